@@ -1,0 +1,260 @@
+"""The run's key-value store (spec 5.1; ruling 31): the one shared mutable object of a run.
+
+Values are JSON values and must survive a round trip unchanged, so that a resumed run sees exactly
+what a live one saw. Containers are copied on the way in and on the way out: nobody can change a
+stored value behind the store's back, and a clone is isolated however deep its values are, at the
+price of copying one dict. Large values are handed to a value store and read back transparently.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from attractor_nb.errors import ContextValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ARTIFACT_THRESHOLD_BYTES = 100 * 1024
+"""Values above this size are kept outside the context (spec 5.5)."""
+MAX_DEPTH = 64
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**64 - 1
+REFERENCE_TYPE = "artifact_ref"
+
+
+class ValueStore(Protocol):
+    """Where large values go."""
+
+    def externalize(self, key: str, value: Any) -> dict[str, Any]:
+        """Store a value and return its reference: a dict whose ``type`` is ``artifact_ref``."""
+        ...
+
+    def resolve(self, reference: Mapping[str, Any]) -> Any:
+        """The value behind a reference."""
+        ...
+
+
+class _External:
+    """A value that lives in the value store."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, reference: dict[str, Any]) -> None:
+        self.reference = reference
+
+
+class Context:
+    """A thread-safe key-value store shared by all stages of a run.
+
+    Reading a key that is not there gives the default. Iterating gives the keys.
+
+    >>> context = Context({"context.tests": 3})
+    >>> context.set("context.tests", 4)
+    >>> context.get("context.tests"), context.get_string("nothing", "-")
+    (4, '-')
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None, *, store: ValueStore | None = None) -> None:
+        self._lock = threading.RLock()
+        self._values: dict[str, Any] = {}
+        self._logs: list[str] = []
+        self._changed: dict[str, Any] = {}
+        self._new_logs: list[str] = []
+        self._store = store
+        for key, value in (values or {}).items():
+            self.set(key, value)
+
+    def set(self, key: str, value: Any) -> None:
+        """Set a key.
+
+        Raises:
+            ContextValueError: The value would not survive a JSON round trip, or the key is no text.
+        """
+        if type(value) is str and len(value) < 1024 and value.isascii() and type(key) is str and key:
+            kept: Any = value
+        else:
+            kept = self._checked(key, value)
+        with self._lock:
+            self._values[key] = self._changed[key] = kept
+
+    def _checked(self, key: str, value: Any) -> Any:
+        if not isinstance(key, str) or not key or not _is_plain_text(key):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise ContextValueError(f"context keys are non-empty text, not {key!r}")
+        kept, size = _copied(value, key, 0)
+        if size > ARTIFACT_THRESHOLD_BYTES and self._store is not None:
+            return _External(self._store.externalize(key, kept))
+        return kept
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key; a copy, when it is a container."""
+        value = self._values.get(key, default)
+        if type(value) in _SCALARS:
+            return value
+        if isinstance(value, _External):
+            assert self._store is not None, "only a store makes external values"
+            return self._store.resolve(value.reference)
+        return _copied(value, key, 0)[0] if isinstance(value, dict | list) else value
+
+    def get_string(self, key: str, default: str = "") -> str:
+        """The value as text, spelled as JSON spells it; ``default`` when it is missing or null."""
+        value = self.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+    def append_log(self, entry: str) -> None:
+        """Add an entry to the run log."""
+        with self._lock:
+            self._logs.append(str(entry))
+            self._new_logs.append(str(entry))
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The run log so far."""
+        with self._lock:
+            return tuple(self._logs)
+
+    def snapshot(self) -> dict[str, Any]:
+        """All values as JSON values; large ones as references."""
+        with self._lock:
+            items = list(self._values.items())
+        return {key: _plain(value, key) for key, value in items}
+
+    def clone(self) -> Context:
+        """An independent copy: no change on either side is ever seen on the other."""
+        copy = Context(store=self._store)
+        with self._lock:
+            copy._values = dict(self._values)
+            copy._logs = list(self._logs)
+        return copy
+
+    def apply_updates(self, updates: Mapping[str, Any]) -> None:
+        """Set many keys: all of them, or none when one is refused."""
+        kept = {key: self._checked(key, value) for key, value in updates.items()}
+        with self._lock:
+            self._values.update(kept)
+            self._changed.update(kept)
+
+    def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """What was set and logged since the last call, as JSON values; called at each commit."""
+        with self._lock:
+            changed, self._changed = self._changed, {}
+            logs, self._new_logs = tuple(self._new_logs), []
+        for key, value in changed.items():
+            if type(value) not in _SCALARS:
+                changed[key] = _plain(value, key)
+        return changed, logs
+
+    def restore(self, values: Mapping[str, Any], logs: tuple[str, ...] = ()) -> None:
+        """Take over recorded values: references become external values again. Not a change."""
+        with self._lock:
+            for key, value in values.items():
+                self._values[key] = _External(dict(value)) if is_reference(value) else value
+            self._logs.extend(logs)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._values))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<Context of {len(self._values)} keys>"
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def is_reference(value: Any) -> bool:
+    """Whether a recorded value is a reference to an artifact (run-directory 5)."""
+    if not isinstance(value, dict):
+        return False
+    entries = cast("dict[str, Any]", value)
+    return entries.get("type") == REFERENCE_TYPE and "artifact_id" in entries
+
+
+def _plain(value: Any, key: str) -> Any:
+    if isinstance(value, _External):
+        return dict(value.reference)
+    return value if type(value) in _SCALARS else _copied(value, key, 0)[0]
+
+
+def _is_plain_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
+    """A deep copy of a JSON value and about its size in bytes."""
+    kind = cast("type[Any]", type(value))
+    if kind is str:
+        return value, _text_size(value, key)
+    if value is None or kind is bool:
+        return value, 5
+    if kind is int:
+        if not MIN_INTEGER <= value <= MAX_INTEGER:
+            raise _refused(key, f"{str(value)[:20]}… is an integer of more than 64 bits", "keep it as text")
+        return value, 8
+    if kind is float:
+        if not math.isfinite(value):
+            raise _refused(key, f"{value} has no JSON form", "use null, or a text")
+        return value, 16
+    if depth >= MAX_DEPTH:
+        raise _refused(
+            key, f"it is nested deeper than {MAX_DEPTH} levels", "flatten it; a cycle cannot be kept"
+        )
+    if kind is dict:
+        return _copied_dict(value, key, depth)
+    if kind is list:
+        pairs = [_copied(item, key, depth + 1) for item in value]
+        return [item for item, _ in pairs], 2 + sum(size + 1 for _, size in pairs)
+    raise _refused(
+        key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY)
+    )
+
+
+_REMEDY = "use text, numbers, booleans, null, lists and dicts with text keys"
+_REMEDIES = {
+    tuple: "use a list",
+    set: "use a list",
+    frozenset: "use a list",
+    bytes: "decode it, or write it to the stage directory and keep its path",
+}
+
+
+def _copied_dict(value: dict[Any, Any], key: str, depth: int) -> tuple[dict[str, Any], int]:
+    if is_reference(value):
+        raise _refused(
+            key, f'dicts with "type": "{REFERENCE_TYPE}" stand for stored artifacts', "rename a key"
+        )
+    copy: dict[str, Any] = {}
+    total = 2
+    for name, item in value.items():
+        if type(name) is not str:
+            raise _refused(key, f"dict keys are text, not {type(name).__name__}", _REMEDY)
+        copy[name], size = _copied(item, key, depth + 1)
+        total += size + _text_size(name, key) + 2
+    return copy, total
+
+
+def _text_size(text: str, key: str) -> int:
+    if text.isascii():
+        return len(text) + 2
+    try:
+        return len(text.encode()) + 2
+    except UnicodeEncodeError:
+        raise _refused(key, "the text has a lone surrogate", "decode it with errors='replace'") from None
+
+
+def _refused(key: str, what: str, hint: str) -> ContextValueError:
+    return ContextValueError(f"context key {key!r} cannot keep this value: {what}", hint=hint)

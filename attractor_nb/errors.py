@@ -1,0 +1,216 @@
+"""Every error that attractor_nb raises, on one page.
+
+    AttractorError
+    ├── SourceError                a text is wrong: has a span, a caret excerpt and a hint
+    │   ├── DotSyntaxError         the DOT source (spec 2)
+    │   ├── ConditionSyntaxError   an edge condition (spec 10)
+    │   └── StylesheetSyntaxError  a model stylesheet (spec 8)
+    ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
+    ├── OptionError                an argument, option or environment value is unusable
+    ├── ContextValueError          a value cannot be kept in the run context (ruling 31)
+    ├── StatusFileError            a status.json does not keep its contract (ruling 27)
+    ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
+    │   ├── RetryableError         transient: the retry policy applies
+    │   └── TerminalError          permanent: never retried
+    ├── GateError                  a human gate cannot take this
+    │   ├── AlreadyAnswered        another answer came first (ruling 23)
+    │   ├── AnswerRefused          the answer matches no choice; ask again
+    │   ├── NoSuchGate             no pending gate of that name
+    │   └── GateWouldBlock         waiting here would keep the gate from ever being answered
+    └── RunError                   a run or its directory
+        ├── RunNotFound            no run directory there
+        ├── RunLocked              another process owns the run: pid, host, since
+        ├── RunInterrupted         waiting for a run that was stopped
+        ├── GraphChanged           resume with another graph than the one that ran
+        ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
+        ├── UntrustedSource        an executable surface nobody vouched for
+        └── StorageError           the disk said no; the old state is intact
+
+A message says what is wrong; ``hint`` says what to do about it. ``str(error)`` is the whole report,
+carets included, and is what a terminal, a notebook and a log show. Engine code never raises these
+out of ``run()`` for a failing *stage*: that is a FAIL outcome (ruling 30).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.source import render_excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.source import Span
+
+
+class AttractorError(Exception):
+    """The root of all our errors.
+
+    Attributes:
+        message: What is wrong, in one sentence.
+        hint: What to do about it; empty when there is nothing sensible to say.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def report_lines(self) -> list[str]:
+        """The report without the class name, line by line."""
+        lines = self.message.splitlines() or [""]
+        if self.hint:
+            lines.append(f" hint: {self.hint}")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.report_lines())
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback: the report alone."""
+        first, *rest = self.report_lines()
+        return [f"{type(self).__name__}: {first}", *rest]
+
+
+class SourceError(AttractorError):
+    """A text cannot be read. ``span`` is the offending text, or None when there is no text."""
+
+    def __init__(self, message: str, span: Span | None = None, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.span = span
+
+    def report_lines(self) -> list[str]:
+        """Message, place, excerpt with carets, hint."""
+        lines = self.message.splitlines() or [""]
+        if self.span is not None:
+            lines.extend(render_excerpt(self.span))
+        if self.hint:
+            lines.append(f" hint: {self.hint}")
+        return lines
+
+
+class DotSyntaxError(SourceError):
+    """The DOT source is outside the supported subset (spec 2.1-2.4)."""
+
+
+class ConditionSyntaxError(SourceError):
+    """An edge condition does not parse (spec 10.2)."""
+
+
+class StylesheetSyntaxError(SourceError):
+    """A model stylesheet does not parse (spec 8.2)."""
+
+
+class ValidationError(AttractorError):
+    """Lint found errors, so nothing was run (spec 7.1, 7.3).
+
+    Attributes:
+        diagnostics: All findings, warnings included, in source order.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = [found for found in self.diagnostics if found.is_error]
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        super().__init__(f"the pipeline has {count} and was not run")
+
+    def report_lines(self) -> list[str]:
+        """The count, then each error with its excerpt and fix."""
+        lines = [self.message]
+        for found in self.diagnostics:
+            if found.is_error:
+                lines.extend(found.report_lines())
+        return lines
+
+
+class OptionError(AttractorError):
+    """An argument, option or environment value is unusable."""
+
+
+class ContextValueError(AttractorError):
+    """A value that would not survive a JSON round trip was set in the context (ruling 31)."""
+
+
+class StatusFileError(AttractorError):
+    """A status.json is not what its contract asks for (ruling 27)."""
+
+
+class StageError(AttractorError):
+    """A stage failed. Handlers and backends raise its subclasses to class the failure."""
+
+
+class RetryableError(StageError):
+    """A transient failure: rate limit, network, 5xx. Retried within the node's policy (Appendix D)."""
+
+
+class TerminalError(StageError):
+    """A permanent failure: authentication, configuration, validation. Never retried (Appendix D)."""
+
+
+class GateError(AttractorError):
+    """A human gate cannot take this."""
+
+
+class AlreadyAnswered(GateError):
+    """The gate has an answer already; the first durable one wins (ruling 23)."""
+
+
+class AnswerRefused(GateError):
+    """The answer matches no choice of the question; the gate still waits (ruling 23)."""
+
+
+class NoSuchGate(GateError):
+    """No gate of that name is waiting."""
+
+
+class GateWouldBlock(GateError):
+    """Waiting here would block the very thread that has to deliver the gate's answer."""
+
+
+class RunError(AttractorError):
+    """A run, or the directory that holds it, cannot do what was asked."""
+
+
+class RunNotFound(RunError):
+    """There is no run directory at that place."""
+
+
+class RunLocked(RunError):
+    """Another process owns the run directory.
+
+    Attributes:
+        owner: Facts about the owner: ``pid``, ``host``, ``since``; empty when unreadable.
+    """
+
+    def __init__(self, message: str, *, owner: dict[str, Any] | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.owner = owner or {}
+
+
+class RunInterrupted(RunError):
+    """The run that was waited for was stopped before its end; it can be resumed."""
+
+
+class GraphChanged(RunError):
+    """The graph is not the one that the run was started with (ruling 29)."""
+
+
+class CheckpointCorrupt(RunError):
+    """Stored state is damaged beyond its own means of repair; the message says what is salvageable."""
+
+
+class UntrustedSource(RunError):
+    """The graph's executable surface came from elsewhere and nobody vouched for it."""
+
+
+class StorageError(RunError):
+    """An operation on the run directory failed; what was stored before is intact.
+
+    Attributes:
+        path: The file or directory concerned.
+    """
+
+    def __init__(self, message: str, *, path: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path

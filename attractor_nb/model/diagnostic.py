@@ -1,0 +1,82 @@
+"""What lint has to say (spec 7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from attractor_nb.source import Span, render_excerpt
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    """The pipeline will not run."""
+    WARNING = "warning"
+    """It will run, perhaps not as meant."""
+    INFO = "info"
+    """Worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace the text under ``span`` (an empty span inserts) by ``text``. The span is outermost."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change of the source that mends a finding.
+
+    Attributes:
+        title: What it does, as an instruction: "declare node `fixes`".
+        edits: Text edits that do it, not overlapping. Empty when only a person can do it.
+    """
+
+    title: str
+    edits: tuple[TextEdit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding of one rule.
+
+    Attributes:
+        rule: Identifier of the rule.
+        severity: ERROR, WARNING or INFO.
+        message: What is wrong, naming the thing.
+        node_id: The node concerned, or empty.
+        edge: Source and target of the edge concerned, or None.
+        fix: How to mend it, or None.
+        span: Where it stands, or None.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    node_id: str = ""
+    edge: tuple[str, str] | None = None
+    fix: Fix | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it keeps the pipeline from running."""
+        return self.severity is Severity.ERROR
+
+    @property
+    def place(self) -> str:
+        """``line:column``, or empty."""
+        return f"{self.span.line}:{self.span.column}" if self.span else ""
+
+    def report_lines(self) -> list[str]:
+        """``error[rule]: message``, the excerpt with carets, the fix."""
+        lines = [f"{self.severity}[{self.rule}]: {self.message}"]
+        if self.span is not None:
+            lines.extend(render_excerpt(self.span))
+        if self.fix is not None:
+            lines.append(f" fix: {self.fix.title}")
+        return lines

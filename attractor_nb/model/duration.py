@@ -1,0 +1,48 @@
+"""Durations: an integer and a unit (spec 2.4)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+_SCALE = dict(_UNITS)
+_DURATION = re.compile(r"(-?[0-9]+)(ms|s|m|h|d)\Z")
+_NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A length of time in whole milliseconds. ``str()`` gives the shortest exact DOT spelling.
+
+    >>> str(Duration(900_000)), Duration(250).seconds
+    ('15m', 0.25)
+    """
+
+    milliseconds: int
+
+    @property
+    def seconds(self) -> float:
+        """The length in seconds."""
+        return self.milliseconds / 1000
+
+    def __str__(self) -> str:
+        for unit, scale in _UNITS:
+            if self.milliseconds % scale == 0 and self.milliseconds:
+                return f"{self.milliseconds // scale}{unit}"
+        return "0s"
+
+
+def parse_duration(text: str) -> Duration | None:
+    """Read ``900s``, ``15m``, ``250ms``; a number without a unit means seconds (ruling 2).
+
+    Returns None when the text is no duration.
+
+    >>> parse_duration("2h"), parse_duration("1.5"), parse_duration("soon")
+    (Duration(milliseconds=7200000), Duration(milliseconds=1500), None)
+    """
+    if found := _DURATION.match(text):
+        return Duration(int(found[1]) * _SCALE[found[2]])
+    if _NUMBER.match(text):
+        return Duration(round(float(text) * 1000))
+    return None

@@ -1,0 +1,588 @@
+"""Every signal of a run, as one typed value each (spec 9.6; ruling 29).
+
+Events are both what observers see and what the run's log holds: the log *is* the durable events. A
+stage ends in exactly one commit: a ``StageCompleted``, or a ``StageFailed`` whose ``will_retry`` is
+false. It carries the outcome, the context changes and the chosen next node, so that a resumed run
+knows all that a live one knew. ``StageStarted`` is the intent record before each attempt.
+
+The stream stamps ``sequence``, ``time`` and ``run_id`` once, when the event is announced; otherwise
+nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps within a run directory;
+an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, cast
+
+from attractor_nb.model.outcome import Outcome
+
+
+@dataclass(slots=True, kw_only=True)
+class Event:
+    """What all events have.
+
+    Attributes:
+        sequence: Number in the run's log.
+        time: When it was announced, in seconds since 1970 (UTC).
+        run_id: The run it belongs to.
+    """
+
+    is_durable: ClassVar[bool] = True
+    sequence: int = 0
+    time: float = 0.0
+    run_id: str = ""
+
+    @property
+    def type(self) -> str:
+        """The event's name as in spec 9.6."""
+        return type(self).__name__
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.type
+
+    @property
+    def node_id(self) -> str:
+        """The node concerned, or empty."""
+        return ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values: ``type`` first, then the fields; empty ones are left out."""
+        plain: dict[str, Any] = {"type": type(self).__name__}
+        for name in _FIELDS[type(self)]:
+            value = getattr(self, name)
+            if value is None or (not value and type(value) in _EMPTY_LEFT_OUT):
+                continue
+            plain[name] = value
+        return plain
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineStarted(Event):
+    """A run begins (first record of its log).
+
+    Attributes:
+        name: Name of the pipeline.
+        id: The run id.
+        graph_hash: ``Graph.content_hash`` of what runs.
+        inputs: Context values given by the caller.
+        start_node: Where the traversal begins.
+        restart_of: For a ``loop_restart``: the run directory it continues, else empty.
+    """
+
+    name: str
+    id: str
+    graph_hash: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    start_node: str = ""
+    restart_of: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline {self.name or 'without a name'} started"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineResumed(Event):
+    """A stopped run goes on.
+
+    Attributes:
+        next_node: Where it goes on.
+        graph_hash: Hash of the graph it goes on with.
+        interrupted_node: The stage that was cut off before its commit, or empty.
+    """
+
+    next_node: str
+    graph_hash: str = ""
+    interrupted_node: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"resumed at {self.next_node}"
+
+    @property
+    def node_id(self) -> str:
+        """Where it goes on."""
+        return self.next_node
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineCompleted(Event):
+    """The run ended in success. ``duration`` in seconds of running time."""
+
+    duration: float
+    artifact_count: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline completed in {self.duration:.1f} s"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineFailed(Event):
+    """The run ended in failure.
+
+    Attributes:
+        error: The reason.
+        duration: Seconds of running time.
+        is_resumable: A bound or budget stopped it: with a higher one it may go on.
+    """
+
+    error: str
+    duration: float
+    is_resumable: bool = False
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline failed: {self.error}"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineInterrupted(Event):
+    """The run was stopped, or paused after a step, and can be resumed.
+
+    Attributes:
+        reason: ``cancelled``, ``paused``, or the storage fault.
+        next_node: Where a resume goes on.
+        duration: Seconds of running time.
+    """
+
+    reason: str
+    next_node: str = ""
+    duration: float = 0.0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.reason}; continue at {self.next_node}" if self.next_node else self.reason
+
+
+@dataclass(slots=True, kw_only=True)
+class StageEvent(Event):
+    """What the events of one stage have.
+
+    Attributes:
+        name: The node's id.
+        index: Ordinal of the visit in the run, from 1.
+        visit: Ordinal of the visit to this node, from 1.
+        attempt: Ordinal of the try within the visit, from 1.
+    """
+
+    name: str
+    index: int = 0
+    visit: int = 1
+    attempt: int = 1
+
+    @property
+    def node_id(self) -> str:
+        """The node's id."""
+        return self.name
+
+
+@dataclass(slots=True, kw_only=True)
+class StageStarted(StageEvent):
+    """An attempt begins: the intent record.
+
+    Attributes:
+        handler_type: The handler that runs it.
+        fidelity: Resolved fidelity mode of a model stage (spec 5.4), else empty.
+        thread: Thread key under ``full`` fidelity, else empty.
+    """
+
+    handler_type: str = ""
+    fidelity: str = ""
+    thread: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name} started" + (f" (attempt {self.attempt})" if self.attempt > 1 else "")
+
+
+@dataclass(slots=True, kw_only=True)
+class StageEnd(StageEvent):
+    """The commit of a stage, and with ``will_retry`` the end of an attempt that is not the last.
+
+    Attributes:
+        duration: Seconds, waits between attempts included.
+        outcome: The final outcome; its context updates are inside ``context``.
+        context: Every context key that the stage changed, with its new value.
+        next_node: Where the run goes on; empty when it ends here.
+        edge: Position of the edge taken in ``Graph.edges``; None for a jump or an end.
+        route: Why that way: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
+            ``weight``, ``retry_target``, ``end`` …
+        route_detail: What decided it, in words: the condition and the values that it saw.
+        logs: Entries the stage appended to the run log.
+    """
+
+    duration: float = 0.0
+    outcome: Outcome
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    next_node: str = ""
+    edge: int | None = None
+    route: str = ""
+    route_detail: str = ""
+    logs: tuple[str, ...] = ()
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether it ends the stage."""
+        return True
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; the outcome without its updates, which ``context`` has."""
+        plain = Event.to_plain(self)
+        plain["outcome"] = self.outcome.to_plain(with_updates=False)
+        return plain
+
+
+@dataclass(slots=True, kw_only=True)
+class StageCompleted(StageEnd):
+    """A stage ended in success, partial success or skipped."""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name} {self.outcome.status} in {self.duration:.1f} s"
+
+
+@dataclass(slots=True, kw_only=True)
+class StageFailed(StageEnd):
+    """An attempt failed: for good, or to be tried again when ``will_retry``."""
+
+    error: str = ""
+    will_retry: bool = False
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether it ends the stage."""
+        return not self.will_retry
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name} failed: {self.error}"
+
+
+@dataclass(slots=True, kw_only=True)
+class StageRetrying(StageEvent):
+    """Another attempt follows. ``delay`` in seconds; ``attempt`` is the one to come."""
+
+    delay: float = 0.0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name} is tried again in {self.delay:.1f} s (attempt {self.attempt})"
+
+
+@dataclass(slots=True, kw_only=True)
+class GoalGateUnsatisfied(Event):
+    """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4).
+
+    Attributes:
+        gate: The unsatisfied gate.
+        target: Where the run goes on.
+        redirects: How many times gates have sent the run back, this one included.
+    """
+
+    gate: str
+    target: str
+    redirects: int
+
+    @property
+    def node_id(self) -> str:
+        """The gate."""
+        return self.gate
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"goal gate {self.gate} is not satisfied; back to {self.target}"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineRestarted(Event):
+    """A ``loop_restart`` edge was taken: the run goes on in a fresh directory (ruling 21).
+
+    Attributes:
+        target: Where the fresh run begins.
+        restarts: How many restarts there were, this one included.
+        logs_root: The fresh run directory.
+    """
+
+    target: str
+    restarts: int
+    logs_root: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"restarted at {self.target}"
+
+
+@dataclass(slots=True, kw_only=True)
+class RunWarning(Event):
+    """Something a person should know that stops nothing, such as a gate that was never visited."""
+
+    message: str
+    node: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The node concerned, or empty."""
+        return self.node
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.message
+
+
+@dataclass(slots=True, kw_only=True)
+class InterviewStarted(Event):
+    """A question was put to a person.
+
+    Attributes:
+        question: The question's text.
+        stage: The asking node.
+        question_id: Id to answer by.
+        kind: The question's type.
+        options: ``[key, label]`` of each choice.
+        deadline: When it times out, in seconds since 1970; None for never.
+        metadata: What a front-end may show beside it.
+    """
+
+    question: str
+    stage: str
+    question_id: str = ""
+    kind: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    deadline: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def node_id(self) -> str:
+        """The asking node."""
+        return self.stage
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"gate {self.stage} waits for an answer"
+
+
+@dataclass(slots=True, kw_only=True)
+class InterviewCompleted(Event):
+    """The durable answer to a question; the first one wins (ruling 23).
+
+    Attributes:
+        question: The question's text.
+        answer: Value of the answer: an option's key, yes/no, or the text.
+        duration: Seconds from question to answer.
+        question_id: Which question.
+        stage: The asking node.
+        label: Label of the chosen option, or empty.
+        keys: Keys of all chosen options, for a multi-select.
+        text: Free text, or empty.
+        answered_by: Who or what answered.
+    """
+
+    question: str
+    answer: str
+    duration: float
+    question_id: str = ""
+    stage: str = ""
+    label: str = ""
+    keys: tuple[str, ...] = ()
+    text: str = ""
+    answered_by: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The asking node."""
+        return self.stage
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        by = f", by {self.answered_by}" if self.answered_by else ""
+        return f"{self.stage}: {self.label or self.text or self.answer}{by}"
+
+
+@dataclass(slots=True, kw_only=True)
+class InterviewTimeout(Event):
+    """Nobody answered in time. ``duration`` in seconds."""
+
+    question: str
+    stage: str
+    duration: float
+    question_id: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The asking node."""
+        return self.stage
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"gate {self.stage} got no answer in {self.duration:.0f} s"
+
+
+@dataclass(slots=True, kw_only=True)
+class InterviewInformed(Event):
+    """A message to people that asks for nothing (``Interviewer.inform``)."""
+
+    message: str
+    stage: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The node it is about."""
+        return self.stage
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.message
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckpointSaved(Event):
+    """The commit of a stage is durable (ruling 29)."""
+
+    is_durable: ClassVar[bool] = False
+    saved_node: str
+
+    @property
+    def node_id(self) -> str:
+        """The node whose commit it is."""
+        return self.saved_node
+
+
+@dataclass(slots=True, kw_only=True)
+class StageOutput(StageEvent):
+    """A piece of a stage's output as it arrives: tokens of a model, lines of a tool.
+
+    Attributes:
+        text: The piece.
+        channel: ``response``, ``stdout`` or ``stderr``.
+    """
+
+    is_durable: ClassVar[bool] = False
+    text: str = ""
+    channel: str = "response"
+
+
+@dataclass(slots=True, kw_only=True)
+class EventsDropped(Event):
+    """A consumer was too slow and missed ``count`` events; the log has them all."""
+
+    is_durable: ClassVar[bool] = False
+    count: int
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.count} events were not delivered"
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelStarted(StageEvent):
+    """A fan-out begins."""
+
+    branch_count: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelBranchStarted(StageEvent):
+    """A branch begins; ``branch`` is its first node."""
+
+    branch: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelBranchCompleted(StageEvent):
+    """A branch ended. ``duration`` in seconds."""
+
+    branch: str = ""
+    duration: float = 0.0
+    success: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelCompleted(StageEvent):
+    """All branches of a fan-out ended. ``duration`` in seconds."""
+
+    duration: float = 0.0
+    success_count: int = 0
+    failure_count: int = 0
+
+
+EVENT_TYPES: Mapping[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        PipelineStarted,
+        PipelineResumed,
+        PipelineCompleted,
+        PipelineFailed,
+        PipelineInterrupted,
+        PipelineRestarted,
+        StageStarted,
+        StageCompleted,
+        StageFailed,
+        StageRetrying,
+        StageOutput,
+        GoalGateUnsatisfied,
+        RunWarning,
+        InterviewStarted,
+        InterviewCompleted,
+        InterviewTimeout,
+        InterviewInformed,
+        CheckpointSaved,
+        EventsDropped,
+        ParallelStarted,
+        ParallelBranchStarted,
+        ParallelBranchCompleted,
+        ParallelCompleted,
+    )
+}
+"""All events by name: the page where every signal can be seen."""
+
+_FIELDS: dict[type[Event], tuple[str, ...]] = {
+    kind: tuple(entry.name for entry in fields(kind)) for kind in EVENT_TYPES.values()
+}
+_TUPLES = {"options", "keys", "logs"}
+_EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
+
+EventObserver = Callable[[Event], None]
+
+
+def event_from_plain(plain: Mapping[str, Any]) -> Event:
+    """The inverse of ``Event.to_plain``.
+
+    Raises:
+        KeyError, TypeError, ValueError: The record is of no known type or shape; the reader of the
+            log turns that into its own error.
+    """
+    kind = EVENT_TYPES[plain["type"]]
+    values: dict[str, Any] = {}
+    for name in _FIELDS[kind]:
+        if name in plain:
+            value = plain[name]
+            if name in _TUPLES:
+                value = tuple(
+                    tuple(cast("list[str]", item)) if isinstance(item, list) else item for item in value
+                )
+            elif name == "outcome":
+                value = Outcome.from_plain(value)
+            values[name] = value
+    return kind(**values)

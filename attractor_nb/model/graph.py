@@ -1,0 +1,394 @@
+"""The pipeline as a value: graph, nodes, edges, subgraphs (spec 2).
+
+A graph is what the DOT text means: chains expanded, defaults applied, subgraphs flattened, values
+typed. It is immutable; a transform returns a changed copy. Where something stands in the source is
+kept beside it for messages, and takes no part in comparisons.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from attractor_nb.model.attributes import AttrValue, Scope, attribute, literal_text
+from attractor_nb.model.duration import Duration
+from attractor_nb.model.shapes import SHAPE_ALIASES, type_of_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from attractor_nb.source import SourceText, Span
+
+T = TypeVar("T", str, int, float, bool, Duration)
+NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class AttrSpan:
+    """Where an attribute stands: its name, and its value as written (quotes included)."""
+
+    name: Span
+    value: Span
+
+
+NO_SPANS: Mapping[str, AttrSpan] = MappingProxyType({})
+
+
+class _Attributed:
+    """Typed reading of ``attrs`` through the attribute table, shared by graph, node and edge."""
+
+    __slots__ = ()
+    attrs: Mapping[str, AttrValue]
+    _scope: Scope
+
+    @overload
+    def get(self, name: str, kind: type[T]) -> T | None: ...
+    @overload
+    def get(self, name: str, kind: type[T], default: T) -> T: ...
+    def get(self, name: str, kind: type[T], default: T | None = None) -> T | None:
+        """The value of an attribute if it is set and of that kind, else ``default``.
+
+        A value of the wrong kind was reported by lint and counts as unset.
+        """
+        value = self.attrs.get(name)
+        if kind is str and value is not None and not isinstance(value, str):
+            value = literal_text(value)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+            return value
+        if default is None and (row := attribute(self._scope, name)) and isinstance(row.default, kind):
+            return row.default
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Node(_Attributed):
+    """A stage of the pipeline (spec 2.6).
+
+    Attributes:
+        id: The DOT identifier.
+        attrs: Every attribute, typed where the table knows it: explicit ones and inherited defaults.
+        explicit: Names written on the node itself, as against inherited from a default block. The
+            stylesheet overrides the inherited ones (spec 8.5).
+        derived_classes: Classes from the labels of enclosing subgraphs, outermost first (spec 2.10).
+        is_implicit: It appears only in edges (ruling 4).
+        span: Its declaration, or its first mention.
+        attr_spans: Where each attribute stands; a default's span is in its default block.
+    """
+
+    id: str
+    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
+    explicit: frozenset[str] = frozenset()
+    derived_classes: tuple[str, ...] = ()
+    is_implicit: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+    attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
+
+    _scope = Scope.NODE
+
+    @property
+    def label(self) -> str:
+        """Display name; the id when there is none."""
+        return self.get("label", str) or self.id
+
+    @property
+    def shape(self) -> str:
+        """The shape as written; ``box`` by default."""
+        return self.get("shape", str, "box") or "box"
+
+    @property
+    def type(self) -> str:
+        """The explicit handler type, or empty."""
+        return self.get("type", str, "")
+
+    @property
+    def handler_type(self) -> str:
+        """The type that selects the handler: the explicit one, else the shape's (spec 4.2)."""
+        return self.type or type_of_shape(self.shape)
+
+    @property
+    def prompt(self) -> str:
+        """The instruction as written, possibly empty."""
+        return self.get("prompt", str, "")
+
+    @property
+    def max_retries(self) -> int | None:
+        """Additional attempts, or None when the node does not say."""
+        return self.get("max_retries", int)
+
+    @property
+    def goal_gate(self) -> bool:
+        """Whether the run may end only after this node succeeded (spec 3.4)."""
+        return self.get("goal_gate", bool, False)
+
+    @property
+    def retry_target(self) -> str:
+        """Where to go after failure, or empty."""
+        return self.get("retry_target", str, "")
+
+    @property
+    def fallback_retry_target(self) -> str:
+        """Where to go when ``retry_target`` is missing, or empty."""
+        return self.get("fallback_retry_target", str, "")
+
+    @property
+    def fidelity(self) -> str:
+        """The node's own fidelity mode, or empty."""
+        return self.get("fidelity", str, "")
+
+    @property
+    def thread_id(self) -> str:
+        """The node's own thread, or empty."""
+        return self.get("thread_id", str, "")
+
+    @property
+    def timeout(self) -> Duration | None:
+        """Time one attempt may take, or None."""
+        return self.get("timeout", Duration)
+
+    @property
+    def llm_model(self) -> str:
+        """Model name, or empty."""
+        return self.get("llm_model", str, "")
+
+    @property
+    def llm_provider(self) -> str:
+        """Provider name, or empty."""
+        return self.get("llm_provider", str, "")
+
+    @property
+    def reasoning_effort(self) -> str:
+        """``low``, ``medium`` or ``high``."""
+        return self.get("reasoning_effort", str, "high")
+
+    @property
+    def auto_status(self) -> bool:
+        """Whether silence counts as success (appendix C)."""
+        return self.get("auto_status", bool, False)
+
+    @property
+    def allow_partial(self) -> bool:
+        """Whether exhausted retries end in partial success (spec 3.5)."""
+        return self.get("allow_partial", bool, False)
+
+    @property
+    def tool_command(self) -> str:
+        """The command of a tool stage, or empty."""
+        return self.get("tool_command", str, "")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Stylesheet classes: the node's own first, then those of its subgraphs (spec 2.10, 2.12)."""
+        own = [name.strip() for name in self.get("class", str, "").split(",")]
+        return tuple(dict.fromkeys([name for name in own if name] + list(self.derived_classes)))
+
+    def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
+        """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""
+        names = self.explicit | changes.keys() if explicit else self.explicit
+        return replace(self, attrs=MappingProxyType({**self.attrs, **changes}), explicit=frozenset(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge(_Attributed):
+    """A route from one node to another (spec 2.7).
+
+    Attributes:
+        source: Id of the node it leaves.
+        target: Id of the node it enters.
+        attrs: Every attribute, defaults included.
+        span: The ``source -> target`` text, or for a chain the two ids concerned.
+        attr_spans: Where each attribute stands.
+    """
+
+    source: str
+    target: str
+    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
+    span: Span | None = field(default=None, compare=False, repr=False)
+    attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
+
+    _scope = Scope.EDGE
+
+    @property
+    def label(self) -> str:
+        """Caption and routing key, or empty."""
+        return self.get("label", str, "")
+
+    @property
+    def condition(self) -> str:
+        """The guard as written, or empty."""
+        return self.get("condition", str, "")
+
+    @property
+    def weight(self) -> int:
+        """Priority among equals; higher wins."""
+        return self.get("weight", int, 0)
+
+    @property
+    def fidelity(self) -> str:
+        """Fidelity for the target, or empty."""
+        return self.get("fidelity", str, "")
+
+    @property
+    def thread_id(self) -> str:
+        """Thread for the target, or empty."""
+        return self.get("thread_id", str, "")
+
+    @property
+    def loop_restart(self) -> bool:
+        """Whether taking it starts over in a fresh run directory."""
+        return self.get("loop_restart", bool, False)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is taken when nothing else matches (ruling 12)."""
+        return self.get("default", bool, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A group of nodes, kept for drawing, classes and threads after flattening (spec 2.10).
+
+    Attributes:
+        id: Its DOT name, or empty.
+        label: Its title, or empty.
+        derived_class: The class its label derives, or empty.
+        members: Ids of the nodes declared in it, nested groups included, in source order.
+        parent: Position of the enclosing group in ``Graph.subgraphs``, or None.
+        attrs: Its own attributes, without the node and edge defaults.
+        span: Its header in the source.
+    """
+
+    id: str
+    label: str
+    derived_class: str
+    members: tuple[str, ...]
+    parent: int | None = None
+    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Graph(_Attributed):
+    """A whole pipeline (spec 2.5).
+
+    Attributes:
+        name: The name after ``digraph``, or empty.
+        attrs: Graph attributes.
+        nodes: All nodes by id, in order of first mention. An edge may name a node that is not here:
+            lint reports it.
+        edges: All edges in source order, chains expanded.
+        subgraphs: All groups, outer before inner.
+        source: The text it came from, if any.
+    """
+
+    name: str
+    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    edges: tuple[Edge, ...] = ()
+    subgraphs: tuple[Subgraph, ...] = ()
+    attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
+    source: SourceText | None = field(default=None, compare=False, repr=False)
+
+    _scope = Scope.GRAPH
+
+    @property
+    def goal(self) -> str:
+        """What the pipeline is for, or empty."""
+        return self.get("goal", str, "")
+
+    @property
+    def label(self) -> str:
+        """Display name: the ``label``, else the graph's name."""
+        return self.get("label", str, "") or self.name
+
+    @property
+    def model_stylesheet(self) -> str:
+        """The stylesheet text, or empty."""
+        return self.get("model_stylesheet", str, "")
+
+    @cached_property
+    def _out_edges(self) -> dict[str, tuple[Edge, ...]]:
+        return _grouped((edge.source, edge) for edge in self.edges)
+
+    @cached_property
+    def _in_edges(self) -> dict[str, tuple[Edge, ...]]:
+        return _grouped((edge.target, edge) for edge in self.edges)
+
+    def outgoing_edges(self, node_id: str) -> tuple[Edge, ...]:
+        """Edges that leave a node, in source order."""
+        return self._out_edges.get(node_id, ())
+
+    def incoming_edges(self, node_id: str) -> tuple[Edge, ...]:
+        """Edges that enter a node, in source order."""
+        return self._in_edges.get(node_id, ())
+
+    @cached_property
+    def start_nodes(self) -> tuple[Node, ...]:
+        """Candidates for the start: by shape or type, else by the ids ``start``/``Start`` (ruling 7)."""
+        return self._ends("start", "Mdiamond", ("start", "Start"))
+
+    @cached_property
+    def exit_nodes(self) -> tuple[Node, ...]:
+        """Candidates for the exit: by shape or type, else by the ids ``exit``/``end`` (ruling 7)."""
+        return self._ends("exit", "Msquare", ("exit", "end", "Exit", "End"))
+
+    def _ends(self, handler_type: str, shape: str, ids: tuple[str, ...]) -> tuple[Node, ...]:
+        by_shape = tuple(
+            node
+            for node in self.nodes.values()
+            if node.type == handler_type
+            or (not node.type and SHAPE_ALIASES.get(node.shape, node.shape) == shape)
+        )
+        return by_shape or tuple(self.nodes[name] for name in ids if name in self.nodes)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of what the graph means; comments and formatting do not count (ruling 29)."""
+        return hashlib.sha256(
+            json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":")).encode()
+        ).hexdigest()
+
+    def to_plain(self) -> dict[str, Any]:
+        """The graph as JSON values: name, attributes, nodes, edges, subgraphs."""
+        return {
+            "name": self.name,
+            "attrs": _plain(self.attrs),
+            "nodes": [
+                {"id": node.id, "attrs": _plain(node.attrs), "classes": list(node.classes)}
+                for node in self.nodes.values()
+            ],
+            "edges": [
+                {"source": edge.source, "target": edge.target, "attrs": _plain(edge.attrs)}
+                for edge in self.edges
+            ],
+            "subgraphs": [
+                {"id": group.id, "label": group.label, "members": list(group.members), "parent": group.parent}
+                for group in self.subgraphs
+            ],
+        }
+
+    def with_nodes(self, changed: Iterable[Node]) -> Graph:
+        """A copy in which the given nodes replace, or join, those of the same id."""
+        nodes = dict(self.nodes)
+        nodes.update((node.id, node) for node in changed)
+        return replace(self, nodes=nodes)
+
+    def with_edges(self, edges: Iterable[Edge]) -> Graph:
+        """A copy with these edges in place of all others."""
+        return replace(self, edges=tuple(edges))
+
+
+def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, tuple[Edge, ...]]:
+    groups: dict[str, list[Edge]] = {}
+    for key, edge in pairs:
+        groups.setdefault(key, []).append(edge)
+    return {key: tuple(edges) for key, edges in groups.items()}
+
+
+def _plain(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Duration) else value for name, value in attrs.items()}

@@ -1,0 +1,177 @@
+"""What a stage reports: status, routing hints, context updates, usage (spec 5.2, appendices C and D)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class StageStatus(StrEnum):
+    """How a stage ended (spec 5.2)."""
+
+    SUCCESS = "success"
+    PARTIAL_SUCCESS = "partial_success"
+    RETRY = "retry"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+    @property
+    def is_success(self) -> bool:
+        """SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17)."""
+        return self is StageStatus.SUCCESS or self is StageStatus.PARTIAL_SUCCESS
+
+
+STATUS_ALIASES = {
+    "succeeded": "success",
+    "successful": "success",
+    "ok": "success",
+    "failed": "fail",
+    "failure": "fail",
+    "error": "fail",
+    "partial": "partial_success",
+    "partialsuccess": "partial_success",
+    "skip": "skipped",
+}
+"""Spellings met in the wild, lower-cased, and the spec's status that they mean (ruling 11)."""
+
+
+def read_status(text: str) -> StageStatus | None:
+    """The status a word means, whatever its case or alias; None for any other word.
+
+    >>> read_status("SUCCESS"), read_status("failed"), read_status("maybe")
+    (<StageStatus.SUCCESS: 'success'>, <StageStatus.FAIL: 'fail'>, None)
+    """
+    word = text.strip().lower().replace("-", "_")
+    word = STATUS_ALIASES.get(word, word)
+    return StageStatus(word) if word in StageStatus else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls consumed. Adds up with ``+``.
+
+    Attributes:
+        input_tokens: Tokens sent.
+        output_tokens: Tokens received.
+        cost_usd: Price in USD, or None when it is not known; unknown is never counted as free.
+        calls: Number of model calls.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    calls: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens in both directions."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(costs) if costs else None,
+            self.calls + other.calls,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, zeros and unknowns left out."""
+        plain: dict[str, Any] = {}
+        for name in ("input_tokens", "output_tokens", "cost_usd", "calls"):
+            if value := getattr(self, name):
+                plain[name] = value
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Usage:
+        """The inverse of ``to_plain``."""
+        return cls(
+            int(plain.get("input_tokens", 0)),
+            int(plain.get("output_tokens", 0)),
+            plain.get("cost_usd"),
+            int(plain.get("calls", 0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a handler (spec 5.2).
+
+    Attributes:
+        status: How it ended.
+        preferred_label: The edge label to follow, or empty.
+        suggested_next_ids: Targets to prefer, in order.
+        context_updates: Keys to merge into the run's context.
+        notes: A summary for people.
+        failure_reason: Why, when the status is FAIL or RETRY.
+        is_terminal: The failure is permanent: retrying cannot help (Appendix D).
+        usage: What model calls consumed, if any.
+    """
+
+    status: StageStatus
+    preferred_label: str = ""
+    suggested_next_ids: tuple[str, ...] = ()
+    context_updates: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    notes: str = ""
+    failure_reason: str = ""
+    is_terminal: bool = False
+    usage: Usage | None = None
+
+    @classmethod
+    def success(cls, notes: str = "", **context_updates: Any) -> Outcome:
+        """A SUCCESS."""
+        return cls(StageStatus.SUCCESS, notes=notes, context_updates=context_updates)
+
+    @classmethod
+    def fail(cls, reason: str, *, is_terminal: bool = False) -> Outcome:
+        """A FAIL with its reason."""
+        return cls(StageStatus.FAIL, failure_reason=reason, is_terminal=is_terminal)
+
+    @classmethod
+    def retry(cls, reason: str) -> Outcome:
+        """A RETRY with its reason."""
+        return cls(StageStatus.RETRY, failure_reason=reason)
+
+    def to_plain(self, *, with_updates: bool = True) -> dict[str, Any]:
+        """JSON values under the names of status.json (appendix C; ruling 27); empty ones left out."""
+        plain: dict[str, Any] = {"outcome": self.status.value}
+        if self.preferred_label:
+            plain["preferred_next_label"] = self.preferred_label
+        if self.suggested_next_ids:
+            plain["suggested_next_ids"] = list(self.suggested_next_ids)
+        if with_updates and self.context_updates:
+            plain["context_updates"] = dict(self.context_updates)
+        if self.notes:
+            plain["notes"] = self.notes
+        if self.failure_reason:
+            plain["failure_reason"] = self.failure_reason
+        if self.is_terminal:
+            plain["is_terminal"] = True
+        if self.usage is not None:
+            plain["usage"] = self.usage.to_plain()
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Outcome:
+        """The inverse of ``to_plain``, for records that we wrote; a foreign status.json has a reader."""
+        usage = plain.get("usage")
+        return cls(
+            StageStatus(plain["outcome"]),
+            plain.get("preferred_next_label", ""),
+            tuple(plain.get("suggested_next_ids", ())),
+            plain.get("context_updates", {}),
+            plain.get("notes", ""),
+            plain.get("failure_reason", ""),
+            is_terminal=plain.get("is_terminal", False),
+            usage=None if usage is None else Usage.from_plain(usage),
+        )
+
+    def with_updates(self, updates: Mapping[str, Any]) -> Outcome:
+        """A copy with more context updates."""
+        return replace(self, context_updates={**self.context_updates, **updates})

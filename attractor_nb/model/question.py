@@ -1,0 +1,94 @@
+"""Questions to people and their answers (spec 6.2, 6.3; rulings 23, 24)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class QuestionType(StrEnum):
+    """Which answers are valid. The names of 11.8 are aliases, but for MULTI_SELECT (ruling 24)."""
+
+    YES_NO = "yes_no"
+    MULTIPLE_CHOICE = "multiple_choice"
+    FREEFORM = "freeform"
+    CONFIRMATION = "confirmation"
+    MULTI_SELECT = "multi_select"
+    SINGLE_SELECT = MULTIPLE_CHOICE
+    FREE_TEXT = FREEFORM
+    CONFIRM = CONFIRMATION
+
+
+class AnswerValue(StrEnum):
+    """Answers that are not the choice of an option."""
+
+    YES = "yes"
+    NO = "no"
+    SKIPPED = "skipped"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice: its accelerator key and its text."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back (spec 6.3).
+
+    Attributes:
+        value: An option's key, or an AnswerValue; for free text the text.
+        selected_option: The whole option, for a choice.
+        selected_options: All of them, for a MULTI_SELECT.
+        text: Free text, alone or beside a choice.
+        answered_by: Who or what answered, for the record: ``console``, ``widget``, ``default`` …
+    """
+
+    value: str = ""
+    selected_option: Option | None = None
+    selected_options: tuple[Option, ...] = ()
+    text: str = ""
+    answered_by: str = ""
+
+    @property
+    def is_timeout(self) -> bool:
+        """Nobody answered in time."""
+        return self.value == AnswerValue.TIMEOUT
+
+    @property
+    def is_skipped(self) -> bool:
+        """The question was passed over."""
+        return self.value == AnswerValue.SKIPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to a person (spec 6.2).
+
+    Attributes:
+        text: What is asked.
+        type: Which answers are valid.
+        options: The choices, in edge order; keys are distinct.
+        default: The answer taken on timeout, or None.
+        timeout_seconds: How long to wait, or None for as long as it takes.
+        stage: Id of the asking node.
+        metadata: Anything else a front-end may show: ``detail`` is longer text under the question.
+        id: Unique in the run; the engine sets it when the question is put (``node:visit``).
+    """
+
+    text: str
+    type: QuestionType = QuestionType.MULTIPLE_CHOICE
+    options: tuple[Option, ...] = ()
+    default: Answer | None = None
+    timeout_seconds: float | None = None
+    stage: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    id: str = ""

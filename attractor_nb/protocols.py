@@ -1,0 +1,245 @@
+"""Every seam of the house on one page.
+
+Whatever can be plugged has its interface here; implementations of one seam never import those of
+another, and ``pipeline/wiring.py`` introduces them. Methods may be plain or ``async`` where the
+return type says so: the engine awaits what can be awaited and runs plain functions in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.context import Context, ValueStore
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.question import Answer, Question
+    from attractor_nb.stage import StageFiles
+
+T = TypeVar("T")
+MaybeAwaitable = T | Awaitable[T]
+
+
+@runtime_checkable
+class Handler(Protocol):
+    """Executes the nodes of one type (spec 4.1)."""
+
+    def execute(
+        self, node: Node, context: Context, graph: Graph, logs_root: Path
+    ) -> MaybeAwaitable[Outcome | None]:
+        """Do the stage's work. None means: look for a status.json, else ``auto_status`` (ruling 27)."""
+        ...
+
+
+@runtime_checkable
+class CodergenBackend(Protocol):
+    """Calls a model, or whatever stands for one (spec 4.5)."""
+
+    def run(self, node: Node, prompt: str, context: Context) -> MaybeAwaitable[str | Outcome]:
+        """The response text, or a whole outcome."""
+        ...
+
+
+@runtime_checkable
+class BackendLifetime(Protocol):
+    """A backend that must be started before a run and stopped after it, such as a model server."""
+
+    async def open(self) -> None:
+        """Make ready; called once before the first stage that needs it."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; called once at the end, whatever happened."""
+        ...
+
+
+@runtime_checkable
+class Interviewer(Protocol):
+    """Puts questions to people (spec 6.1)."""
+
+    def ask(self, question: Question) -> MaybeAwaitable[Answer]:
+        """Put a question and wait for its answer."""
+        ...
+
+    def ask_multiple(self, questions: Sequence[Question]) -> MaybeAwaitable[list[Answer]]:
+        """Put several questions; answers in the same order."""
+        ...
+
+    def inform(self, message: str, stage: str) -> MaybeAwaitable[None]:
+        """Tell people something that asks for nothing."""
+        ...
+
+
+@runtime_checkable
+class Transform(Protocol):
+    """Rewrites a graph between parsing and lint (spec 9.1)."""
+
+    def apply(self, graph: Graph) -> Graph:
+        """The rewritten graph; the given one stays as it is."""
+        ...
+
+
+@runtime_checkable
+class LintRule(Protocol):
+    """Finds one kind of mistake (spec 7.4)."""
+
+    @property
+    def name(self) -> str:
+        """The rule's identifier."""
+        ...
+
+    def apply(self, graph: Graph) -> Sequence[Diagnostic]:
+        """All findings in a graph."""
+        ...
+
+
+class HandlerLookup(Protocol):
+    """Which handler executes a node (spec 4.2)."""
+
+    def resolve(self, node: Node) -> Handler:
+        """The handler of a node.
+
+        Raises:
+            TerminalError: No handler is registered for the node's built-in type.
+        """
+        ...
+
+
+class RunStore(Protocol):
+    """Everything a run keeps (spec 5.3, 5.5, 5.6; ruling 29). One owner writes; the log is the truth."""
+
+    @property
+    def logs_root(self) -> Path:
+        """The run directory."""
+        ...
+
+    @property
+    def values(self) -> ValueStore:
+        """Where large context values go."""
+        ...
+
+    @property
+    def artifact_count(self) -> int:
+        """How many artifacts the run has stored."""
+        ...
+
+    def append(self, event: Event, *, is_synced: bool) -> None:
+        """Add a stamped event to the log; on stable storage before the return when ``is_synced``."""
+        ...
+
+    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
+        """The files of a new attempt; those of earlier ones are moved aside (ruling 28)."""
+        ...
+
+    def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
+        """Project the state into checkpoint.json, now or, while stages rush, a little later."""
+        ...
+
+    def is_checkpoint_due(self) -> bool:
+        """Whether enough time and log have passed for the next unforced checkpoint (ruling 29)."""
+        ...
+
+    def save_manifest(self, changes: Mapping[str, Any]) -> None:
+        """Merge changes into manifest.json."""
+        ...
+
+    def make_restart(self, number: int, run_id: str) -> RunStore:
+        """A fresh run directory ``restart-<number>`` for a ``loop_restart`` (ruling 21)."""
+        ...
+
+    def close(self) -> None:
+        """Flush and give up ownership."""
+        ...
+
+
+class EventSink(Protocol):
+    """Receives every event of a run, in order."""
+
+    def __call__(self, event: Event) -> None:
+        """Take an event; must not raise and must not wait."""
+        ...
+
+
+class Clock(Protocol):
+    """Time and waiting, so that tests own both."""
+
+    def time(self) -> float:
+        """Wall clock: seconds since 1970 (UTC). May jump."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps back; only differences mean something."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Randomness(Protocol):
+    """Random numbers and ids, so that tests own both."""
+
+    def uniform(self, low: float, high: float) -> float:
+        """A number in [low, high]: the jitter of a retry."""
+        ...
+
+    def new_id(self) -> str:
+        """Eight random characters of lower-case base32."""
+        ...
+
+
+class CommandResult(Protocol):
+    """How a command ended."""
+
+    @property
+    def exit_code(self) -> int:
+        """Its exit code; negative: the signal that ended it."""
+        ...
+
+    @property
+    def stdout(self) -> str:
+        """Its output, decoded with replacement, bounded; the whole is in ``stdout_file`` if given."""
+        ...
+
+    @property
+    def stderr(self) -> str:
+        """Its error output, likewise."""
+        ...
+
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether the time ran out and the whole process group was ended."""
+        ...
+
+
+class Processes(Protocol):
+    """The one way to start a command (ruling 25)."""
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        output_directory: Path | None = None,
+        on_output: Any = None,
+    ) -> CommandResult:
+        """Run a command in a process group of its own and wait for its end; cancelling ends the group.
+
+        Args:
+            command: Text for the shell, or an argument list.
+            cwd: Working directory.
+            env: Values added to a copy of the environment that has no provider keys.
+            stdin: What it reads.
+            timeout_seconds: Then the group gets TERM, a grace, and KILL.
+            output_directory: Where ``stdout.txt`` and ``stderr.txt`` get the full output.
+            on_output: Called with ``(channel, text)`` as output arrives.
+        """
+        ...

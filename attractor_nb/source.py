@@ -1,0 +1,152 @@
+"""Source texts, spans and caret excerpts.
+
+Every message that points into a text goes through here: this is the only module that counts lines
+and columns (both 1-based, columns in characters). A span is a pair of offsets and knows its text, so
+positions cost nothing until somebody asks for them. A text may be *embedded* in another one, as a
+condition is in a DOT string: its spans then point into the outer file, through the escapes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+TAB_WIDTH = 4
+MAX_EXCERPT_COLUMNS = 160
+
+OffsetMap = Callable[[], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A named text that spans point into.
+
+    Attributes:
+        text: The whole text.
+        name: What to call it in messages: a file path, ``<cell>``, ``<string>``.
+        first_line: The number of its first line; 2 for a cell body below its magic line.
+        host: Where this text is embedded: the span of the literal in the outer text, else None.
+        host_offsets: Gives, for each offset of this text (and one past the end), the offset in the
+            outer text. Called only when somebody asks for a position.
+    """
+
+    text: str
+    name: str = "<string>"
+    first_line: int = 1
+    host: Span | None = field(default=None, compare=False, repr=False)
+    host_offsets: OffsetMap | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts = [0]
+        find = self.text.find
+        position = find("\n")
+        while position >= 0:
+            starts.append(position + 1)
+            position = find("\n", position + 1)
+        return starts
+
+    def span(self, start: int, end: int) -> Span:
+        """The span from offset ``start`` up to, not including, ``end``."""
+        return Span(self, start, end)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The 1-based line and column of an offset."""
+        row = bisect_right(self._line_starts, offset) - 1
+        return row + self.first_line, offset - self._line_starts[row] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line, numbered as in ``position``, without its line end."""
+        row = number - self.first_line
+        start = self._line_starts[row]
+        end = self._line_starts[row + 1] if row + 1 < len(self._line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+    def embedded(self, host: Span, text: str, host_offsets: OffsetMap) -> SourceText:
+        """A text that lives inside ``host``, a span of this text."""
+        return SourceText(text, self.name, host=host, host_offsets=host_offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of offsets in a source text. Spans compare by text and offsets."""
+
+    source: SourceText = field(repr=False)
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The characters under the span."""
+        return self.source.text[self.start : self.end]
+
+    def outermost(self) -> Span:
+        """The same place in the outermost text: the file or cell that the user wrote."""
+        host, offsets = self.source.host, self.source.host_offsets
+        if host is None or offsets is None:
+            return self
+        table = offsets()
+        start = table[self.start]
+        end = max(table[self.end], start + 1) if self.end > self.start else start
+        return Span(host.source, start, end).outermost()
+
+    @property
+    def line(self) -> int:
+        """1-based line of the first character, in the outermost text."""
+        outer = self.outermost()
+        return outer.source.position(outer.start)[0]
+
+    @property
+    def column(self) -> int:
+        """1-based column of the first character, in the outermost text."""
+        outer = self.outermost()
+        return outer.source.position(outer.start)[1]
+
+    @property
+    def place(self) -> str:
+        """``name:line:column`` of the first character, as compilers and editors write it."""
+        return f"{self.outermost().source.name}:{self.line}:{self.column}"
+
+
+def render_excerpt(span: Span) -> list[str]:
+    r"""The lines that show a span: its place, its first line, and carets under the whole of it.
+
+    A span of several lines is shown by its first line. Tabs are widened, control and bidirectional
+    characters are made visible, and very long lines are cut around the span, so that the carets
+    always stand under the offending text.
+
+    >>> source = SourceText("a -- b", "demo.dot")
+    >>> print("\n".join(render_excerpt(source.span(2, 4))))
+      --> demo.dot:1:3
+     1 |  a -- b
+       |    ^^
+    """
+    outer = span.outermost()
+    line, column = outer.source.position(outer.start)
+    raw = outer.source.line(line)
+    length = max(1, min(outer.end - outer.start, len(raw) - column + 1))
+    cut = 0
+    if len(raw) > MAX_EXCERPT_COLUMNS:
+        cut = max(0, column - 1 - MAX_EXCERPT_COLUMNS // 3)
+        raw = raw[cut : cut + MAX_EXCERPT_COLUMNS]
+    before = _visible(raw[: column - 1 - cut])
+    under = _visible(raw[column - 1 - cut : column - 1 - cut + length])
+    after = _visible(raw[column - 1 - cut + length :])
+    lead = "…" if cut else ""
+    number = str(line)
+    margin = " " * len(number)
+    return [
+        f"  --> {outer.source.name}:{line}:{column}",
+        f" {number} |  {lead}{before}{under}{after}",
+        f" {margin} |  {' ' * (len(lead) + len(before))}{'^' * max(1, len(under))}",
+    ]
+
+
+def _visible(text: str) -> str:
+    """The text with tabs widened and every character that would move the carets replaced."""
+    return "".join(
+        " " * TAB_WIDTH if char == "\t" else char if char.isprintable() else "\N{SYMBOL FOR SUBSTITUTE}"
+        for char in text
+    )
