@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from attractor_nb.model.events import StageOutput
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -73,6 +75,19 @@ class StageScope:
         """``run:node:visit``, the same over re-runs of a visit."""
         return f"{self.run_id}:{self.node_id}:{self.visit}"
 
+    def stream(self, text: str, channel: str = "response") -> None:
+        """Announce a piece of the stage's output as it arrives."""
+        self.announce(
+            StageOutput(
+                name=self.node_id,
+                index=self.index,
+                visit=self.visit,
+                attempt=self.attempt,
+                text=text,
+                channel=channel,
+            )
+        )
+
 
 _CURRENT: ContextVar[StageScope] = ContextVar("attractor_stage")
 
@@ -84,6 +99,16 @@ def current_stage() -> StageScope:
         LookupError: No stage is being executed here.
     """
     return _CURRENT.get()
+
+
+def stream_output(text: str, channel: str = "response") -> None:
+    """``current_stage().stream(…)`` where a stage is being executed, else nothing.
+
+    For backends, which may also be called outside a run.
+    """
+    scope = _CURRENT.get(None)
+    if scope is not None:
+        scope.stream(text, channel)
 
 
 def enter_stage(scope: StageScope) -> None:

@@ -1,0 +1,33 @@
+"""The text a model answered, with what the caller should know about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attractor_nb.model.outcome import Usage
+
+
+class Response(str):
+    """A response text that carries its usage, for backends that know it (spec 4.5).
+
+    It is a ``str``, so that a backend returning it keeps the spec's interface.
+
+    Attributes:
+        usage: What the call consumed, or None.
+        is_truncated: The model was cut off by a token limit: the text is not all that it had to say.
+
+    >>> Response("Done.", is_truncated=True) == "Done."
+    True
+    """
+
+    __slots__ = ("is_truncated", "usage")
+    usage: Usage | None
+    is_truncated: bool
+
+    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False) -> Response:
+        """A text with its facts."""
+        response = super().__new__(cls, text)
+        response.usage = usage
+        response.is_truncated = is_truncated
+        return response
