@@ -47,7 +47,7 @@ def read_status(text: str) -> StageStatus | None:
     """
     word = text.strip().lower().replace("-", "_")
     word = STATUS_ALIASES.get(word, word)
-    return StageStatus(word) if word in StageStatus else None
+    return StageStatus(word) if word in StageStatus.__members__.values() else None
 
 
 @dataclass(frozen=True, slots=True)

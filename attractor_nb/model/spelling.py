@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_SLIPS = 2
 """Edit distance up to which a name counts as a slip of another (rulings 4, 5)."""

@@ -1,0 +1,58 @@
+"""The syntax tree of a condition (spec 10.2). Knows neither how it is parsed nor what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.source import Span
+
+
+class Operator(StrEnum):
+    """How a clause compares its key with its literal."""
+
+    EQUALS = "="
+    DIFFERS = "!="
+    IS_TRUE = ""
+    """A key alone: whether its value is anything but missing, empty, ``false`` or ``0``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison.
+
+    Attributes:
+        key: What is looked up: ``outcome``, ``preferred_label``, or a context key.
+        operator: How it is compared.
+        literal: The text it is compared with: quotes and escapes resolved, outcome aliases replaced
+            by the status they mean (ruling 11). Empty when the key stands alone.
+        span: The whole clause.
+    """
+
+    key: str
+    operator: Operator = Operator.IS_TRUE
+    literal: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.key}{self.operator}{self.literal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Clauses that must all hold; none at all always holds (spec 10.3).
+
+    Attributes:
+        clauses: In source order.
+        notices: What is right but worth a word: rule, severity, span and fix, in the coordinates of
+            the condition's own text.
+    """
+
+    clauses: tuple[Clause, ...] = ()
+    notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return " && ".join(str(clause) for clause in self.clauses)

@@ -1,0 +1,30 @@
+"""Model stylesheets: CSS-like rules that give nodes their model (spec 8).
+
+A stranger to the other two languages; it knows nodes only as something with a shape, classes and an id.
+"""
+
+from attractor_nb.languages.stylesheet.cascade import resolve_properties
+from attractor_nb.languages.stylesheet.notices import NOTICE_RULES
+from attractor_nb.languages.stylesheet.parser import parse_stylesheet
+from attractor_nb.languages.stylesheet.syntax import (
+    PROPERTIES,
+    PROPERTY_ALIASES,
+    Declaration,
+    Selector,
+    SelectorKind,
+    StyleRule,
+    Stylesheet,
+)
+
+__all__ = [
+    "NOTICE_RULES",
+    "PROPERTIES",
+    "PROPERTY_ALIASES",
+    "Declaration",
+    "Selector",
+    "SelectorKind",
+    "StyleRule",
+    "Stylesheet",
+    "parse_stylesheet",
+    "resolve_properties",
+]
