@@ -1,0 +1,171 @@
+"""When a run has gone on for too long, and along which cycle (ruling 18).
+
+Counts and sums come from the caller; this module only compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.duration import Duration, parse_duration
+from attractor_nb.model.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Usage
+
+MAX_CYCLE_NODES: Final = 12
+NO_OVERRIDES: Final[Mapping[str, object]] = MappingProxyType({})
+_LEAST: Final = {"max_steps": 1, "max_node_visits": 1}
+_NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a run may go. None means without end.
+
+    Attributes:
+        max_steps: Stages that may be executed.
+        max_node_visits: Visits that any one node may get.
+        max_restarts: How often ``loop_restart`` edges may be taken.
+        max_goal_gate_redirects: How often unsatisfied goal gates may send the run back.
+        max_budget_usd: Cost at which it is stopped.
+        max_tokens_total: Tokens at which it is stopped.
+        max_duration_seconds: Running time at which it is stopped.
+    """
+
+    max_steps: int = 1000
+    max_node_visits: int | None = None
+    max_restarts: int = 10
+    max_goal_gate_redirects: int = 10
+    max_budget_usd: float | None = None
+    max_tokens_total: int | None = None
+    max_duration_seconds: float | None = None
+
+
+_NAMES: Final = tuple(field.name for field in fields(Bounds))
+
+
+def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> Bounds:
+    """The graph's bounds, with a caller's own in their place.
+
+    Args:
+        graph: Gives the bounds that nobody overrides.
+        overrides: Values by the names of ``Bounds``, or ``max_duration``; None keeps the graph's. A
+            duration is a number of seconds, a Duration, or its text (``15m``).
+
+    Raises:
+        OptionError: A name is unknown, or a value is no such bound.
+    """
+    duration = graph.get("max_duration", Duration)
+    bounds = Bounds(
+        graph.get("max_steps", int, 1000),
+        graph.get("max_node_visits", int),
+        graph.get("max_restarts", int, 10),
+        graph.get("max_goal_gate_redirects", int, 10),
+        graph.get("max_budget_usd", float),
+        graph.get("max_tokens_total", int),
+        None if duration is None else duration.seconds,
+    )
+    changes: dict[str, Any] = {}
+    for given, value in overrides.items():
+        name = "max_duration_seconds" if given == "max_duration" else given
+        if name not in _NAMES:
+            raise OptionError(
+                f'"{given}" is not a bound of a run{did_you_mean(given, _NAMES)}',
+                hint=f"the bounds are {', '.join(_NAMES)}",
+            )
+        if value is not None:
+            changes[name] = _checked(given, name, value)
+    return replace(bounds, **changes) if changes else bounds
+
+
+def _checked(given: str, name: str, value: object) -> int | float:
+    least = _LEAST.get(name, 0)
+    number: object = value
+    if name == "max_duration_seconds":
+        duration = parse_duration(value) if isinstance(value, str) else value
+        number = duration.seconds if isinstance(duration, Duration) else duration
+    kinds = (int, float) if name in _NUMBERS else (int,)
+    if isinstance(number, kinds) and not isinstance(number, bool) and least <= number < math.inf:
+        return number
+    what = "a duration such as 15m, or seconds" if name == "max_duration_seconds" else "a number"
+    what = what if name in _NUMBERS else "a whole number"
+    raise OptionError(f"{given} cannot be {value!r}", hint=f"give {what}, at least {least}")
+
+
+def exceeded(
+    bounds: Bounds,
+    *,
+    steps: int,
+    node_id: str,
+    node_visits: int,
+    usage: Usage,
+    elapsed_seconds: float,
+    completed: Sequence[str],
+) -> str | None:
+    """Why the next stage may not be executed, or None when it may. Asked before each stage.
+
+    A cost or token bound of 0 lets free stages go on.
+
+    Args:
+        bounds: The run's bounds.
+        steps: Stages executed so far, all visits counted.
+        node_id: The node that is next.
+        node_visits: Visits that this node has had so far.
+        usage: What the run has consumed so far.
+        elapsed_seconds: Running time so far.
+        completed: Ids of the stages executed so far, in order.
+    """
+    if steps >= bounds.max_steps:
+        return _message(
+            "max_steps", bounds.max_steps, f"{_count(steps, 'stage')} executed", completed, node_id
+        )
+    visits = bounds.max_node_visits
+    if visits is not None and node_visits >= visits:
+        what = f"{node_id} had {_count(node_visits, 'visit')}"
+        return _message("max_node_visits", visits, what, completed, node_id)
+    budget = bounds.max_budget_usd
+    if budget is not None and (cost := usage.cost_usd or 0.0) > 0 and cost >= budget:
+        return _message("max_budget_usd", f"{budget:g}", f"${cost:.4f} spent", completed, node_id)
+    tokens = bounds.max_tokens_total
+    if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
+        return _message("max_tokens_total", tokens, f"{_count(total, 'token')} used", completed, node_id)
+    seconds = bounds.max_duration_seconds
+    if seconds is not None and elapsed_seconds >= seconds:
+        limit = Duration(round(seconds * 1000))
+        return _message("max_duration", limit, f"{elapsed_seconds:.1f} s of running time", completed, node_id)
+    return None
+
+
+def cycle_of(completed: Sequence[str]) -> str:
+    """The cycle that the last node closes, or empty when it was never there before.
+
+    >>> cycle_of(["start", "plan", "implement", "review", "plan"])
+    'plan -> implement -> review -> plan'
+    """
+    last = len(completed) - 1
+    for position in range(last - 1, -1, -1):
+        if completed[position] == completed[last]:
+            nodes = list(completed[position:])
+            if len(nodes) > MAX_CYCLE_NODES:
+                half = MAX_CYCLE_NODES // 2
+                nodes = [*nodes[:half], "…", *nodes[-half:]]
+            return " -> ".join(nodes)
+    return ""
+
+
+def _message(bound: str, limit: object, what: str, completed: Sequence[str], node_id: str) -> str:
+    cycle = cycle_of([*completed, node_id])
+    where = f"in the cycle {cycle}" if cycle else f"before {node_id}"
+    return f"{bound}={limit} reached: {what}, {where}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,234 @@
+"""A graph made ready to run: conditions parsed, edges sorted, policies and targets resolved.
+
+Everything that can be decided before the first stage is decided here, once, so that a step of the
+run only looks things up. Knows nothing of any run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.decisions.bounds import Bounds, bounds_of
+from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.model.labels import normalize_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from attractor_nb.languages.condition.syntax import Condition
+    from attractor_nb.model.graph import Edge, Graph, Node
+
+CONDITIONAL_TYPE = "conditional"
+TOOL_TYPE = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdge:
+    """An edge, ready for selection.
+
+    Attributes:
+        edge: The edge itself.
+        index: Its position among the graph's edges.
+        condition: Its parsed guard, or None for an unconditional edge.
+        label: Its label in the form in which labels are compared; empty without one.
+        target: Id of the node it enters.
+        weight: Its priority.
+    """
+
+    edge: Edge
+    index: int
+    condition: Condition | None
+    label: str
+    target: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A node, ready to be executed and left.
+
+    Attributes:
+        node: The node itself.
+        id: Its id.
+        handler_type: What executes it.
+        edges: All outgoing edges, in source order.
+        conditional: Those with a condition, best first: weight descending, then target id.
+        unconditional: Those without, best first; ``default=true`` edges are not among them.
+        defaults: Unconditional ``default=true`` edges, best first (ruling 12).
+        by_label: Unconditional and default edges by their label, best first.
+        by_target: The best unconditional or default edge by its target.
+        to_conditional: The best unconditional edge that enters a diamond (ruling 15), or None.
+        retry: Attempts and delays.
+        timeout_seconds: Time one attempt may take, or None.
+        is_exit: The run ends here.
+        is_conditional: A diamond: it routes on what the stage before it reported (ruling 16).
+        is_goal_gate: It must have succeeded before the run may end.
+        allow_partial: Exhausted retries end in partial success.
+        auto_status: Silence counts as success.
+        retry_targets: Existing ones among ``retry_target`` and ``fallback_retry_target``, in this order.
+        subgraph_class: The class of the innermost group that derives one, or empty.
+        on_interrupted: What a resume does with a cut-off attempt: ``rerun``, ``ask`` or ``fail``.
+    """
+
+    node: Node
+    id: str
+    handler_type: str
+    edges: tuple[PlannedEdge, ...]
+    conditional: tuple[PlannedEdge, ...]
+    unconditional: tuple[PlannedEdge, ...]
+    defaults: tuple[PlannedEdge, ...]
+    by_label: Mapping[str, tuple[PlannedEdge, ...]]
+    by_target: Mapping[str, PlannedEdge]
+    to_conditional: PlannedEdge | None
+    retry: RetryPolicy
+    timeout_seconds: float | None
+    is_exit: bool
+    is_conditional: bool
+    is_goal_gate: bool
+    allow_partial: bool
+    auto_status: bool
+    retry_targets: tuple[str, ...]
+    subgraph_class: str
+    on_interrupted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A graph, ready to run.
+
+    Attributes:
+        graph: The graph, as lint passed it.
+        name: Its name.
+        nodes: All nodes by id.
+        start: Id of the start node.
+        bounds: How far the run may go.
+        graph_retry_targets: Existing ones among the graph's ``retry_target`` and ``fallback_retry_target``.
+        is_fail_continued: A failed stage may leave by any edge (``on_fail=continue``).
+        are_diamonds_own: Diamonds route on their own outcome (``conditional_outcome=own``).
+        is_gate_strict: A goal gate that was never visited fails the run.
+        goal_gates: Ids of all goal gates, in source order; diamonds count for none (ruling 16).
+    """
+
+    graph: Graph
+    name: str
+    nodes: Mapping[str, PlannedNode]
+    start: str
+    bounds: Bounds
+    graph_retry_targets: tuple[str, ...]
+    is_fail_continued: bool
+    are_diamonds_own: bool
+    is_gate_strict: bool
+    goal_gates: tuple[str, ...]
+
+
+def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
+    """Make a graph that has passed lint ready to run.
+
+    Edges and retry targets that name no node are left out: what lint was told to let pass is never
+    taken.
+
+    Args:
+        graph: The graph.
+        bounds: Bounds in place of the graph's own.
+
+    Raises:
+        ConditionSyntaxError: A condition does not parse.
+        OptionError: There is no start node.
+    """
+    if not graph.start_nodes:
+        raise OptionError(
+            "the pipeline has no start node", hint="add one: start [shape=Mdiamond], and lint before running"
+        )
+    edges: dict[str, list[PlannedEdge]] = {}
+    conditions: dict[str, Condition] = {}
+    for index, edge in enumerate(graph.edges):
+        if edge.target in graph.nodes:
+            edges.setdefault(edge.source, []).append(_planned_edge(edge, index, conditions))
+    exits = frozenset(node.id for node in graph.exit_nodes)
+    nodes = {
+        node.id: _planned_node(graph, node, edges.get(node.id, ()), is_exit=node.id in exits)
+        for node in graph.nodes.values()
+    }
+    return Plan(
+        graph=graph,
+        name=graph.name,
+        nodes=nodes,
+        start=graph.start_nodes[0].id,
+        bounds=bounds_of(graph) if bounds is None else bounds,
+        graph_retry_targets=_existing(
+            graph, graph.get("retry_target", str, ""), graph.get("fallback_retry_target", str, "")
+        ),
+        is_fail_continued=graph.get("on_fail", str, "") == "continue",
+        are_diamonds_own=graph.get("conditional_outcome", str, "") == "own",
+        is_gate_strict=graph.get("strict_gates", bool, default=False),
+        goal_gates=tuple(node.id for node in nodes.values() if node.is_goal_gate),
+    )
+
+
+def _planned_edge(edge: Edge, index: int, conditions: dict[str, Condition]) -> PlannedEdge:
+    text = edge.condition
+    condition = conditions.get(text)
+    if condition is None and text.strip():
+        condition = conditions[text] = parse_condition(text)
+    return PlannedEdge(edge, index, condition, normalize_label(edge.label), edge.target, edge.weight)
+
+
+def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_exit: bool) -> PlannedNode:
+    edges = tuple(edges)
+    ranked = sorted(edges, key=_rank)
+    conditional = tuple(edge for edge in ranked if edge.condition is not None)
+    free = tuple(edge for edge in ranked if edge.condition is None)
+    unconditional = tuple(edge for edge in free if not edge.edge.is_default)
+    by_label: dict[str, tuple[PlannedEdge, ...]] = {}
+    by_target: dict[str, PlannedEdge] = {}
+    for edge in free:
+        if edge.label:
+            by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
+        by_target.setdefault(edge.target, edge)
+    is_conditional = node.handler_type == CONDITIONAL_TYPE
+    timeout = node.timeout
+    return PlannedNode(
+        node=node,
+        id=node.id,
+        handler_type=node.handler_type,
+        edges=edges,
+        conditional=conditional,
+        unconditional=unconditional,
+        defaults=tuple(edge for edge in free if edge.edge.is_default),
+        by_label=by_label,
+        by_target=by_target,
+        to_conditional=next(
+            (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE),
+            None,
+        ),
+        retry=build_retry_policy(node, graph),
+        timeout_seconds=None if timeout is None else timeout.seconds,
+        is_exit=is_exit,
+        is_conditional=is_conditional,
+        is_goal_gate=node.goal_gate and not is_conditional,
+        allow_partial=node.allow_partial,
+        auto_status=node.auto_status,
+        retry_targets=_existing(graph, node.retry_target, node.fallback_retry_target),
+        subgraph_class=node.derived_classes[-1] if node.derived_classes else "",
+        on_interrupted=_on_interrupted(node),
+    )
+
+
+def _rank(planned: PlannedEdge) -> tuple[int, str, str, str]:
+    """Best first (spec 3.3); label and condition only so that source order never matters."""
+    return (-planned.weight, planned.target, planned.label, planned.edge.condition)
+
+
+def _existing(graph: Graph, *targets: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(target for target in targets if target in graph.nodes))
+
+
+def _on_interrupted(node: Node) -> str:
+    written = node.get("on_interrupted", str, "")
+    if written in {"rerun", "ask", "fail"}:
+        return written
+    runs_command = node.handler_type == TOOL_TYPE or bool(node.tool_command)
+    return "ask" if runs_command and not node.get("idempotent", bool, default=False) else "rerun"

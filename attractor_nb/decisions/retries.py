@@ -1,0 +1,210 @@
+"""Whether a stage is tried again, how long to wait, and what failures mean (spec 3.5, 3.6; ruling 13).
+
+Knows nothing of clocks: the caller waits, and gives the chance that jitter needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import (
+    AttractorError,
+    OptionError,
+    RetryableError,
+    SourceError,
+    TerminalError,
+    UntrustedSource,
+    ValidationError,
+)
+from attractor_nb.model.outcome import Outcome, StageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.model.graph import Graph, Node
+
+JITTER_RANGE: Final = (0.5, 1.5)
+MAX_REASON_CHARACTERS: Final = 4000
+TRANSIENT_HTTP: Final = frozenset({408, 409, 425, 429})
+"""Client-side HTTP statuses that may pass; every 5xx may too."""
+TRANSIENT_NAMES: Final = frozenset({"TransportError", "APIConnectionError", "ConnectionError", "URLError"})
+"""Network failures of libraries that derive from neither ConnectionError nor TimeoutError."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffConfig:
+    """How long to wait between attempts (spec 3.6).
+
+    Attributes:
+        initial_delay_ms: Delay before the first retry.
+        backoff_factor: Multiplier from one delay to the next.
+        max_delay_ms: No delay is longer.
+        has_jitter: Each delay is multiplied by a random number in [0.5, 1.5].
+    """
+
+    initial_delay_ms: int = 200
+    backoff_factor: float = 2.0
+    max_delay_ms: int = 60_000
+    has_jitter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a stage is tried.
+
+    Attributes:
+        max_attempts: Attempts within a visit, the first included.
+        backoff: Delays between them.
+        retries_failures: FAIL is retried as RETRY is, unless it is terminal.
+    """
+
+    max_attempts: int = 1
+    backoff: BackoffConfig = BackoffConfig()
+    retries_failures: bool = False
+
+
+PRESETS: Final[Mapping[str, RetryPolicy]] = {
+    "none": RetryPolicy(1),
+    "standard": RetryPolicy(5, BackoffConfig(200, 2.0)),
+    "aggressive": RetryPolicy(5, BackoffConfig(500, 2.0)),
+    "linear": RetryPolicy(3, BackoffConfig(500, 1.0)),
+    "patient": RetryPolicy(3, BackoffConfig(2000, 3.0)),
+}
+"""The preset policies of spec 3.6."""
+
+
+def build_retry_policy(node: Node, graph: Graph) -> RetryPolicy:
+    """The policy of a node.
+
+    Attempts come from the first of: node ``max_retries``, node ``retry_policy``, graph
+    ``default_max_retries``, graph ``retry_policy``, none. Delays come from the nearest preset. FAIL is
+    retried only where somebody wrote a number of retries (ruling 13).
+    """
+    own = PRESETS.get(node.get("retry_policy", str, ""))
+    shared = PRESETS.get(graph.get("retry_policy", str, ""))
+    preset = own or shared
+    backoff = preset.backoff if preset else BackoffConfig()
+    retries = node.max_retries
+    if retries is None and own is None:
+        retries = _default_retries(graph)
+    if retries is not None:
+        return RetryPolicy(max(0, retries) + 1, backoff, retries_failures=True)
+    return preset or RetryPolicy()
+
+
+def _default_retries(graph: Graph) -> int | None:
+    for name in ("default_max_retries", "default_max_retry"):
+        if name in graph.attrs:
+            return graph.get(name, int)
+    return None
+
+
+def delay_seconds(backoff: BackoffConfig, attempt: int, uniform: Callable[[float, float], float]) -> float:
+    """How long to wait after a failed attempt; jitter comes before the cap, so the cap holds.
+
+    >>> delay_seconds(BackoffConfig(has_jitter=False), 3, lambda low, high: high)
+    0.8
+
+    Args:
+        backoff: The delays.
+        attempt: Ordinal of the attempt that failed, from 1.
+        uniform: Gives a random number between two others.
+    """
+    try:
+        delay_ms = backoff.initial_delay_ms * backoff.backoff_factor ** (attempt - 1)
+    except OverflowError:
+        delay_ms = float(backoff.max_delay_ms) if backoff.initial_delay_ms else 0.0
+    if backoff.has_jitter:
+        delay_ms *= uniform(*JITTER_RANGE)
+    return min(delay_ms, backoff.max_delay_ms) / 1000
+
+
+def should_retry(policy: RetryPolicy, outcome: Outcome, failures: int) -> bool:
+    """Whether another attempt follows (ruling 13).
+
+    Args:
+        policy: The node's policy.
+        outcome: What the last attempt gave.
+        failures: Failed attempts so far in this visit, the last one included.
+    """
+    if outcome.is_terminal or failures >= policy.max_attempts:
+        return False
+    if outcome.status is StageStatus.FAIL:
+        return policy.retries_failures
+    return outcome.status is StageStatus.RETRY
+
+
+def final_outcome(outcome: Outcome, *, allow_partial: bool) -> Outcome:
+    """The outcome that routes on: a RETRY that is not retried becomes PARTIAL_SUCCESS or FAIL (spec 3.5)."""
+    if outcome.status is not StageStatus.RETRY:
+        return outcome
+    if allow_partial and not outcome.is_terminal:
+        notes = "retries exhausted, partial accepted"
+        if outcome.notes:
+            notes = f"{notes}: {outcome.notes}"
+        return replace(outcome, status=StageStatus.PARTIAL_SUCCESS, notes=notes)
+    reason = "max retries exceeded"
+    if outcome.failure_reason:
+        reason = f"{reason}: {outcome.failure_reason}"
+    return replace(outcome, status=StageStatus.FAIL, failure_reason=reason)
+
+
+def outcome_of_exception(error: BaseException) -> Outcome:
+    """What an exception of a handler means (spec 3.6, Appendix D). Never raises.
+
+    RETRY for transient failures: RetryableError, network errors, timeouts, HTTP 408, 409, 425, 429
+    and 5xx. Terminal FAIL for what stays wrong: TerminalError, other HTTP 4xx, invalid pipelines,
+    texts and options. FAIL for everything else.
+    """
+    reason = _reason_of(error)
+    if isinstance(error, RetryableError):
+        return Outcome.retry(reason)
+    if isinstance(error, TerminalError | ValidationError | OptionError | SourceError | UntrustedSource):
+        return Outcome.fail(reason, is_terminal=True)
+    if status := _http_status(error):
+        if status in TRANSIENT_HTTP or status >= 500:
+            return Outcome.retry(reason)
+        return Outcome.fail(reason, is_terminal=True)
+    if isinstance(error, ConnectionError | TimeoutError) or _is_network_failure(error):
+        return Outcome.retry(reason)
+    return Outcome.fail(reason)
+
+
+def _is_network_failure(error: BaseException) -> bool:
+    return any(kind.__name__ in TRANSIENT_NAMES for kind in type(error).__mro__)
+
+
+def _http_status(error: BaseException) -> int | None:
+    """The HTTP status that an exception carries, wherever its library keeps it; None without one."""
+    for name in ("status_code", "code"):
+        for owner in (error, _attribute(error, "response")):
+            value = _attribute(owner, name)
+            if type(value) is int and 400 <= value <= 599:
+                return value
+    return None
+
+
+def _attribute(owner: object, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except Exception:  # noqa: BLE001 - a foreign property may raise anything
+        return None
+
+
+def _reason_of(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = _message_of(error).strip()
+        text = text.encode("utf-8", "backslashreplace").decode()
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
+        text = "(its message cannot be shown)"
+    if len(text) > MAX_REASON_CHARACTERS:
+        text = text[:MAX_REASON_CHARACTERS] + "…"
+    return f"{name}: {text}" if text else name
+
+
+def _message_of(error: BaseException) -> str:
+    if isinstance(error, AttractorError) and error.hint and not isinstance(error, SourceError):
+        return f"{error.message} ({error.hint})"
+    return str(error)

@@ -1,0 +1,128 @@
+"""Which edge a stage leaves by (spec 3.3; rulings 12, 14).
+
+Knows nothing of failures: after a FAIL, ``failures`` decides what of this applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.languages.condition.evaluate import evaluate_condition, explain_condition
+from attractor_nb.model.labels import normalize_label
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.plan import PlannedEdge, PlannedNode
+    from attractor_nb.model.outcome import StageStatus
+
+MAX_VALUE_CHARACTERS = 80
+Lookup = Callable[[str], object]
+"""Reads a context key; None when it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
+
+    status: StageStatus
+    preferred_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The way on.
+
+    Attributes:
+        target: Id of the next node.
+        edge: The edge taken, or None for a jump.
+        reason: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
+            ``only_edge``, ``weight``, ``lexical``, ``conditional_target``, ``retry_target``,
+            ``fallback_retry_target``, ``graph_retry_target`` or ``graph_fallback_retry_target``.
+        detail: One line for people.
+    """
+
+    target: str
+    edge: PlannedEdge | None
+    reason: str
+    detail: str = ""
+
+
+def select_edge(
+    planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup
+) -> Step | None:
+    """The edge by which a stage is left, or None when none matches (ruling 14).
+
+    A condition that holds wins, then the preferred label, then the suggested ids in their order, then
+    ``default=true``, then weight, then the target's id. An edge whose condition is false is never
+    taken.
+    """
+    return (
+        match_condition(planned, seen, lookup)
+        or match_hint(planned, seen, suggested_ids)
+        or match_default(planned)
+        or _match_weight(planned)
+    )
+
+
+def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | None:
+    """The best edge whose condition holds, or None."""
+    for edge in planned.conditional:
+        assert edge.condition is not None
+        if evaluate_condition(edge.condition, seen.status, seen.preferred_label, lookup):
+            return Step(edge.target, edge, "condition", edge.edge.condition)
+    return None
+
+
+def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -> Step | None:
+    """The unconditional edge that the stage asked for by label or target, or None.
+
+    Of several edges with the preferred label one whose target is suggested wins: a person at a gate
+    chose that edge.
+    """
+    if seen.preferred_label and (edges := planned.by_label.get(normalize_label(seen.preferred_label))):
+        edge = next((edge for edge in edges if edge.target in suggested_ids), edges[0])
+        return Step(edge.target, edge, "preferred_label", seen.preferred_label)
+    for target in suggested_ids:
+        if found := planned.by_target.get(target):
+            return Step(target, found, "suggested_id", target)
+    return None
+
+
+def match_default(planned: PlannedNode) -> Step | None:
+    """The edge marked ``default=true``, or None (ruling 12)."""
+    if not planned.defaults:
+        return None
+    edge = planned.defaults[0]
+    return Step(edge.target, edge, "default", "default=true")
+
+
+def _match_weight(planned: PlannedNode) -> Step | None:
+    edges = planned.unconditional
+    if not edges:
+        return None
+    edge = edges[0]
+    if len(edges) == 1:
+        return Step(edge.target, edge, "only_edge", "the only unconditional edge")
+    if edge.weight > edges[1].weight:
+        return Step(edge.target, edge, "weight", f"weight {edge.weight} is the highest of {len(edges)}")
+    return Step(edge.target, edge, "lexical", f"first by target id among weight {edge.weight}")
+
+
+def describe_no_match(planned: PlannedNode, seen: Seen, lookup: Lookup) -> str:
+    """Why no edge matched: each condition, and the values that it saw."""
+    hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
+    edges = [_refusal(edge, seen, lookup) for edge in planned.edges]
+    return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
+
+
+def _refusal(edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
+    if edge.condition is None:
+        return f"{edge.target} is not for a failure"
+    verdicts = explain_condition(edge.condition, seen.status.value, seen.preferred_label, lookup)
+    saw = ", ".join(
+        f'`{verdict.clause}` saw "{verdict.value[:MAX_VALUE_CHARACTERS]}"'
+        for verdict in verdicts
+        if not verdict.holds
+    )
+    return f"{edge.target} when {saw}"
