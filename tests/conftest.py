@@ -1,0 +1,32 @@
+"""What every test gets: Hypothesis profiles, and a directory of its own to work in.
+
+Nothing heavy is imported here: a single test must start at once.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Wall time says nothing on a shared machine, so no example has a deadline.
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile(
+    "ci", deadline=None, max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+PROVIDER_KEY_SUFFIXES = ("_API_KEY", "_ACCESS_TOKEN")
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(monkeypatch, tmp_path):
+    """Run in an empty directory, so that the default runs base `.attractor/runs` is the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _no_provider_keys(monkeypatch):
+    """Take provider keys away, so that no test can reach a paid model by accident."""
+    for name in list(os.environ):
+        if name.endswith(PROVIDER_KEY_SUFFIXES):
+            monkeypatch.delenv(name)

@@ -1,0 +1,87 @@
+"""What must hold for the repository as a whole."""
+
+import os
+import subprocess
+import tomllib
+
+import pytest
+
+TOP_LEVEL = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "attractor_nb",
+    "binder",
+    "constraints.txt",
+    "docs",
+    "examples",
+    "notebooks",
+    "pyproject.toml",
+    "tests",
+}
+# Written in two parts: this file is searched too.
+REGISTRY_HOSTS = [
+    "pypi" + ".org",
+    "python" + "hosted.org",
+    "npm" + "js.org",
+    "npm" + "js.com",
+    "yarn" + "pkg.com",
+    "deb." + "debian.org",
+    "anaconda" + ".org",
+    "crates" + ".io",
+    "proxy." + "golang.org",
+    "jsdelivr" + ".net",
+    "unpkg" + ".com",
+]
+
+
+def test_only_known_names_stand_at_the_top(repository_files):
+    tops = {path.parts[0] for path in repository_files}
+    assert {top for top in tops if not top.startswith(".")} <= TOP_LEVEL
+
+
+@pytest.mark.parametrize("host", REGISTRY_HOSTS)
+def test_no_file_names_a_package_registry(repository, repository_files, host):
+    naming = [str(path) for path in repository_files if host.encode() in (repository / path).read_bytes()]
+    assert naming == []
+
+
+def test_no_lock_file_that_records_hosts_is_kept(repository_files):
+    assert not {path.name for path in repository_files} & {"uv.lock", "poetry.lock", "package-lock.json"}
+
+
+def test_every_direct_dependency_is_pinned(repository):
+    project = tomllib.loads((repository / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    wanted = [
+        *project["project"]["dependencies"],
+        *(line for lines in project["project"]["optional-dependencies"].values() for line in lines),
+        *(line for name in ("test", "lint") for line in groups[name]),
+    ]
+    pinned = {line.split("==")[0] for line in (repository / "constraints.txt").read_text().splitlines()}
+    assert {line.split(">=")[0].split("[")[0] for line in wanted} <= pinned
+
+
+def test_the_demo_in_the_wheel_is_the_example(repository):
+    packaged = repository / "attractor_nb" / "cli" / "demo.dot"
+    assert packaged.read_text() == (repository / "examples" / "demo.dot").read_text()
+
+
+def test_a_machine_without_python_gets_a_clear_message(repository, tmp_path):
+    done = subprocess.run(
+        ["/bin/sh", str(repository / ".ci" / "find-python")],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("No Python 3.11 or newer was found")
+
+
+@pytest.mark.parametrize(
+    "script", ["apt-install", "find-python", "install", "make-venv", "run", "system-packages"]
+)
+def test_scripts_are_executable(repository, script):
+    assert os.access(repository / ".ci" / script, os.X_OK)
