@@ -20,7 +20,7 @@ import json
 from pathlib import Path
 import attractor_nb
 result = attractor_nb.Pipeline({PIPELINE!r}).run(wait=True)
-print(json.dumps({{"status": result.outcome.status, "home": str(Path(attractor_nb.__file__).parent)}}))
+print(json.dumps({{"status": result.status, "home": str(Path(attractor_nb.__file__).parent)}}))
 """
 CELL = f"""
 from IPython.core.interactiveshell import InteractiveShell

@@ -1,0 +1,114 @@
+"""Every example is read, linted, drawn, accepted by Graphviz's own dot, and run with the simulated backend.
+
+A finding that is expected stands in the table below; every other example has none at all.
+"""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from attractor_nb import Pipeline
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """What is expected of one file.
+
+    Attributes:
+        name: The file's stem.
+        path: The stages that a simulated run completes, in order, every gate auto-approved.
+        findings: Rule and node or edge of each diagnostic.
+    """
+
+    name: str
+    path: str
+    findings: tuple[tuple[str, str], ...] = ()
+
+
+TABLE = [
+    Example("spec_2_10_subgraph", "start Plan Implement exit"),
+    Example("spec_2_13_simple", "start run_tests report exit"),
+    Example("spec_2_13_branch", "start plan implement validate gate exit"),
+    Example(
+        "spec_2_13_human_gate",
+        "start review_gate ship_it exit",
+        (("implicit_node", "ship_it"), ("implicit_node", "fixes")),
+    ),
+    Example("spec_8_6_stylesheet", "start plan implement critical_review exit"),
+    Example(
+        "spec_11_13_smoke",
+        "start plan implement review done",
+        (("goal_gate_has_retry", "implement"),),
+    ),
+    Example("verification_3_goal_gate", "start implement test done"),
+    Example("verification_4_multi_path", "start check next_step done"),
+    Example("demo", "start plan implement measure long_enough review done"),
+    Example("code_review_loop", "start plan implement review is_accepted merge_gate summarize done"),
+    Example("research_fact_check", "start questions research draft check_claims polish done"),
+    Example("data_pipeline", "start extract clean check report comment done"),
+    Example(
+        "release_approval",
+        "start draft_notes seal product_gate operations_gate verify announce finished",
+    ),
+    Example("bug_triage", "start classify triage_gate ask_reporter done"),
+    Example(
+        "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"
+    ),
+]
+every_example = pytest.mark.parametrize("example", TABLE, ids=lambda example: example.name)
+
+
+def load(example, **options):
+    return Pipeline(EXAMPLES / f"{example.name}.dot", **options)
+
+
+def test_every_file_has_a_row():
+    assert {example.name for example in TABLE} == {path.stem for path in EXAMPLES.glob("*.dot")}
+
+
+def test_every_file_is_in_the_table_of_contents():
+    contents = (EXAMPLES / "README.md").read_text()
+    assert [example.name for example in TABLE if f"]({example.name}.dot)" not in contents] == []
+
+
+@every_example
+def test_an_example_has_exactly_the_expected_findings(example):
+    found = [
+        (finding.rule, finding.node_id or " -> ".join(finding.edge or ())) for finding in load(example).lint()
+    ]
+    assert sorted(found) == sorted(example.findings)
+
+
+@every_example
+def test_an_example_is_drawn_with_all_its_nodes(example):
+    pipeline = load(example)
+    drawing = ET.fromstring(pipeline.to_svg())
+    drawn = {element.get("data-node") for element in drawing.iter() if element.get("data-node")}
+    assert drawn == set(pipeline.graph.nodes)
+
+
+@every_example
+@pytest.mark.parametrize("written_by", ["the author", "our writer"])
+def test_graphviz_accepts_an_example(example, written_by):
+    path = EXAMPLES / f"{example.name}.dot"
+    source = path.read_text() if written_by == "the author" else load(example).to_dot()
+    done = subprocess.run(["dot", "-Tcanon"], input=source, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@every_example
+def test_an_example_runs_simulated_with_every_gate_approved(example, tmp_path):
+    pipeline = load(example, backend="simulated", interviewer="auto")
+    result = pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert (result.status, result.reason) == ("success", "")
+    assert " ".join(result.completed_nodes) == example.path
+
+
+@every_example
+def test_an_example_says_where_it_comes_from(example):
+    assert (EXAMPLES / f"{example.name}.dot").read_text().startswith("// ")
