@@ -176,7 +176,7 @@ def _checked_selection(question: Question, answer: Answer) -> Answer:
 
 
 def _checked_word(answer: Answer) -> Answer:
-    given = answer.value or answer.text
+    given = answer.value or (answer.selected_option.key if answer.selected_option else answer.text)
     word = WORDS.get(given.strip().lower())
     if word is None:
         raise AnswerRefused(f'"{given}" is neither yes nor no', hint="answer yes or no")

@@ -127,8 +127,7 @@ class Plan:
 def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
     """Make a graph that has passed lint ready to run.
 
-    Edges and retry targets that name no node are left out: what lint was told to let pass is never
-    taken.
+    Retry targets that name no node are left out, as lint warned.
 
     Args:
         graph: The graph.
@@ -136,7 +135,7 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
 
     Raises:
         ConditionSyntaxError: A condition does not parse.
-        OptionError: There is no start node.
+        OptionError: There is no start node, or an edge enters a node that is not there.
     """
     if not graph.start_nodes:
         raise OptionError(
@@ -145,8 +144,12 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
     edges: dict[str, list[PlannedEdge]] = {}
     conditions: dict[str, Condition] = {}
     for index, edge in enumerate(graph.edges):
-        if edge.target in graph.nodes:
-            edges.setdefault(edge.source, []).append(_planned_edge(edge, index, conditions))
+        if edge.target not in graph.nodes:
+            raise OptionError(
+                f'the edge {edge.source} -> {edge.target} enters "{edge.target}", which is no node',
+                hint="declare the node, and lint before running",
+            )
+        edges.setdefault(edge.source, []).append(_planned_edge(edge, index, conditions))
     exits = frozenset(node.id for node in graph.exit_nodes)
     nodes = {
         node.id: _planned_node(graph, node, edges.get(node.id, ()), is_exit=node.id in exits)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 CHARACTERS_PER_TOKEN: Final = 4
 HIDDEN_PREFIXES: Final = ("internal.", "graph.")
@@ -95,7 +95,7 @@ def build_preamble(
     )
     remaining -= sum(len(line) + 1 for line in lines)
     entries = [
-        f"- {key}: {_value(value, amount.value)}"
+        f"- {_clipped(key, 80)}: {_value(value, amount.value)}"
         for key, value in values.items()
         if not key.startswith(HIDDEN_PREFIXES)
     ]
