@@ -1,0 +1,168 @@
+"""From a graph to a scene: shapes, wrapped labels, sizes (pure).
+
+The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go,
+from 300 on labels are cut to a word and edges lose theirs. The whole text stays in the tooltips and in the
+text table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.markup import clean
+from attractor_nb.views.metrics import shorten, text_width, wrap
+from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Edge, Graph, Node
+
+LABEL_SIZE: Final = 12.0
+DETAIL_SIZE: Final = 10.0
+EDGE_SIZE: Final = 10.5
+LINE_HEIGHT: Final = 15.0
+EDGE_LINE_HEIGHT: Final = 13.0
+DETAIL_HEIGHT: Final = 14.0
+SLANT: Final = 12.0
+"""How far a hexagon's corners and a parallelogram's sides lean."""
+ROOF: Final = 12.0
+
+SHAPE_OF_TYPE: Final = {
+    "start": Shape.START,
+    "exit": Shape.EXIT,
+    "wait.human": Shape.HEXAGON,
+    "conditional": Shape.DIAMOND,
+    "parallel": Shape.FAN_OUT,
+    "parallel.fan_in": Shape.FAN_IN,
+    "tool": Shape.PARALLELOGRAM,
+    "stack.manager_loop": Shape.HOUSE,
+}
+"""How each built-in handler type looks; any other type is a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How much text a drawing of some size can carry. Widths in characters of average width."""
+
+    label_chars: int
+    label_lines: int
+    has_details: bool
+    edge_chars: int
+    padding: float
+
+
+FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12)
+COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9)
+DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7)
+
+_AVERAGE_CHAR: Final = 6.6
+_DIRECTIONS: Final = {direction.value: direction for direction in Direction}
+
+
+def density_of(node_count: int) -> Density:
+    """What a drawing of so many nodes shows."""
+    if node_count < 100:
+        return FULL
+    return COMPACT if node_count < 300 else DENSE
+
+
+def draw_scene(graph: Graph) -> Scene:
+    """The graph as boxes, links and panels.
+
+    An undeclared target is drawn as a box of its own, so that the slip can be seen.
+    """
+    density = density_of(len(graph.nodes))
+    boxes = [_box(node, density) for node in graph.nodes.values()]
+    positions = {box.node_id: position for position, box in enumerate(boxes)}
+    for edge in graph.edges:
+        for node_id in (edge.source, edge.target):
+            if node_id not in positions:
+                positions[node_id] = len(boxes)
+                boxes.append(_missing_box(node_id, density))
+    links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
+    rankdir = graph.get("rankdir", str, "TB").upper()
+    direction = _DIRECTIONS.get(rankdir, Direction.DOWN)
+    return Scene(tuple(boxes), links, _panels(graph, positions), direction)
+
+
+def detail_of(node: Node) -> str:
+    """The small grey line: the model, the first words of the command, or the handler type."""
+    if node.handler_type == "tool" and node.tool_command:
+        return " ".join(node.tool_command.split()[:6])
+    if node.handler_type == "codergen" and node.llm_model:
+        return node.llm_model
+    return node.handler_type
+
+
+def _box(node: Node, density: Density) -> Box:
+    shape = SHAPE_OF_TYPE.get(node.handler_type, Shape.BOX)
+    chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
+    label = clean(node.label)
+    lines = wrap(label, chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines)
+    has_detail = density.has_details and shape not in {Shape.START, Shape.EXIT, Shape.DIAMOND}
+    detail = ""
+    if has_detail:
+        detail = shorten(clean(detail_of(node)), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE)
+    width, height = _size(shape, lines, detail, density)
+    return Box(node.id, shape, lines, detail, width, height)
+
+
+def _missing_box(node_id: str, density: Density) -> Box:
+    lines = wrap(
+        clean(node_id), density.label_chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines
+    )
+    detail = "not declared" if density.has_details else ""
+    width, height = _size(Shape.MISSING, lines, detail, density)
+    return Box(node_id, Shape.MISSING, lines, detail, width, height)
+
+
+def _size(shape: Shape, lines: tuple[str, ...], detail: str, density: Density) -> tuple[float, float]:
+    """Outline size around a block of text, in whole even pixels so that centres are whole."""
+    text = max(*(text_width(line, LABEL_SIZE) for line in lines), text_width(detail, DETAIL_SIZE))
+    block = len(lines) * LINE_HEIGHT + (DETAIL_HEIGHT if detail else 0)
+    padding = density.padding
+    if shape in {Shape.START, Shape.EXIT}:
+        width, height = max(44.0, text + 2 * padding + 6), block + padding
+    elif shape is Shape.DIAMOND:
+        height = max(3 * padding + 12, 2.3 * block)
+        width = max(1.5 * height, (text + padding) / (1 - block / height))
+    else:
+        width, height = max(64.0 if density.has_details else 40.0, text + 2 * padding), block + 1.4 * padding
+        if shape is Shape.HEXAGON:
+            width += SLANT
+        elif shape is Shape.PARALLELOGRAM:
+            width += 2 * SLANT
+        elif shape is Shape.HOUSE:
+            height += ROOF
+        elif shape in {Shape.FAN_OUT, Shape.FAN_IN}:
+            width, height = width + 8, height + 8
+    return 2.0 * -(-width // 2), 2.0 * -(-height // 2)
+
+
+def _link(index: int, edge: Edge, positions: dict[str, int], density: Density) -> Link:
+    source, target = positions[edge.source], positions[edge.target]
+    text = clean(edge.label or edge.condition)
+    if not text.strip() or not density.edge_chars:
+        return Link(index, source, target)
+    is_mono = not edge.label
+    room = density.edge_chars * (_AVERAGE_CHAR - 0.6)
+    max_lines = 2 if density.has_details else 1
+    lines = wrap(text, room, EDGE_SIZE, max_lines=max_lines, is_mono=is_mono)
+    width = max(text_width(line, EDGE_SIZE, is_mono=is_mono) for line in lines) + 12
+    height = len(lines) * EDGE_LINE_HEIGHT + 5
+    return Link(index, source, target, lines, is_mono, 2.0 * -(-width // 2), height)
+
+
+def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
+    """Labelled groups with members; what an unlabelled one holds goes to the group around it."""
+    kept: dict[int, int] = {}
+    panels: list[Panel] = []
+    for position, group in enumerate(graph.subgraphs):
+        members = tuple(positions[name] for name in group.members if name in positions)
+        parent = kept.get(group.parent) if group.parent is not None else None
+        if group.label.strip() and members:
+            kept[position] = len(panels)
+            panels.append(Panel(clean(group.label), members, parent))
+        elif parent is not None:
+            kept[position] = parent
+    return tuple(panels)

@@ -1,0 +1,119 @@
+"""Where things go: coordinates for a scene from one of two engines, with one type of result.
+
+``dot`` is Graphviz, used where its executable is found and the graph is not too large; ``layered``
+needs no other program. Results are cached by the scene's content.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
+
+from attractor_nb.errors import OptionError
+from attractor_nb.views.layout.geometry import (
+    Cubic,
+    Point,
+    Rect,
+    clip_start,
+    make_room_for_head,
+    outline,
+    point_at,
+    reversed_path,
+)
+from attractor_nb.views.layout.graphviz_dot import DotFailed, find_dot, lay_out_with_dot
+from attractor_nb.views.layout.layered import lay_out_in_layers
+from attractor_nb.views.layout.result import Layout, RawLayout, Route
+
+if TYPE_CHECKING:
+    from attractor_nb.views.scene import Link, Scene
+
+Engine = Literal["auto", "dot", "layered"]
+
+MARGIN: Final = 14.0
+DOT_MAX_BOXES: Final = 300
+"""Graphviz takes seconds beyond this; the layered engine does not."""
+
+
+def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
+    """Coordinates for everything in a scene.
+
+    Raises:
+        OptionError: ``dot`` was asked for and is missing or failed, or the engine is unknown.
+    """
+    if engine not in {"auto", "dot", "layered"}:
+        raise OptionError(f'unknown layout engine "{engine}"', hint='use "auto", "dot" or "layered"')
+    if engine == "auto":
+        engine = "dot" if len(scene.boxes) < DOT_MAX_BOXES and find_dot() else "layered"
+        try:
+            return _cached(scene, engine)
+        except DotFailed:
+            return _cached(scene, "layered")
+    try:
+        return _cached(scene, engine)
+    except DotFailed as failure:
+        raise OptionError(
+            f"Graphviz could not lay out the graph: {failure}",
+            hint='install Graphviz, or use engine="layered"',
+        ) from failure
+
+
+@lru_cache(maxsize=64)
+def _cached(scene: Scene, engine: Literal["dot", "layered"]) -> Layout:
+    raw = lay_out_with_dot(scene) if engine == "dot" else lay_out_in_layers(scene)
+    return _finished(scene, raw, engine)
+
+
+def _finished(scene: Scene, raw: RawLayout, engine: str) -> Layout:
+    """Clip the paths to the outlines, then move everything inside the margins."""
+    routes = [
+        _route(scene, link, path, label, raw.centres)
+        for link, path, label in zip(scene.links, raw.paths, raw.labels, strict=True)
+    ]
+    left, top, right, bottom = _bounds(scene, raw, routes)
+    dx, dy = MARGIN - left, MARGIN - top
+
+    def moved(point: Point) -> Point:
+        return point[0] + dx, point[1] + dy
+
+    return Layout(
+        width=float(round(right - left + 2 * MARGIN)),
+        height=float(round(bottom - top + 2 * MARGIN)),
+        centres=tuple(moved(centre) for centre in raw.centres),
+        routes=tuple(
+            Route(
+                tuple((moved(a), moved(b), moved(c), moved(d)) for a, b, c, d in route.path),
+                moved(route.tip),
+                moved(route.base),
+                moved(route.label),
+            )
+            for route in routes
+        ),
+        panels=tuple(Rect(rect.x + dx, rect.y + dy, rect.width, rect.height) for rect in raw.panels),
+        engine=engine,
+    )
+
+
+def _route(scene: Scene, link: Link, path: list[Cubic], label: Point | None, centres: list[Point]) -> Route:
+    source, target = scene.boxes[link.source], scene.boxes[link.target]
+    path = clip_start(path, outline(source), centres[link.source])
+    path = reversed_path(clip_start(reversed_path(path), outline(target), centres[link.target]))
+    path, tip, base = make_room_for_head(path)
+    if label is None:
+        label = point_at(path[len(path) // 2], 0.5 if len(path) % 2 else 0.0)
+    return Route(tuple(path), tip, base, label)
+
+
+def _bounds(scene: Scene, raw: RawLayout, routes: list[Route]) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of all that is drawn."""
+    xs, ys = [0.0] * (not scene.boxes), [0.0] * (not scene.boxes)
+    for box, (x, y) in zip(scene.boxes, raw.centres, strict=True):
+        xs += (x - box.width / 2, x + box.width / 2)
+        ys += (y - box.height / 2, y + box.height / 2)
+    for rect in raw.panels:
+        xs += (rect.x, rect.x + rect.width)
+        ys += (rect.y, rect.y + rect.height)
+    for link, route in zip(scene.links, routes, strict=True):
+        x, y = route.label
+        xs += (x - link.width / 2, x + link.width / 2, *(p[0] for cubic in route.path for p in cubic))
+        ys += (y - link.height / 2, y + link.height / 2, *(p[1] for cubic in route.path for p in cubic))
+    return min(xs), min(ys), max(xs), max(ys)

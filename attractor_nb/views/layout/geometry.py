@@ -1,0 +1,139 @@
+"""Points, cubic paths and outlines: clipping an edge's path to the shapes that it joins (pure).
+
+Outlines are convex polygons, good to a pixel for the rounded shapes. It knows nothing of engines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import hypot
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.drawing import ROOF, SLANT
+from attractor_nb.views.scene import Shape
+
+if TYPE_CHECKING:
+    from attractor_nb.views.scene import Box
+
+Point = tuple[float, float]
+Cubic = tuple[Point, Point, Point, Point]
+
+HEAD_LENGTH: Final = 7.0
+_BISECTIONS: Final = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    """A rectangle by its top left corner and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def outline(box: Box) -> list[Point]:
+    """The corners of a box's outline, clockwise, relative to its centre."""
+    x, y = box.width / 2, box.height / 2
+    match box.shape:
+        case Shape.DIAMOND:
+            return [(0, -y), (x, 0), (0, y), (-x, 0)]
+        case Shape.HEXAGON:
+            return [(SLANT - x, -y), (x - SLANT, -y), (x, 0), (x - SLANT, y), (SLANT - x, y), (-x, 0)]
+        case Shape.PARALLELOGRAM:
+            return [(SLANT - x, -y), (x, -y), (x - SLANT, y), (-x, y)]
+        case Shape.HOUSE:
+            return [(0, -y), (x, ROOF - y), (x, y), (-x, y), (-x, ROOF - y)]
+        case Shape.START | Shape.EXIT:
+            bend, cut = y * 0.3, y * 0.95
+            return [
+                *((cut - x, -y), (x - cut, -y), (x - bend, -y * 0.7), (x, 0), (x - bend, y * 0.7)),
+                *((x - cut, y), (cut - x, y), (bend - x, y * 0.7), (-x, 0), (bend - x, -y * 0.7)),
+            ]
+        case _:
+            return [(-x, -y), (x, -y), (x, y), (-x, y)]
+
+
+def straight(start: Point, end: Point) -> Cubic:
+    """A straight line as a cubic."""
+    (x0, y0), (x1, y1) = start, end
+    third_x, third_y = (x1 - x0) / 3, (y1 - y0) / 3
+    return start, (x0 + third_x, y0 + third_y), (x1 - third_x, y1 - third_y), end
+
+
+def point_at(cubic: Cubic, t: float) -> Point:
+    """The point of a cubic at a parameter from 0 to 1."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = cubic
+    s = 1 - t
+    a, b, c, d = s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t
+    return a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3
+
+
+def split(cubic: Cubic, t: float) -> tuple[Cubic, Cubic]:
+    """The two parts of a cubic on either side of a parameter."""
+    p0, p1, p2, p3 = cubic
+    a, b, c = _between(p0, p1, t), _between(p1, p2, t), _between(p2, p3, t)
+    d, e = _between(a, b, t), _between(b, c, t)
+    middle = _between(d, e, t)
+    return (p0, a, d, middle), (middle, e, c, p3)
+
+
+def reversed_path(path: list[Cubic]) -> list[Cubic]:
+    """The same path from its end to its start."""
+    return [(d, c, b, a) for a, b, c, d in reversed(path)]
+
+
+def clip_start(path: list[Cubic], corners: list[Point], centre: Point) -> list[Cubic]:
+    """The path without the part that lies inside an outline at its start."""
+    for position, cubic in enumerate(path):
+        if _is_inside(cubic[3], corners, centre):
+            continue
+        if not _is_inside(cubic[0], corners, centre):
+            return path[position:]
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            if _is_inside(point_at(cubic, middle), corners, centre):
+                low = middle
+            else:
+                high = middle
+        return [split(cubic, high)[1], *path[position + 1 :]]
+    return path[-1:]
+
+
+def make_room_for_head(path: list[Cubic]) -> tuple[list[Cubic], Point, Point]:
+    """Shorten a path by an arrow head.
+
+    Returns:
+        The shortened path, the tip (its old end), and the point where the head's base is.
+    """
+    tip = path[-1][3]
+    for position in range(len(path) - 1, -1, -1):
+        cubic = path[position]
+        if hypot(cubic[0][0] - tip[0], cubic[0][1] - tip[1]) <= HEAD_LENGTH and position:
+            continue
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            x, y = point_at(cubic, middle)
+            if hypot(x - tip[0], y - tip[1]) > HEAD_LENGTH:
+                low = middle
+            else:
+                high = middle
+        kept = split(cubic, high)[0]
+        return [*path[:position], kept], tip, kept[3]
+    return path, tip, path[-1][0]
+
+
+def _between(a: Point, b: Point, t: float) -> Point:
+    return a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
+
+
+def _is_inside(point: Point, corners: list[Point], centre: Point) -> bool:
+    x, y = point[0] - centre[0], point[1] - centre[1]
+    ax, ay = corners[-1]
+    for bx, by in corners:
+        if (bx - ax) * (y - ay) - (by - ay) * (x - ax) < 0:
+            return False
+        ax, ay = bx, by
+    return True

@@ -1,0 +1,151 @@
+"""Ranks and orders: which vertices share a layer, and who stands left of whom.
+
+``fast_sugiyama`` ranks the vertices, breaks long edges with dummies and orders the layers for few
+crossings. Around it this module makes the graph acyclic, gives labelled edges a vertex of their own
+(a *bead*), and keeps the members of a panel together. It knows no pixels.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.layout.panels import gather_panels
+
+if TYPE_CHECKING:
+    from attractor_nb.views.layout.skeleton import Skeleton
+
+_SPACING: Final = 10.0
+
+
+@dataclass(slots=True)
+class Layered:
+    """A proper layered graph: every edge joins neighbouring layers.
+
+    Vertices are numbers: first the boxes by position, then beads, dummies and panel borders.
+
+    Attributes:
+        layers: Vertices of each layer from left to right.
+        edges: Pairs (upper vertex, lower vertex).
+        chains: For each link its vertices from source to target; empty for a loop at one box.
+        beads: The bead of each link that has one.
+        borders: For each panel its left and right border vertex on each of its layers.
+        ranks: The layer of each vertex.
+    """
+
+    layers: list[list[int]]
+    edges: list[tuple[int, int]]
+    chains: list[list[int]]
+    beads: dict[int, int]
+    borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
+    ranks: dict[int, int] = field(default_factory=dict[int, int])
+
+
+def layer_scene(skeleton: Skeleton) -> Layered:
+    """Assign layers and orders to a scene's boxes and edges."""
+    scene = skeleton.scene
+    beads: dict[int, int] = {}
+    legs: list[tuple[int, int]] = []
+    for position, link in enumerate(scene.links):
+        if skeleton.is_loop(position):
+            continue
+        upper, lower = skeleton.ends[position]
+        if link.lines or skeleton.is_crowded[position]:
+            bead = beads[position] = len(scene.boxes) + len(beads)
+            legs += ((upper, bead), (bead, lower))
+        else:
+            legs.append((upper, lower))
+    ranked = _Ranking(len(scene.boxes), legs)
+    chains: list[list[int]] = []
+    for position in range(len(scene.links)):
+        upper, lower = skeleton.ends[position]
+        bead = beads.get(position)
+        if skeleton.is_loop(position):
+            chain: list[int] = []
+        elif bead is None:
+            chain = ranked.run(upper, lower)
+        else:
+            chain = [*ranked.run(upper, bead), *ranked.run(bead, lower)[1:]]
+        chains.append(chain if skeleton.is_forward[position] else chain[::-1])
+    layered = Layered(ranked.layers(), ranked.edges, chains, beads)
+    if scene.panels:
+        gather_panels(scene, layered, ranked.keys)
+    layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
+    return layered
+
+
+class _Ranking:
+    """What ``fast_sugiyama`` finds for the legs of all edges, in our numbers.
+
+    Attributes:
+        keys: Where each vertex stands from left to right, in no particular unit.
+        edges: All edges between neighbouring layers.
+    """
+
+    def __init__(self, box_count: int, legs: list[tuple[int, int]]) -> None:
+        self.keys: dict[int, float] = {}
+        self.edges: list[tuple[int, int]] = []
+        self._ranks: dict[int, int] = {}
+        self._below: dict[int, list[int]] = defaultdict(list)
+        inner = sorted({vertex for leg in legs for vertex in leg})
+        self._first_dummy = max([box_count - 1, *inner]) + 1
+        parts = self._library_parts(inner, legs) if legs else []
+        parts += ([(box, 0.0, 0)] for box in sorted(set(range(box_count)) - set(inner)))
+        shift = 0.0
+        for part in sorted(parts, key=min):
+            leftmost = min(x for _, x, _ in part)
+            for vertex, x, rank in part:
+                self.keys[vertex] = x - leftmost + shift
+                self._ranks[vertex] = rank
+            shift = max(self.keys[vertex] for vertex, _, _ in part) + 2 * _SPACING
+
+    def _library_parts(
+        self, inner: list[int], legs: list[tuple[int, int]]
+    ) -> list[list[tuple[int, float, int]]]:
+        """(vertex, x, rank) of all vertices of each connected part; fills ``edges``."""
+        from fast_sugiyama import from_edges  # noqa: PLC0415 - only drawings without Graphviz need it
+
+        compact = {vertex: number for number, vertex in enumerate(inner)}
+        found = from_edges(
+            [(compact[a], compact[b]) for a, b in legs],
+            vertex_spacing=_SPACING,
+            dummy_vertices=True,
+            ranking_type="minimize",
+            check_layout=False,
+        )
+        parts: list[list[tuple[int, float, int]]] = []
+        dummy_count = 0
+        for positions, _, _, short_edges in found:
+            numbers = sorted(int(number) for number, _ in positions)
+            names = {number: inner[number] for number in numbers if number < len(inner)}
+            for number in numbers[len(names) :]:
+                names[number] = self._first_dummy + dummy_count
+                dummy_count += 1
+            lowest = max(y for _, (_, y) in positions)
+            parts.append(
+                [(names[int(n)], float(x), round((lowest - y) / _SPACING)) for n, (x, y) in positions]
+            )
+            for a, b in short_edges or ():
+                upper, lower = names[int(a)], names[int(b)]
+                self.edges.append((upper, lower))
+                self._below[upper].append(lower)
+        self.edges.sort()
+        return parts
+
+    def run(self, upper: int, lower: int) -> list[int]:
+        """The vertices along a leg, its ends included."""
+        for vertex in self._below[upper]:
+            run = [upper, vertex]
+            while run[-1] >= self._first_dummy:
+                run += self._below[run[-1]]
+            if run[-1] == lower:
+                return run
+        raise AssertionError("the library lost an edge")
+
+    def layers(self) -> list[list[int]]:
+        """The vertices of each layer from left to right."""
+        layers: list[list[int]] = [[] for _ in range(1 + max(self._ranks.values()))]
+        for vertex in sorted(self.keys, key=lambda vertex: (self.keys[vertex], vertex)):
+            layers[self._ranks[vertex]].append(vertex)
+        return layers

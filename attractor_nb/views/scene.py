@@ -1,0 +1,104 @@
+"""What is to be drawn, in pixels but without places: the values between a graph and a layout.
+
+A scene is hashable and holds all that a layout depends on, so that it is the key of the layout
+cache. It knows nothing of Graphviz, SVG or the graph it came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Where the flow goes: top to bottom, left to right, or the other way round."""
+
+    DOWN = "TB"
+    RIGHT = "LR"
+    UP = "BT"
+    LEFT = "RL"
+
+    @property
+    def is_vertical(self) -> bool:
+        """Whether ranks are rows."""
+        return self in {Direction.DOWN, Direction.UP}
+
+
+class Shape(StrEnum):
+    """The outlines of the house style; each stands for a kind of handler."""
+
+    START = "start"
+    EXIT = "exit"
+    BOX = "box"
+    HEXAGON = "hexagon"
+    DIAMOND = "diamond"
+    PARALLELOGRAM = "parallelogram"
+    FAN_OUT = "fan-out"
+    FAN_IN = "fan-in"
+    HOUSE = "house"
+    MISSING = "missing"
+    """An id that edges name and nobody declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node: its outline, size and wrapped text. ``detail`` is the small grey line, or empty."""
+
+    node_id: str
+    shape: Shape
+    lines: tuple[str, ...]
+    detail: str
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An edge between two boxes, given by their positions in ``Scene.boxes``.
+
+    Attributes:
+        index: Position of the edge in ``Graph.edges``.
+        lines: Wrapped label, or the condition when there is no label; empty for neither.
+        is_mono: The text is a condition.
+        width: Width of the label with its background; 0 without label.
+        height: Height of the same.
+    """
+
+    index: int
+    source: int
+    target: int
+    lines: tuple[str, ...] = ()
+    is_mono: bool = False
+    width: float = 0.0
+    height: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A subgraph: title, member boxes (nested ones included), position of the enclosing panel."""
+
+    label: str
+    members: tuple[int, ...]
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that a layout needs. Outer panels stand before inner ones."""
+
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+    panels: tuple[Panel, ...] = ()
+    direction: Direction = Direction.DOWN
+
+    def panel_of_boxes(self) -> list[int | None]:
+        """The innermost panel of each box.
+
+        A box that two unrelated panels claim belongs to the first.
+        """
+        chain: list[int | None] = [None] * len(self.boxes)
+        for position, panel in enumerate(self.panels):
+            for member in panel.members:
+                if chain[member] == panel.parent:
+                    chain[member] = position
+        return chain

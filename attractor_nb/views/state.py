@@ -1,0 +1,297 @@
+"""What a drawing shows of a run: the state of each node and edge, folded from events.
+
+A fold costs the same whatever the size of the graph, and its delta is what a live view is sent: the
+picture is drawn once, then only states change. The module knows events, and nothing of drawing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineResumed,
+    PipelineStarted,
+    StageCompleted,
+    StageEnd,
+    StageFailed,
+    StageRetrying,
+    StageStarted,
+)
+from attractor_nb.model.outcome import StageStatus, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Delta = dict[str, Any]
+"""A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``."""
+
+REASON_CHARS: Final = 60
+
+
+class NodeStatus(StrEnum):
+    """How a node looks."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    RETRYING = "retrying"
+    SUCCESS = "success"
+    PARTIAL_SUCCESS = "partial_success"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+    CACHED = "cached"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something is going on in it now."""
+        return self in _ACTIVE
+
+
+_ACTIVE: Final = frozenset({NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING})
+
+
+class RunStatus(StrEnum):
+    """How the run as a whole stands."""
+
+    READY = "ready"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAIL = "fail"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self not in {RunStatus.READY, RunStatus.RUNNING}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """The state of one node.
+
+    Attributes:
+        status: How it looks.
+        attempt: Try within the latest visit, from 1.
+        visits: How often it was entered.
+        reason: First words of why it failed, or empty.
+        since: When the status began, in seconds since 1970; 0 when unknown.
+        until: When a wait ends by itself, in seconds since 1970, or None.
+    """
+
+    status: NodeStatus = NodeStatus.PENDING
+    attempt: int = 1
+    visits: int = 0
+    reason: str = ""
+    since: float = 0.0
+    until: float | None = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, defaults left out; the status is always there."""
+        plain: dict[str, Any] = {"status": self.status.value}
+        if self.attempt > 1:
+            plain["attempt"] = self.attempt
+        if self.visits:
+            plain["visits"] = self.visits
+        if self.reason:
+            plain["reason"] = self.reason
+        if self.since and self.status in _ACTIVE:
+            plain["since"] = round(self.since, 3)
+        if self.until is not None:
+            plain["until"] = round(self.until, 3)
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeState:
+    """How often an edge was taken."""
+
+    passes: int = 0
+
+
+@dataclass(slots=True)
+class RunView:
+    """Everything that views show of a run. ``fold_event`` changes it in place.
+
+    Attributes:
+        nodes: States of the nodes that something happened to.
+        edges: States of the edges that were taken, by position in ``Graph.edges``.
+        status: How the run stands.
+        reason: Why it failed or stopped, or empty.
+        next_node: Where a resume goes on, or empty.
+        stages: Stages committed so far.
+        duration: Seconds of running time, known when it has ended.
+        usage: What model calls consumed so far.
+    """
+
+    nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
+    edges: dict[int, EdgeState] = field(default_factory=dict[int, EdgeState])
+    status: RunStatus = RunStatus.READY
+    reason: str = ""
+    next_node: str = ""
+    stages: int = 0
+    duration: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def active_nodes(self) -> tuple[str, ...]:
+        """Ids of the nodes in which something is going on."""
+        return tuple(node_id for node_id, state in self.nodes.items() if state.status in _ACTIVE)
+
+    def to_plain(self) -> Delta:
+        """The whole state in the form of a delta, for a view that is shown again."""
+        return {
+            "nodes": {node_id: state.to_plain() for node_id, state in self.nodes.items()},
+            "edges": {str(index): state.passes for index, state in self.edges.items()},
+            "run": self.status.value,
+        }
+
+
+_PENDING: Final = NodeState()
+_STATUS_OF_OUTCOME: Final = {
+    StageStatus.SUCCESS: NodeStatus.SUCCESS,
+    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
+    StageStatus.RETRY: NodeStatus.FAIL,
+    StageStatus.FAIL: NodeStatus.FAIL,
+    StageStatus.SKIPPED: NodeStatus.SKIPPED,
+}
+
+
+def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
+    """Take an event into a view.
+
+    Returns:
+        The same view, changed in place, and what changed: an empty delta when nothing that is shown
+        did.
+    """
+    fold = _FOLDS.get(type(event))
+    return view, fold(view, event) if fold else {}
+
+
+def merge_deltas(first: Delta, second: Delta) -> Delta:
+    """One delta with the effect of two in a row: how a live view catches up.
+
+    >>> merge_deltas({"edges": {"1": 1}}, {"edges": {"1": 2}, "run": "fail"})
+    {'edges': {'1': 2}, 'run': 'fail'}
+    """
+    merged: Delta = {**first, **second}
+    for part in ("nodes", "edges"):
+        if part in first and part in second:
+            merged[part] = {**first[part], **second[part]}
+    return merged
+
+
+def _set(view: RunView, node_id: str, state: NodeState) -> Delta:
+    view.nodes[node_id] = state
+    return {"nodes": {node_id: state.to_plain()}}
+
+
+def _fold_started(view: RunView, event: StageStarted) -> Delta:
+    state = NodeState(NodeStatus.RUNNING, event.attempt, event.visit, since=event.time)
+    return _set(view, event.name, state)
+
+
+def _fold_ended(view: RunView, event: StageEnd) -> Delta:
+    outcome = event.outcome
+    status = _STATUS_OF_OUTCOME[outcome.status]
+    reason = ""
+    if isinstance(event, StageFailed):
+        reason = event.error or outcome.failure_reason
+        status = NodeStatus.RETRYING if event.will_retry else NodeStatus.FAIL
+    state = NodeState(status, event.attempt, event.visit, first_words(reason), event.time)
+    delta = _set(view, event.name, state)
+    if outcome.usage is not None:
+        view.usage += outcome.usage
+    if not event.is_commit:
+        return delta
+    view.stages += 1
+    if event.edge is not None:
+        passes = 1 + view.edges.get(event.edge, _NEVER).passes
+        view.edges[event.edge] = EdgeState(passes)
+        delta["edges"] = {str(event.edge): passes}
+    return delta
+
+
+_NEVER: Final = EdgeState()
+
+
+def _fold_retrying(view: RunView, event: StageRetrying) -> Delta:
+    before = view.nodes.get(event.name, _PENDING)
+    state = NodeState(
+        NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, event.time + event.delay
+    )
+    return _set(view, event.name, state)
+
+
+def _fold_question(view: RunView, event: InterviewStarted) -> Delta:
+    before = view.nodes.get(event.stage, _PENDING)
+    state = replace(before, status=NodeStatus.WAITING, since=event.time, until=event.deadline)
+    return _set(view, event.stage, state)
+
+
+def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> Delta:
+    before = view.nodes.get(event.stage, _PENDING)
+    return _set(view, event.stage, replace(before, status=NodeStatus.RUNNING, since=event.time, until=None))
+
+
+def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> Delta:
+    view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
+    return {"run": view.status.value}
+
+
+def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> Delta:
+    """The end of the run; what was under way is shown as not reached, for it will be done again."""
+    view.duration = event.duration
+    match event:
+        case PipelineCompleted():
+            view.status = RunStatus.SUCCESS
+        case PipelineFailed():
+            view.status, view.reason = RunStatus.FAIL, event.error
+        case PipelineInterrupted():
+            view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
+    delta: Delta = {"run": view.status.value}
+    for node_id in view.active_nodes:
+        state = replace(view.nodes[node_id], status=NodeStatus.PENDING, until=None)
+        delta.setdefault("nodes", {}).update(_set(view, node_id, state)["nodes"])
+    return delta
+
+
+_FOLDS: Final = cast(
+    "dict[type[Event], Callable[[RunView, Event], Delta]]",
+    {
+        PipelineStarted: _fold_going,
+        PipelineResumed: _fold_going,
+        PipelineRestarted: _fold_going,
+        PipelineCompleted: _fold_end,
+        PipelineFailed: _fold_end,
+        PipelineInterrupted: _fold_end,
+        StageStarted: _fold_started,
+        StageCompleted: _fold_ended,
+        StageFailed: _fold_ended,
+        StageRetrying: _fold_retrying,
+        InterviewStarted: _fold_question,
+        InterviewCompleted: _fold_answer,
+        InterviewTimeout: _fold_answer,
+    },
+)
+
+
+def first_words(text: str, limit: int = REASON_CHARS) -> str:
+    """The beginning of a text on one line, cut at a word.
+
+    >>> first_words("the command ended with exit code 2", 20)
+    'the command ended…'
+    """
+    line = " ".join(text[: 4 * limit].split())
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip() + "\N{HORIZONTAL ELLIPSIS}"

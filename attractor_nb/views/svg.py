@@ -1,0 +1,415 @@
+"""The writer of drawings: a graph, its layout and the states of a run as one SVG text.
+
+Every layout gives the same ids and classes, so that a live view changes classes and never redraws:
+``[data-node="id"]`` with ``state-*``, ``[data-edge="index"]`` with ``taken``, the root with
+``ended``. No text of the graph's author reaches the output but through ``markup.element``; no
+attribute of theirs does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import OptionError
+from attractor_nb.views.drawing import (
+    DETAIL_SIZE,
+    EDGE_LINE_HEIGHT,
+    LABEL_SIZE,
+    LINE_HEIGHT,
+    ROOF,
+    SLANT,
+    detail_of,
+    draw_scene,
+)
+from attractor_nb.views.layout import Engine, lay_out
+from attractor_nb.views.layout.geometry import Point, outline
+from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
+from attractor_nb.views.markup import clean, element, joined, path_data, style_sheet
+from attractor_nb.views.metrics import shorten
+from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
+from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.theme import Theme, drawing_css, root_class
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from markupsafe import Markup
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Edge, Graph, Node
+    from attractor_nb.views.layout.geometry import Rect
+    from attractor_nb.views.layout.result import Layout, Route
+
+_NO_STATE: Final = NodeState()
+_NO_PASS: Final = EdgeState()
+_TOOLTIP_CHARS: Final = 300
+_CORNER: Final = {Shape.BOX: 8.0, Shape.MISSING: 8.0, Shape.FAN_OUT: 6.0, Shape.FAN_IN: 6.0}
+_OTHER_CORNER: Final = 4.0
+
+
+def render_svg(
+    graph: Graph,
+    *,
+    states: Mapping[str, NodeState] | None = None,
+    edges: Mapping[int, EdgeState] | None = None,
+    is_ended: bool = False,
+    diagnostics: Iterable[Diagnostic] = (),
+    theme: Theme = "auto",
+    engine: Engine = "auto",
+) -> str:
+    """The drawing of a graph as SVG; equal arguments give equal text.
+
+    Args:
+        graph: What to draw. It may have errors: undeclared targets are drawn as such.
+        states: States of nodes; the others are pending.
+        edges: Edges taken, by position in ``graph.edges``.
+        is_ended: The run is over: what was not reached fades.
+        diagnostics: Findings; errors mark their node or edge.
+        theme: ``light``, ``dark``, or ``auto``, which follows the page.
+        engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
+
+    Raises:
+        OptionError: The theme or engine is unknown, or ``dot`` was asked for and cannot be used.
+    """
+    if theme not in {"auto", "light", "dark"}:
+        raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
+    scene = draw_scene(graph)
+    errors = [found for found in diagnostics if found.is_error]
+    return _Writer(
+        graph=graph,
+        scene=scene,
+        layout=lay_out(scene, engine),
+        states=states or {},
+        passes=edges or {},
+        error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
+        error_edges={found.edge for found in errors if found.edge is not None},
+    ).document(theme, is_ended=is_ended)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Writer:
+    """One drawing while it is written."""
+
+    graph: Graph
+    scene: Scene
+    layout: Layout
+    states: Mapping[str, NodeState]
+    passes: Mapping[int, EdgeState]
+    error_nodes: Collection[str]
+    error_edges: Collection[tuple[str, str]]
+
+    def document(self, theme: Theme, *, is_ended: bool) -> str:
+        """The whole picture, back to front: page, panels, edges, nodes, edge labels."""
+        width, height = self.layout.width, self.layout.height
+        hatch_id = "hatch-" + sha256(repr(self.scene).encode()).hexdigest()[:10]
+        routed = list(zip(self.scene.links, self.layout.routes, strict=True))
+        boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
+        panels = list(zip(self.scene.panels, self.layout.panels, strict=True))
+        page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}
+        content = element(
+            "svg",
+            {
+                "xmlns": "http://www.w3.org/2000/svg",
+                "class": " ".join(("attractor-graph", root_class(), theme, *(["ended"] if is_ended else []))),
+                "width": width,
+                "height": height,
+                "viewBox": path_data(0, 0, width, height),
+                "style": "max-width:100%;height:auto",
+                "role": "img",
+                "aria-label": self._summary(),
+            },
+            style_sheet(drawing_css()),
+            element("defs", None, _hatch_pattern(hatch_id)),
+            element("rect", page),
+            joined([_panel(panel, rect) for panel, rect in panels], "\n"),
+            joined([self._edge(link, route) for link, route in routed], "\n"),
+            joined([_panel_title(panel, rect) for panel, rect in panels], "\n"),
+            joined([self._node(box, centre, hatch_id) for box, centre in boxes], "\n"),
+            joined([self._edge_label(link, route) for link, route in routed], "\n"),
+        )
+        return str(content)
+
+    def _summary(self) -> str:
+        nodes, edges = len(self.scene.boxes), len(self.scene.links)
+        name = clean(self.graph.label) or "without a name"
+        return f"Pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
+
+    def _node(self, box: Box, centre: Point, hatch_id: str) -> Markup:
+        node = self.graph.nodes.get(box.node_id)
+        state = self.states.get(box.node_id, _NO_STATE)
+        corners = outline(box)
+        shape = _rounded(
+            corners,
+            box.height / 2
+            if box.shape in {Shape.START, Shape.EXIT}
+            else _CORNER.get(box.shape, _OTHER_CORNER),
+            box,
+        )
+        kind = "missing" if node is None else node.handler_type
+        parts = [
+            element("title", None, _node_tooltip(box.node_id, node, state)),
+            element("path", {"class": "outline", "d": shape}),
+        ]
+        if box.shape is Shape.EXIT:
+            parts.append(element("path", {"class": "ring", "d": _pill(box.width - 7, box.height - 7)}))
+        elif box.shape is not Shape.START:
+            parts.append(element("path", {"class": "hatch", "d": shape, "fill": f"url(#{hatch_id})"}))
+        if bar := _bar(box, self.scene.direction):
+            parts.append(element("path", {"class": "bar", "d": bar}))
+        parts += self._node_text(box, state)
+        parts += self._node_signs(box, node, state)
+        return element(
+            "g",
+            {
+                "class": " ".join(("node", "type-" + _css_name(kind), "state-" + state.status)),
+                "data-node": box.node_id,
+                "transform": "".join(("translate(", path_data(*centre), ")")),
+            },
+            *parts,
+        )
+
+    def _node_text(self, box: Box, state: NodeState) -> list[Markup]:
+        """Label lines and the small line under them, which shows the reason of a failure."""
+        detail = box.detail
+        if detail and state.status is NodeStatus.FAIL and state.reason:
+            detail = shorten(clean(state.reason), _text_room(box), DETAIL_SIZE)
+        middle = _text_shift(box, self.scene.direction)
+        y = middle - (len(box.lines) * LINE_HEIGHT + (14 if box.detail else 0)) / 2 + 0.92 * LABEL_SIZE
+        lines = [
+            element("tspan", {"x": 0, "y": y + number * LINE_HEIGHT}, line)
+            for number, line in enumerate(box.lines)
+        ]
+        parts = [element("text", {"class": "label"}, *lines)]
+        if box.detail:
+            below = y + (len(box.lines) - 1) * LINE_HEIGHT + 14
+            parts.append(element("text", {"class": "detail", "y": below}, detail))
+        return parts
+
+    def _node_signs(self, box: Box, node: Node | None, state: NodeState) -> list[Markup]:
+        """The status mark at the top left, badges at the top right, the finding at the bottom right."""
+        left, right, top = _sign_places(box)
+        is_gate = node is not None and node.goal_gate
+        counts = _counts(state)
+        mark_path = element("path", {"d": MARK_PATHS[state.status]})
+        parts = [element("g", {"class": "mark", **_at(left, top)}, element("circle", {"r": 8}), mark_path)]
+        if is_gate:
+            star = element("path", {"d": STAR_PATH})
+            parts.append(
+                element(
+                    "g", {"class": "badge goal-gate", **_at(right, top)}, element("circle", {"r": 8}), star
+                )
+            )
+        parts.append(
+            element(
+                "text",
+                {"class": "counts", "x": right + (-11 if is_gate else 4), "y": -box.height / 2 - 4},
+                counts,
+            )
+        )
+        if node is None or box.node_id in self.error_nodes:
+            parts.append(_finding(box.width / 2 - 2, box.height / 2 - 2))
+        return parts
+
+    def _edge(self, link: Link, route: Route) -> Markup:
+        edge = self.graph.edges[link.index]
+        passes = self.passes.get(link.index, _NO_PASS).passes
+        classes = ["edge"]
+        if passes:
+            classes.append("taken")
+        if edge.loop_restart:
+            classes.append("edge-restart")
+        has_error = (edge.source, edge.target) in self.error_edges
+        if has_error:
+            classes.append("edge-error")
+        (x, y), (bx, by) = route.tip, route.base
+        half_x, half_y = (y - by) * 0.45, (bx - x) * 0.45
+        start = route.path[0][0]
+        line: list[str | float] = ["M", *start]
+        for _, a, b, c in route.path:
+            line += ("C", *a, *b, *c)
+        return element(
+            "g",
+            {"class": " ".join(classes), "data-edge": str(link.index)},
+            element("title", None, _edge_tooltip(edge, passes)),
+            element("path", {"class": "line", "d": path_data(*line)}),
+            element(
+                "path",
+                {
+                    "class": "head",
+                    "d": path_data(
+                        "M", x, y, "L", bx + half_x, by + half_y, "L", bx - half_x, by - half_y, "Z"
+                    ),
+                },
+            ),
+        )
+
+    def _edge_label(self, link: Link, route: Route) -> Markup:
+        """The label, the number of passes beside it, and the mark of an error."""
+        edge = self.graph.edges[link.index]
+        passes = self.passes.get(link.index, _NO_PASS).passes
+        x, y = route.label
+        classes = ["edge-label"]
+        if link.is_mono:
+            classes.append("is-condition")
+        if passes:
+            classes.append("taken")
+        parts: list[Markup] = []
+        if link.lines:
+            box = {
+                "x": -link.width / 2,
+                "y": -link.height / 2,
+                "width": link.width,
+                "height": link.height,
+                "rx": 4,
+            }
+            first = -len(link.lines) * EDGE_LINE_HEIGHT / 2 + 10
+            lines = [
+                element("tspan", {"x": 0, "y": first + number * EDGE_LINE_HEIGHT}, line)
+                for number, line in enumerate(link.lines)
+            ]
+            parts += (element("rect", box), element("text", None, *lines))
+        below = link.height / 2 + 9 if link.lines else 3.5
+        times = f"{TIMES}{passes}" if passes > 1 else ""
+        parts.append(element("text", {"class": "passes", "y": below}, times))
+        if (edge.source, edge.target) in self.error_edges:
+            parts.append(_finding(-link.width / 2 - 4, 0))
+        return element("g", {"class": " ".join(classes), "data-edge": str(link.index), **_at(x, y)}, *parts)
+
+
+def _panel(panel: Panel, rect: Rect) -> Markup:
+    box = {"x": rect.x, "y": rect.y, "width": rect.width, "height": rect.height, "rx": 8}
+    return element("g", {"class": "panel"}, element("title", None, panel.label), element("rect", box))
+
+
+def _panel_title(panel: Panel, rect: Rect) -> Markup:
+    title = shorten(panel.label, rect.width - 16, 11)
+    return element("text", {"class": "panel-title", "x": rect.x + 10, "y": rect.y + 17}, title)
+
+
+def _finding(x: float, y: float) -> Markup:
+    triangle, sign = (element("path", {"d": data}) for data in WARNING_PATHS)
+    return element("g", {"class": "finding", **_at(x, y)}, triangle, sign)
+
+
+def _hatch_pattern(hatch_id: str) -> Markup:
+    line = element("path", {"class": "hatch-line", "d": "M-2 2L2-2M0 8L8 0M6 10L10 6"})
+    size = {"id": hatch_id, "width": 8, "height": 8, "patternUnits": "userSpaceOnUse"}
+    return element("pattern", size, line)
+
+
+def _at(x: float, y: float) -> dict[str, str]:
+    return {"transform": "".join(("translate(", path_data(x, y), ")"))}
+
+
+def _counts(state: NodeState) -> str:
+    """Attempts and visits, when there was more than one."""
+    parts = [
+        f"{TIMES}{state.attempt}" if state.attempt > 1 else "",
+        f"{AGAIN}{state.visits}" if state.visits > 1 else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _node_tooltip(node_id: str, node: Node | None, state: NodeState) -> str:
+    if node is None:
+        return f"{node_id}\nnot declared"
+    lines = [node.label] if node.label != node_id else []
+    lines.append(f"{node_id} · {detail_of(node)}" if node.handler_type != "tool" else f"{node_id} · tool")
+    lines += (text for text in (node.prompt, node.tool_command) if text)
+    if state.status is not NodeStatus.PENDING:
+        lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
+    return "\n".join(line if len(line) <= _TOOLTIP_CHARS else line[:_TOOLTIP_CHARS] + "…" for line in lines)
+
+
+def _edge_tooltip(edge: Edge, passes: int) -> str:
+    lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition]
+    if passes:
+        lines.append("taken once" if passes == 1 else f"taken {passes} times")
+    return "\n".join(line for line in lines if line)
+
+
+def _css_name(text: str) -> str:
+    """A handler type as a class name: ``wait.human`` is ``wait-human``."""
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in text)
+
+
+def _sign_places(box: Box) -> tuple[float, float, float]:
+    """Where signs sit on an outline: x of the left ones, x of the right ones, y of both."""
+    x, y = box.width / 2, box.height / 2
+    match box.shape:
+        case Shape.DIAMOND:
+            return -x * 0.6 - 3, x * 0.6 + 3, -y * 0.4 - 4
+        case Shape.HEXAGON:
+            return SLANT - x, x - SLANT, -y + 1
+        case Shape.PARALLELOGRAM:
+            return SLANT - x + 2, x - 4, -y + 1
+        case Shape.HOUSE:
+            return 2 - x, x - 2, ROOF - y + 1
+        case Shape.START | Shape.EXIT:
+            return 5 - x, x - 5, -y * 0.62
+        case _:
+            return 2 - x, x - 2, 2 - y
+
+
+def _text_room(box: Box) -> float:
+    """Width for a line of text inside an outline."""
+    match box.shape:
+        case Shape.PARALLELOGRAM:
+            return box.width - 2 * SLANT - 12
+        case Shape.HEXAGON:
+            return box.width - SLANT - 12
+        case _:
+            return box.width - 16
+
+
+def _text_shift(box: Box, direction: Direction) -> float:
+    """How far the text's middle lies below the box's centre."""
+    if box.shape is Shape.HOUSE:
+        return ROOF / 2
+    if box.shape in {Shape.FAN_IN, Shape.FAN_OUT} and direction.is_vertical:
+        is_bar_below = (box.shape is Shape.FAN_OUT) == (direction is Direction.DOWN)
+        return -2 if is_bar_below else 2
+    return 0
+
+
+def _bar(box: Box, direction: Direction) -> str:
+    """The bar at the out-side of a fan-out and at the in-side of a join."""
+    if box.shape not in {Shape.FAN_OUT, Shape.FAN_IN}:
+        return ""
+    x, y = box.width / 2, box.height / 2
+    is_end = (box.shape is Shape.FAN_OUT) == (direction in {Direction.DOWN, Direction.RIGHT})
+    sign = 1 if is_end else -1
+    if direction.is_vertical:
+        return path_data("M", 8 - x, sign * (y - 4.5), "H", x - 8)
+    return path_data("M", sign * (x - 4.5), 8 - y, "V", y - 8)
+
+
+def _pill(width: float, height: float) -> str:
+    x, y = width / 2, height / 2
+    bend = y * 0.448
+    return path_data(
+        *("M", y - x, -y, "H", x - y, "C", x - bend, -y, x, -bend, x, 0, "C", x, bend, x - bend, y, x - y, y),
+        *("H", y - x, "C", bend - x, y, -x, bend, -x, 0, "C", -x, -bend, bend - x, -y, y - x, -y, "Z"),
+    )
+
+
+def _rounded(corners: list[Point], radius: float, box: Box) -> str:
+    """A polygon with rounded corners; the round ends are drawn as such."""
+    if box.shape in {Shape.START, Shape.EXIT}:
+        return _pill(box.width, box.height)
+    data: list[str | float] = []
+    count = len(corners)
+    for number, corner in enumerate(corners):
+        before = _towards(corner, corners[number - 1], radius)
+        after = _towards(corner, corners[(number + 1) % count], radius)
+        data += ("L" if data else "M", *before, "Q", *corner, *after)
+    return path_data(*data, "Z")
+
+
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = (dx * dx + dy * dy) ** 0.5
+    part = min(0.5, distance / length)
+    return start[0] + dx * part, start[1] + dy * part

@@ -1,0 +1,175 @@
+"""Colours and the style sheet of a drawing, for light and for dark pages.
+
+The sheet is the same for every drawing, and its root class is named after its own content: several
+drawings on one page, even by different versions, do not disturb each other, and nothing random is in
+the output. A state is never told by colour alone: stroke and mark differ too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from typing import Final, Literal
+
+Theme = Literal["auto", "light", "dark"]
+
+LIGHT: Final = {
+    "page": "#ffffff",
+    "frame": "#e3e6ea",
+    "ink": "#1f2328",
+    "dim": "#4f5863",
+    "line": "#848d97",
+    "taken": "#2b3138",
+    "panel": "#f3f5f8",
+    "panel-line": "#d5dae0",
+    "on-mark": "#ffffff",
+    "star": "#9a6700",
+    "pending-fill": "#f6f7f9",
+    "pending-line": "#848d97",
+    "running-fill": "#dbeafe",
+    "running-line": "#2563eb",
+    "waiting-fill": "#fef3c7",
+    "waiting-line": "#b45309",
+    "retrying-fill": "#ffedd5",
+    "retrying-line": "#c2410c",
+    "success-fill": "#d9f2e6",
+    "success-line": "#007a55",
+    "fail-fill": "#fde2dc",
+    "fail-line": "#c02f00",
+    "cached-fill": "#d9f2e6",
+    "cached-line": "#6d45c9",
+}
+"""Colours on a light page."""
+
+DARK: Final = {
+    "page": "#15181c",
+    "frame": "#2b3036",
+    "ink": "#e8edf2",
+    "dim": "#b3bcc6",
+    "line": "#79828d",
+    "taken": "#d5dce3",
+    "panel": "#1b1f24",
+    "panel-line": "#343b43",
+    "on-mark": "#101317",
+    "star": "#e3b341",
+    "pending-fill": "#23262b",
+    "pending-line": "#79828d",
+    "running-fill": "#17324d",
+    "running-line": "#6ea8ff",
+    "waiting-fill": "#4a3a10",
+    "waiting-line": "#f2b43c",
+    "retrying-fill": "#4a2a12",
+    "retrying-line": "#ff9a57",
+    "success-fill": "#123a2b",
+    "success-line": "#3ecf94",
+    "fail-fill": "#4a1c12",
+    "fail-line": "#ff8a68",
+    "cached-fill": "#123a2b",
+    "cached-line": "#b79cff",
+}
+"""Colours on a dark page."""
+
+SANS: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
+MONO: Final = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+_RULES: Final = """
+& text{font:12px SANS;fill:var(--ink);text-anchor:middle;stroke:none}
+& .page{fill:var(--page);stroke:var(--frame)}
+& .panel rect{fill:var(--panel);stroke:var(--panel-line)}
+& text.panel-title{font-size:11px;fill:var(--dim);text-anchor:start;
+paint-order:stroke;stroke:var(--panel);stroke-width:4px;stroke-linejoin:round}
+& .node{--fill:var(--pending-fill);--stroke:var(--pending-line)}
+& .outline,& .ring,& .bar{fill:var(--fill);stroke:var(--stroke);stroke-width:1.25;stroke-linejoin:round}
+& .ring{fill:none}
+& .bar{stroke-width:4;stroke-linecap:round}
+& .hatch{display:none}
+& .hatch-line{stroke:var(--success-line);stroke-width:1.5;opacity:.22}
+& .label{font-weight:500}
+& text.detail{font-size:10px;fill:var(--dim)}
+& text.counts{font-size:10px;font-weight:600;text-anchor:end;
+paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+& .mark{display:none}
+& .mark circle{fill:var(--stroke);stroke:var(--page);stroke-width:1.5}
+& .mark path{fill:none;stroke:var(--on-mark);stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
+& .badge circle{fill:var(--page);stroke:var(--stroke);stroke-width:1.25}
+& .badge path{fill:var(--star);stroke:none}
+& .finding path{fill:var(--fail-line);stroke:var(--page);stroke-width:1.5;stroke-linejoin:round}
+& .finding path+path{fill:none;stroke:var(--on-mark);stroke-width:1.7;stroke-linecap:round}
+& .line{fill:none;stroke:var(--line);stroke-width:1.25;stroke-linecap:round}
+& .head{fill:var(--line);stroke:var(--line);stroke-linejoin:round}
+& .edge-label rect{fill:var(--page);opacity:.94}
+& .edge-label text{font-size:10.5px;fill:var(--dim)}
+& .edge-label.is-condition text{font-family:MONO}
+& text.passes{font-size:10px;font-weight:600;
+paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+& .edge-restart .line{stroke-dasharray:5 3}
+& .edge-error .line,& .type-missing .outline{stroke:var(--fail-line);stroke-dasharray:4 3}
+& .edge-error .head{fill:var(--fail-line);stroke:var(--fail-line)}
+& .taken .line{stroke:var(--taken);stroke-width:2}
+& .taken .head{fill:var(--taken);stroke:var(--taken)}
+& .taken text{fill:var(--ink)}
+&.ended .edge:not(.taken){opacity:.5}
+&.ended .edge-label:not(.taken) text{opacity:.6}
+&.ended .state-pending,& .state-skipped{opacity:.5}
+& .state-running{--fill:var(--running-fill);--stroke:var(--running-line)}
+& .state-waiting{--fill:var(--waiting-fill);--stroke:var(--waiting-line)}
+& .state-retrying{--fill:var(--retrying-fill);--stroke:var(--retrying-line)}
+& .state-success,& .state-partial_success{--fill:var(--success-fill);--stroke:var(--success-line)}
+& .state-fail{--fill:var(--fail-fill);--stroke:var(--fail-line)}
+& .state-cached{--fill:var(--cached-fill);--stroke:var(--cached-line)}
+& .node:not(.state-pending) .mark{display:inline}
+& .node:not(.state-pending):not(.state-skipped) .outline{stroke-width:1.75}
+& .state-fail .outline{stroke-width:2.5}
+& .state-skipped .outline{stroke-dasharray:2 3}
+& .state-partial_success .hatch{display:inline}
+& .state-running .outline{stroke-width:2;stroke-dasharray:7 4;animation:anb-march 1s linear infinite}
+& .state-waiting .outline{stroke-width:2.5;animation:anb-pulse 2.4s ease-in-out infinite}
+& .state-retrying .outline{stroke-dasharray:2 3}
+& .node.selected .outline{stroke-width:3}
+@keyframes anb-march{to{stroke-dashoffset:-22}}
+@keyframes anb-pulse{50%{stroke-opacity:.35}}
+@media (prefers-reduced-motion:reduce){& *{animation:none!important}}
+"""
+
+
+@cache
+def root_class() -> str:
+    """Class of the root element, and of nothing else on a page."""
+    content = "".join((_RULES, *LIGHT.values(), *DARK.values()))
+    return "anb-" + sha256(content.encode()).hexdigest()[:8]
+
+
+@cache
+def drawing_css() -> str:
+    """The style sheet: colours of both themes, then the rules."""
+    root = "." + root_class()
+    light, dark = _variables(LIGHT), _variables(DARK)
+    themes = (
+        root + light,
+        root + ".dark" + dark,
+        "@media (prefers-color-scheme:dark){" + root + ".auto" + dark + "}",
+        '[data-jp-theme-light="true"] ' + root + ".auto" + light,
+        '[data-jp-theme-light="false"] ' + root + ".auto,.jp-mod-dark " + root + ".auto" + dark,
+    )
+    rules = _RULES.strip().replace("&", root).replace("SANS", SANS).replace("MONO", MONO)
+    return "\n".join((*themes, rules))
+
+
+def _variables(palette: dict[str, str]) -> str:
+    return "{" + ";".join("--" + name + ":" + colour for name, colour in palette.items()) + "}"
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two ``#rrggbb`` colours, from 1 to 21 (WCAG 2).
+
+    >>> round(contrast("#000000", "#ffffff"))
+    21
+    """
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
