@@ -1,6 +1,7 @@
 """What must hold for the repository as a whole."""
 
 import os
+import shutil
 import subprocess
 import tomllib
 
