@@ -81,6 +81,19 @@ def test_a_machine_without_python_gets_a_clear_message(repository, tmp_path):
     assert done.stderr.startswith("No Python 3.11 or newer was found")
 
 
+def test_a_machine_without_apt_is_told_what_the_tests_need(repository, tmp_path):
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname"))
+    done = subprocess.run(
+        ["/bin/sh", str(repository / ".ci" / "system-packages")],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    missing = [line.split(";")[0] for line in done.stderr.splitlines()]
+    assert missing == ['"dot" is missing', '"chromium" is missing']
+
+
 @pytest.mark.parametrize(
     "script", ["apt-install", "find-python", "install", "make-venv", "run", "system-packages"]
 )
