@@ -136,6 +136,10 @@ class RunStore(Protocol):
         """The files of a new attempt; those of earlier ones are moved aside (ruling 28)."""
         ...
 
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file of a stage's latest visit; None when there is none. After closing too."""
+        ...
+
     def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
         """Project the state into checkpoint.json, now or, while stages rush, a little later."""
         ...

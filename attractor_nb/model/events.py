@@ -291,11 +291,13 @@ class GoalGateUnsatisfied(Event):
         gate: The unsatisfied gate.
         target: Where the run goes on.
         redirects: How many times gates have sent the run back, this one included.
+        passed_over: Gates between target and exit that must be executed again (ruling 17).
     """
 
     gate: str
     target: str
     redirects: int
+    passed_over: tuple[str, ...] = ()
 
     @property
     def node_id(self) -> str:
@@ -560,7 +562,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
 _FIELDS: dict[type[Event], tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind)) for kind in EVENT_TYPES.values()
 }
-_TUPLES = {"options", "keys", "logs"}
+_TUPLES = {"options", "keys", "logs", "passed_over"}
 _EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
 
 EventObserver = Callable[[Event], None]

@@ -1,0 +1,263 @@
+"""The state of a traversal, as a fold over the run's events.
+
+A live run and a resumed one share this one code path: whatever a stage's commit changes, it changes
+through ``apply``, so what can be decided live can be decided again from the log (ruling 29).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.preamble import StageSummary
+from attractor_nb.decisions.routing import Seen
+from attractor_nb.model.events import (
+    Event,
+    GoalGateUnsatisfied,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineStarted,
+    StageEnd,
+    StageFailed,
+    StageStarted,
+)
+from attractor_nb.model.outcome import StageStatus, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+RECENT_STAGES = 30
+RECENT_VALUES = 50
+EXCERPT_LENGTH = 400
+
+
+@dataclass(slots=True)
+class InFlight:
+    """A visit that was started and not committed.
+
+    Attributes:
+        node_id: The node.
+        visit: Ordinal of the visit.
+        attempt: The last attempt that was started.
+        failures: Attempts of this visit that ended in failure.
+        is_started: The last attempt was started and its end is not known.
+    """
+
+    node_id: str
+    visit: int
+    attempt: int
+    failures: int
+    is_started: bool
+
+
+@dataclass(slots=True)
+class RunState:
+    """Where a run stands.
+
+    Attributes:
+        next_node: Where it goes on; empty when the last stage had no way on.
+        completed: Ids of committed stages in order; a node visited twice is in it twice.
+        outcomes: Latest status of each node, in order of first visit; skipped ones are not in it.
+        visits: Committed visits of each node.
+        retries: Failed attempts of each node's latest visit; back to nothing after a success.
+        stale_gates: Goal gates that a redirect passed over and that must be executed again.
+        redirects: How often goal gates sent the run back.
+        restarts: How many ``loop_restart`` edges led here.
+        usage: What all stages consumed.
+        elapsed_seconds: Running time so far.
+        seen: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
+        last_status: Status of the latest commit.
+        last_route: Its route; it decides how a run without a way on ends.
+        last_reason: Why it failed, or why there was no way on.
+        incoming_edge: Position of the edge that leads to ``next_node``, or None.
+        in_flight: The visit under way, or None.
+        ended: ``completed``, ``failed`` or empty.
+        reason: Why it failed.
+        is_resumable: It failed by a bound: with a higher one it may go on.
+        restart_target: Where the run goes on in a restart directory, or empty.
+        restart_logs_root: That directory.
+        recent: The newest stages, for preambles.
+        recent_values: The newest context changes, for preambles.
+        resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
+    """
+
+    next_node: str
+    completed: list[str] = field(default_factory=list[str])
+    outcomes: dict[str, StageStatus] = field(default_factory=dict[str, StageStatus])
+    visits: dict[str, int] = field(default_factory=dict[str, int])
+    retries: dict[str, int] = field(default_factory=dict[str, int])
+    stale_gates: set[str] = field(default_factory=set[str])
+    redirects: int = 0
+    restarts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    elapsed_seconds: float = 0.0
+    seen: Seen = field(default_factory=lambda: Seen(StageStatus.SUCCESS, ""))
+    last_status: StageStatus = StageStatus.SUCCESS
+    last_route: str = ""
+    last_reason: str = ""
+    incoming_edge: int | None = None
+    in_flight: InFlight | None = None
+    ended: str = ""
+    reason: str = ""
+    is_resumable: bool = False
+    restart_target: str = ""
+    restart_logs_root: str = ""
+    recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
+    recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
+    resumed_hops: int = 0
+
+    def apply(self, event: Event, *, is_passed_through: bool = False) -> None:
+        """Take in an event of the log, or one that was just announced.
+
+        Args:
+            event: The event.
+            is_passed_through: For a commit: the node is a diamond that shows its edges the outcome
+                of the stage before it (ruling 16), so its own counts for nothing.
+        """
+        if isinstance(event, StageEnd):
+            if event.is_commit:
+                self._commit(event, is_passed_through=is_passed_through)
+            elif self.in_flight is not None:
+                self.in_flight.failures += 1
+                self.in_flight.is_started = False
+                self.retries[event.name] = self.in_flight.failures
+        elif isinstance(event, StageStarted):
+            flight = self.in_flight
+            failures = flight.failures if flight and flight.node_id == event.name else 0
+            self.in_flight = InFlight(event.name, event.visit, event.attempt, failures, is_started=True)
+        elif isinstance(event, GoalGateUnsatisfied):
+            self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
+            self.stale_gates.update(event.passed_over)
+        elif isinstance(event, PipelineRestarted):
+            self.restart_target, self.restart_logs_root = event.target, event.logs_root
+            self.ended, self.reason = "", ""
+        elif isinstance(event, PipelineStarted):
+            self.next_node = event.start_node
+        elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
+            self._stop(event)
+
+    def _commit(self, event: StageEnd, *, is_passed_through: bool) -> None:
+        name, outcome = event.name, event.outcome
+        status = outcome.status
+        self.in_flight = None
+        self.completed.append(name)
+        self.visits[name] = event.visit
+        if status is not StageStatus.SKIPPED:
+            self.outcomes[name] = status
+            self.stale_gates.discard(name)
+        if status.is_success:
+            self.retries.pop(name, None)
+        elif isinstance(event, StageFailed):
+            self.retries[name] = self.retries.get(name, 0) + 1
+        if not is_passed_through:
+            routed = StageStatus.SUCCESS if status is StageStatus.SKIPPED else status
+            self.seen = Seen(routed, outcome.preferred_label)
+        if outcome.usage is not None:
+            self.usage += outcome.usage
+        self.next_node, self.incoming_edge = event.next_node, event.edge
+        self.last_status, self.last_route = status, event.route
+        self.last_reason = outcome.failure_reason or event.route_detail
+        if outcome.notes or "last_response" in event.context:
+            self._remember(event)
+
+    def _remember(self, event: StageEnd) -> None:
+        excerpt = str(event.context.get("last_response", ""))[:EXCERPT_LENGTH]
+        self.recent.append(
+            StageSummary(
+                node_id=event.name,
+                label=event.name,
+                status=event.outcome.status.value,
+                notes=event.outcome.notes[:EXCERPT_LENGTH],
+                response_excerpt=excerpt,
+                attempts=event.attempt,
+            )
+        )
+        values = self.recent_values
+        for key, value in event.context.items():
+            if key not in _NOT_CARRIED and not key.startswith("internal.") and not key.endswith(".response"):
+                values.pop(key, None)
+                values[key] = value if not isinstance(value, str) else value[:EXCERPT_LENGTH]
+        while len(values) > RECENT_VALUES:
+            del values[next(iter(values))]
+
+    def _stop(self, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> None:
+        self.elapsed_seconds = event.duration
+        if isinstance(event, PipelineCompleted):
+            self.ended = "completed"
+        elif isinstance(event, PipelineFailed):
+            self.ended, self.reason, self.is_resumable = "failed", event.error, event.is_resumable
+
+    def reopen(self) -> None:
+        """Go on after an end that allows it: a bound that was raised."""
+        self.ended, self.reason, self.is_resumable = "", "", False
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values for the checkpoint."""
+        flight = self.in_flight
+        return {
+            "next_node": self.next_node,
+            "completed": self.completed,
+            "outcomes": {name: status.value for name, status in self.outcomes.items()},
+            "visits": self.visits,
+            "retries": self.retries,
+            "stale_gates": sorted(self.stale_gates),
+            "redirects": self.redirects,
+            "restarts": self.restarts,
+            "usage": self.usage.to_plain(),
+            "elapsed_seconds": self.elapsed_seconds,
+            "seen": [self.seen.status.value, self.seen.preferred_label],
+            "last": [self.last_status.value, self.last_route, self.last_reason],
+            "incoming_edge": self.incoming_edge,
+            "in_flight": flight
+            and [flight.node_id, flight.visit, flight.attempt, flight.failures, flight.is_started],
+            "ended": [self.ended, self.reason, self.is_resumable],
+            "restart": [self.restart_target, self.restart_logs_root],
+            "recent": [
+                [
+                    entry.node_id,
+                    entry.label,
+                    entry.status,
+                    entry.notes,
+                    entry.response_excerpt,
+                    entry.attempts,
+                ]
+                for entry in self.recent
+            ],
+            "recent_values": self.recent_values,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> RunState:
+        """The inverse of ``to_plain``; raises KeyError, TypeError or ValueError on a foreign shape."""
+        state = cls(plain["next_node"])
+        state.completed = list(plain["completed"])
+        state.outcomes = {name: StageStatus(status) for name, status in plain["outcomes"].items()}
+        state.visits = dict(plain["visits"])
+        state.retries = dict(plain["retries"])
+        state.stale_gates = set(plain["stale_gates"])
+        state.redirects, state.restarts = plain["redirects"], plain["restarts"]
+        state.usage = Usage.from_plain(plain["usage"])
+        state.elapsed_seconds = plain["elapsed_seconds"]
+        status, label = plain["seen"]
+        state.seen = Seen(StageStatus(status), label)
+        status, state.last_route, state.last_reason = plain["last"]
+        state.last_status = StageStatus(status)
+        state.incoming_edge = plain["incoming_edge"]
+        if plain["in_flight"]:
+            state.in_flight = InFlight(*plain["in_flight"])
+        state.ended, state.reason, state.is_resumable = plain["ended"]
+        state.restart_target, state.restart_logs_root = plain["restart"]
+        state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
+        state.recent_values = dict(plain["recent_values"])
+        return state
+
+    def apply_all(self, events: Iterable[Event], diamonds: frozenset[str]) -> None:
+        """Fold the events of a log; ``diamonds`` are the nodes that pass the outcome through."""
+        for event in events:
+            self.apply(event, is_passed_through=event.node_id in diamonds)
+
+
+_NOT_CARRIED = frozenset({"outcome", "preferred_label", "current_node", "last_stage", "last_response"})

@@ -1,0 +1,1 @@
+"""Performs a traversal's effects: runs stages, waits, asks, keeps the log, tells observers."""

@@ -1,0 +1,202 @@
+"""Numbers events, logs the durable ones, and hands them to whoever listens (spec 9.6).
+
+Sinks are ours: called inline, in order, they must be quick and never raise. Observers and feeds are
+the user's: each has a bounded buffer of its own, so that a slow, raising or re-entering consumer
+never holds up the run. What a consumer misses is said by an ``EventsDropped``; the log has it all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from attractor_nb.model.events import Event, EventObserver, EventsDropped
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from attractor_nb.protocols import Clock, EventSink, RunStore
+
+LOGGER = logging.getLogger(__name__)
+FEED_CAPACITY = 10_000
+DRAIN_SECONDS = 5.0
+
+
+class EventFeed:
+    """A bounded buffer of events for one consumer; iterate it, plainly or with ``async for``.
+
+    The iteration ends when the run has ended and everything was delivered.
+    """
+
+    def __init__(self, capacity: int = FEED_CAPACITY) -> None:
+        self._events: deque[Event] = deque()
+        self._capacity = capacity
+        self._dropped = 0
+        self._is_closed = False
+        self._condition = threading.Condition()
+        self._wakers: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    def put(self, event: Event) -> None:
+        """Take an event, or count it as dropped when the buffer is full. Never waits."""
+        with self._condition:
+            if self._is_closed:
+                return
+            if len(self._events) >= self._capacity:
+                self._dropped += 1
+                return
+            self._events.append(event)
+            self._notify()
+
+    def close(self) -> None:
+        """No more events follow."""
+        with self._condition:
+            self._is_closed = True
+            self._notify()
+
+    def _notify(self) -> None:
+        self._condition.notify_all()
+        wakers, self._wakers = self._wakers, []
+        for loop, woken in wakers:
+            with contextlib.suppress(RuntimeError):  # that loop has ended: nobody waits there
+                loop.call_soon_threadsafe(woken.set)
+
+    def _take(self) -> Event | None:
+        """The next event; None when there is none now. With the lock held."""
+        if self._events:
+            return self._events.popleft()
+        if self._dropped:
+            count, self._dropped = self._dropped, 0
+            return EventsDropped(count=count)
+        return None
+
+    def __iter__(self) -> Iterator[Event]:
+        while True:
+            with self._condition:
+                while (event := self._take()) is None:
+                    if self._is_closed:
+                        return
+                    self._condition.wait()
+            yield event
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        loop = asyncio.get_running_loop()
+        while True:
+            woken = asyncio.Event()
+            with self._condition:
+                event = self._take()
+                if event is None:
+                    if self._is_closed:
+                        return
+                    self._wakers.append((loop, woken))
+            if event is not None:
+                yield event
+            else:
+                await woken.wait()
+
+
+class _Observer:
+    """Calls a user's function with the events of a feed, in a thread of its own."""
+
+    def __init__(self, function: EventObserver) -> None:
+        self.feed = EventFeed()
+        self._function = function
+        self.thread = threading.Thread(target=self._deliver, name="attractor-observer", daemon=True)
+        self.thread.start()
+
+    def _deliver(self) -> None:
+        for event in self.feed:
+            try:
+                self._function(event)
+            except Exception:  # an observer's fault is its own, never the run's
+                LOGGER.exception("an event observer raised on %s", event.type)
+
+
+class EventStream:
+    """The one place through which every event of a run goes.
+
+    Thread-safe: answers to gates and output of plain handlers arrive from other threads.
+    """
+
+    def __init__(self, store: RunStore, clock: Clock, run_id: str, *, sequence: int = 0) -> None:
+        self._store = store
+        self._clock = clock
+        self._run_id = run_id
+        self._sequence = sequence
+        self._lock = threading.RLock()
+        self._sinks: list[EventSink] = []
+        self._observers: list[_Observer] = []
+
+    @property
+    def sequence(self) -> int:
+        """Number of the last durable event."""
+        return self._sequence
+
+    def add_sink(self, sink: EventSink) -> None:
+        """Call our own ``sink`` inline with every event from now on."""
+        with self._lock:
+            self._sinks.append(sink)
+
+    def observe(self, function: EventObserver) -> Callable[[], None]:
+        """Call a user's function with every event from now on; returns how to stop that."""
+        observer = _Observer(function)
+        with self._lock:
+            self._observers.append(observer)
+            self._sinks.append(observer.feed.put)
+
+        def stop() -> None:
+            self._remove(observer.feed.put)
+            observer.feed.close()
+
+        return stop
+
+    def open_feed(self, capacity: int = FEED_CAPACITY) -> EventFeed:
+        """A feed of every event from now on."""
+        feed = EventFeed(capacity)
+        self.add_sink(feed.put)
+        return feed
+
+    def _remove(self, sink: EventSink) -> None:
+        with self._lock:
+            self._sinks = [entry for entry in self._sinks if entry != sink]
+
+    def announce(self, event: Event, *, is_synced: bool = False) -> None:
+        """Stamp an event, log it if it is durable, and hand it on.
+
+        Raises:
+            StorageError: The log could not be written; nobody was told.
+        """
+        with self._lock:
+            event.run_id = self._run_id
+            event.time = self._clock.time()
+            if event.is_durable:
+                event.sequence = self._sequence + 1
+                self._store.append(event, is_synced=is_synced)
+                self._sequence += 1
+            else:
+                event.sequence = self._sequence
+            for sink in self._sinks:
+                sink(event)
+
+    def move_to(self, store: RunStore, run_id: str) -> None:
+        """Go on in another run directory: a restart. Numbers begin again there."""
+        with self._lock:
+            self._store, self._run_id, self._sequence = store, run_id, 0
+
+    def close(self) -> None:
+        """End all feeds; wait, but not for ever, until observers have seen everything."""
+        with self._lock:
+            sinks, self._sinks = self._sinks, []
+            observers, self._observers = self._observers, []
+        for sink in sinks:
+            owner = getattr(sink, "__self__", None)
+            if isinstance(owner, EventFeed):
+                owner.close()
+        give_up = time.monotonic() + DRAIN_SECONDS
+        for observer in observers:
+            if observer.thread is not threading.current_thread():
+                observer.thread.join(max(0.0, give_up - time.monotonic()))

@@ -1,0 +1,301 @@
+"""Puts questions to people so that nothing is lost: the first durable answer wins (ruling 23).
+
+``Gates`` is itself an ``Interviewer``: handlers ask it, and it asks the interviewer behind it. In
+between it logs the question with its deadline, takes answers from anywhere else (``Run.answer``: a
+widget, another cell, a server), checks them against the question, and logs the winner before anyone
+acts on it. After a resume the same question waits for its remaining time, and an answer that was
+logged before the crash is not asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.calling import call
+from attractor_nb.decisions.choices import check_answer
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewInformed,
+    InterviewStarted,
+    InterviewTimeout,
+)
+from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+
+if TYPE_CHECKING:
+    from attractor_nb.protocols import Clock, Interviewer
+
+MAX_REFUSALS = 10
+"""How often one interviewer may give an answer that matches nothing."""
+
+AnnounceSynced = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A question that waits for its answer.
+
+    Attributes:
+        id: What to answer by; unique in the run.
+        stage: The asking node.
+        question: The question.
+        deadline: When it times out, in seconds since 1970; None for never.
+        since: When it was asked, in seconds since 1970.
+    """
+
+    id: str
+    stage: str
+    question: Question
+    deadline: float | None
+    since: float
+
+
+@dataclass(slots=True)
+class _Pending:
+    gate: Gate
+    future: Future[Answer]
+
+
+class Gates:
+    """All gates of a run: the interviewer that handlers see, and the desk where answers are handed in."""
+
+    def __init__(
+        self,
+        inner: Interviewer,
+        announce: AnnounceSynced,
+        clock: Clock,
+        *,
+        recorded: Sequence[Event] = (),
+    ) -> None:
+        """Make the desk.
+
+        Args:
+            inner: Who is asked.
+            announce: Logs an event durably and tells observers.
+            clock: Time.
+            recorded: Interview events of the stage that was cut off, for a resume.
+        """
+        self._inner = inner
+        self._announce = announce
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened = threading.Condition(self._lock)
+        self._pending: dict[str, _Pending] = {}
+        self._answered: set[str] = set()
+        self._deadlines: dict[str, InterviewStarted] = {}
+        self._recorded: dict[str, InterviewCompleted] = {}
+        for event in recorded:
+            if isinstance(event, InterviewStarted):
+                self._deadlines[event.question_id] = event
+            elif isinstance(event, InterviewCompleted):
+                self._recorded[event.question_id] = event
+
+    @property
+    def pending(self) -> tuple[Gate, ...]:
+        """The gates that wait now, oldest first."""
+        with self._lock:
+            return tuple(entry.gate for entry in self._pending.values())
+
+    def wait(self, seconds: float) -> None:
+        """Block until another gate opens, or the time is over."""
+        with self._opened:
+            self._opened.wait(seconds)
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a question and wait for the first durable answer, or for its time to run out."""
+        question = replace(question, id=question.id or question.stage)
+        if recorded := self._recorded.pop(question.id, None):
+            return _answer_of(recorded, question)
+        entry = self._open(question)
+        try:
+            return await self._wait(entry)
+        finally:
+            with self._lock:
+                self._pending.pop(question.id, None)
+
+    def _open(self, question: Question) -> _Pending:
+        now = self._clock.time()
+        before = self._deadlines.pop(question.id, None)
+        since = before.time if before else now
+        deadline = before.deadline if before else None
+        if before is None and question.timeout_seconds is not None:
+            deadline = now + question.timeout_seconds
+        gate = Gate(question.id, question.stage, question, deadline, since)
+        entry = _Pending(gate, Future())
+        with self._lock:
+            self._answered.discard(question.id)
+            self._pending[question.id] = entry
+            self._opened.notify_all()
+        self._announce(
+            InterviewStarted(
+                question=question.text,
+                stage=question.stage,
+                question_id=question.id,
+                kind=question.type.value,
+                options=tuple((option.key, option.label) for option in question.options),
+                deadline=deadline,
+                metadata=question.metadata,
+            )
+        )
+        return entry
+
+    async def _wait(self, entry: _Pending) -> Answer:
+        gate = entry.gate
+        answered = asyncio.wrap_future(entry.future)
+        inner = asyncio.ensure_future(self._ask_inner(entry))
+        waiting: set[asyncio.Future[Any]] = {answered, inner}
+        timer: asyncio.Future[Any] | None = None
+        if gate.deadline is not None:
+            timer = asyncio.ensure_future(self._clock.sleep(max(0.0, gate.deadline - self._clock.time())))
+            waiting.add(timer)
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if inner.done() and not entry.future.done():
+                inner.result()
+            if not entry.future.done():
+                self._time_out(entry)
+            return await answered
+        finally:
+            if timer is not None:
+                timer.cancel()
+            inner.cancel()
+            await asyncio.gather(inner, return_exceptions=True)
+
+    async def _ask_inner(self, entry: _Pending) -> None:
+        """Ask the interviewer until it gives an answer that the question allows."""
+        question = entry.gate.question
+        for _ in range(MAX_REFUSALS):
+            answer = await call(self._inner.ask, question)
+            if not isinstance(answer, Answer):  # pyright: ignore[reportUnnecessaryIsInstance] - interviewers may be untyped
+                raise TerminalError(
+                    f"the interviewer answered gate {entry.gate.stage} with {type(answer).__name__}",
+                    hint="return an Answer",
+                )
+            if answer.is_timeout:
+                return self._time_out(entry)
+            try:
+                self._settle(entry, answer if answer.is_skipped else check_answer(question, answer))
+            except AnswerRefused as refused:
+                await call(self._inner.inform, str(refused), question.stage)
+            except AlreadyAnswered:
+                return None
+            else:
+                return None
+        raise TerminalError(f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice")
+
+    def _settle(self, entry: _Pending, answer: Answer) -> None:
+        """Make an answer the answer: durable first, then known."""
+        gate = entry.gate
+        with self._lock:
+            if gate.id in self._answered:
+                raise AlreadyAnswered(f"gate {gate.stage} has been answered already")
+            option = answer.selected_option
+            self._announce(
+                InterviewCompleted(
+                    question=gate.question.text,
+                    answer=answer.value or answer.text,
+                    duration=max(0.0, self._clock.time() - gate.since),
+                    question_id=gate.id,
+                    stage=gate.stage,
+                    label=option.label if option else "",
+                    keys=tuple(chosen.key for chosen in answer.selected_options),
+                    text=answer.text,
+                    answered_by=answer.answered_by,
+                )
+            )
+            self._answered.add(gate.id)
+            self._pending.pop(gate.id, None)
+        entry.future.set_result(answer)
+
+    def _time_out(self, entry: _Pending) -> None:
+        """Nobody answered in time: the default, or TIMEOUT (spec 6.5)."""
+        gate = entry.gate
+        seconds = max(0.0, self._clock.time() - gate.since)
+        with self._lock:
+            if gate.id in self._answered:
+                return
+            self._announce(
+                InterviewTimeout(
+                    question=gate.question.text, stage=gate.stage, duration=seconds, question_id=gate.id
+                )
+            )
+            default = gate.question.default
+            if default is None:
+                self._answered.add(gate.id)
+                self._pending.pop(gate.id, None)
+        if default is None:
+            entry.future.set_result(Answer(value=AnswerValue.TIMEOUT))
+            return
+        with contextlib.suppress(AlreadyAnswered):
+            self._settle(entry, replace(check_answer(gate.question, default), answered_by="default"))
+
+    def answer(self, gate_id: str, choice: str = "", *, text: str = "", answered_by: str = "call") -> Gate:
+        """Hand in an answer from anywhere; returns the gate once the answer is durable.
+
+        Args:
+            gate_id: Id of the gate, or of the node that asks.
+            choice: Key, label or target of a choice, ``yes``/``no``; several with commas for a
+                multi-select.
+            text: Free text.
+            answered_by: Who answers, for the record.
+
+        Raises:
+            NoSuchGate: No gate of that name waits.
+            AnswerRefused: The answer matches no choice; the gate still waits.
+            AlreadyAnswered: Another answer came first.
+        """
+        with self._lock:
+            entry = self._pending.get(gate_id) or next(
+                (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None
+            )
+            known = gate_id in self._answered or any(
+                done.rpartition(":")[0] == gate_id for done in self._answered
+            )
+            waiting = [entry.gate.stage for entry in self._pending.values()]
+        if entry is None:
+            if known:
+                raise AlreadyAnswered(f"gate {gate_id} has been answered already")
+            hint = f"waiting now: {', '.join(waiting)}" if waiting else "no gate is waiting now"
+            raise NoSuchGate(f"no gate {gate_id} is waiting", hint=hint)
+        answer = check_answer(entry.gate.question, _given(entry.gate.question, choice, text))
+        self._settle(entry, replace(answer, answered_by=answered_by))
+        return entry.gate
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Put several questions at once; answers in the same order."""
+        return list(await asyncio.gather(*(self.ask(question) for question in questions)))
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Tell people something, through the log and the interviewer behind."""
+        self._announce(InterviewInformed(message=message, stage=stage))
+        await call(self._inner.inform, message, stage)
+
+
+def _given(question: Question, choice: str, text: str) -> Answer:
+    """What was handed in, before it is checked; a target stands for the choice that leads to it."""
+    if question.type is QuestionType.FREEFORM:
+        return Answer(text=text or choice)
+    targets: Mapping[str, str] = question.metadata.get("targets", {})
+    keys = {option.key.casefold() for option in question.options}
+    if choice.casefold() not in keys:
+        choice = next((key for key, target in targets.items() if target == choice), choice)
+    return Answer(value=choice, text=text)
+
+
+def _answer_of(recorded: InterviewCompleted, question: Question) -> Answer:
+    """The answer that a log holds."""
+    by_key: Mapping[str, Option] = {option.key: option for option in question.options}
+    return Answer(
+        value=recorded.answer,
+        selected_option=by_key.get(recorded.answer),
+        selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
+        text=recorded.text,
+        answered_by=recorded.answered_by,
+    )

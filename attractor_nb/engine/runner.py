@@ -1,0 +1,311 @@
+"""Drives a traversal: performs its effects, keeps the run directory true, ends the run.
+
+The decisions are all in ``decisions/traversal.py``; here is only how. A run ends as completed,
+failed, interrupted (stopped, or a storage fault: it can be resumed) or paused (after the number of
+stages that was asked for).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.context import Context
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.decisions.traversal import Announce, Commit, Execute, RunEnd, Wait, traverse
+from attractor_nb.engine.attempts import Attempts
+from attractor_nb.model.events import (
+    CheckpointSaved,
+    Event,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineResumed,
+    PipelineStarted,
+    StageFailed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.protocols import BackendLifetime, Clock, Handler, Randomness, RunStore
+
+LOGGER = logging.getLogger(__name__)
+BREATH_SECONDS = 0.005
+"""While stages rush, the event loop gets a turn this often: cancelling needs one."""
+
+
+@dataclass(slots=True)
+class RunSetup:
+    """All that a run is made of; wired by the pipeline package.
+
+    Attributes:
+        plan: The compiled graph.
+        handlers: The handler of each node.
+        context: Its context, inputs applied.
+        inputs: The values given by the caller, for restarts.
+        state: Where it stands.
+        store: Its directory.
+        stream: Its events.
+        clock: Time.
+        randomness: Jitter and ids.
+        run_id: Its id.
+        lifetimes: Backends to open before and close after.
+        stop_after: How many stages to run before pausing; None for no pause.
+        is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
+        is_resumed: It goes on from a recorded state.
+    """
+
+    plan: Plan
+    handlers: Mapping[str, Handler]
+    context: Context
+    inputs: Mapping[str, Any]
+    state: RunState
+    store: RunStore
+    stream: EventStream
+    clock: Clock
+    randomness: Randomness
+    run_id: str
+    lifetimes: tuple[BackendLifetime, ...] = ()
+    stop_after: int | None = None
+    is_checkpointed_each_stage: bool = False
+    is_resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended.
+
+    Attributes:
+        status: ``completed``, ``failed``, ``interrupted`` or ``paused``.
+        reason: Why, unless completed.
+        duration: Running time in seconds, over all sessions.
+    """
+
+    status: str
+    reason: str
+    duration: float
+
+
+class _Paused(Exception):
+    """Enough stages were run."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs one run, restarts included."""
+
+    setup: RunSetup
+    _committed: int = field(default=0)
+    _breathed_at: float = field(default=0.0)
+    _restart_of: str = field(default="")
+
+    async def run(self) -> RunOutcome:
+        """Run to the end, a pause, or a stop.
+
+        Raises:
+            StorageError: The run directory cannot be written; what was committed is safe.
+            asyncio.CancelledError: Never: a cancelled run ends as interrupted.
+        """
+        setup = self.setup
+        try:
+            try:
+                for lifetime in setup.lifetimes:
+                    await lifetime.open()
+                return await self._run_directories()
+            except asyncio.CancelledError:
+                return self._interrupted("cancelled")
+            except _Paused:
+                return self._interrupted("paused")
+        finally:
+            for lifetime in reversed(setup.lifetimes):
+                await _closed(lifetime)
+            setup.stream.close()
+            setup.store.close()
+
+    async def _run_directories(self) -> RunOutcome:
+        """Run in this directory, then in each restart's."""
+        while True:
+            self._begin()
+            end, attempts = await self._traverse()
+            if not end.restart_target:
+                return self._finish(end, attempts.elapsed_seconds)
+            self._restart(end.restart_target)
+
+    def _begin(self) -> None:
+        setup = self.setup
+        state = setup.state
+        if setup.is_resumed:
+            flight = state.in_flight
+            event: Event = PipelineResumed(
+                next_node=state.next_node or (state.completed[-1] if state.completed else ""),
+                graph_hash=setup.plan.graph.content_hash,
+                interrupted_node=flight.node_id if flight and flight.is_started else "",
+            )
+            setup.store.save_manifest({"status": "resumed", "end_time": None})
+        else:
+            event = PipelineStarted(
+                name=setup.plan.name,
+                id=setup.run_id,
+                graph_hash=setup.plan.graph.content_hash,
+                inputs=dict(setup.inputs),
+                start_node=state.next_node,
+                restart_of=self._restart_of,
+            )
+        setup.stream.announce(event, is_synced=True)
+        self._save_checkpoint(is_forced=True)
+
+    async def _traverse(self) -> tuple[RunEnd, Attempts]:
+        setup = self.setup
+        attempts = Attempts(
+            plan=setup.plan,
+            handlers=setup.handlers,
+            context=setup.context,
+            store=setup.store,
+            stream=setup.stream,
+            clock=setup.clock,
+            run_id=setup.run_id,
+            started_at=setup.clock.monotonic(),
+            elapsed_before=setup.state.elapsed_seconds,
+        )
+        traversal = traverse(
+            setup.plan,
+            setup.state,
+            setup.context,
+            run_id=setup.run_id,
+            uniform=setup.randomness.uniform,
+        )
+        result: Any = None
+        try:
+            while True:
+                effect = traversal.send(result)
+                result = None
+                if isinstance(effect, Execute):
+                    self._before(effect)
+                    result = await attempts.run(effect)
+                elif isinstance(effect, Commit):
+                    await self._commit(effect)
+                elif isinstance(effect, Announce):
+                    setup.stream.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
+                else:
+                    await setup.clock.sleep(effect.seconds)
+        except StopIteration as stop:
+            end: RunEnd = stop.value
+            return end, attempts
+        finally:
+            setup.state.elapsed_seconds = attempts.elapsed_seconds
+
+    def _before(self, effect: Execute) -> None:
+        """Pause when enough was run; otherwise take in the intent. At a gate the disk is made current."""
+        setup = self.setup
+        if setup.stop_after is not None and self._committed >= setup.stop_after:
+            raise _Paused
+        setup.state.apply(effect.started)
+        if effect.planned.handler_type == "wait.human":
+            self._save_checkpoint(is_forced=True)
+
+    async def _commit(self, effect: Commit) -> None:
+        """Make a stage's end durable, project it, and say so (ruling 29)."""
+        setup = self.setup
+        setup.stream.announce(effect.event, is_synced=True)
+        self._committed += 1
+        self._save_checkpoint(is_forced=effect.is_landmark)
+        setup.stream.announce(CheckpointSaved(saved_node=effect.event.name))
+        now = setup.clock.monotonic()
+        if now - self._breathed_at > BREATH_SECONDS:
+            self._breathed_at = now
+            await asyncio.sleep(0)
+
+    def _restart(self, target: str) -> None:
+        """Go on in a fresh directory: graph values and inputs only (ruling 21)."""
+        setup = self.setup
+        number = setup.state.restarts + 1
+        store = setup.store.make_restart(number, setup.run_id)
+        setup.stream.announce(
+            PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)), is_synced=True
+        )
+        setup.store.save_manifest(
+            {"status": "restarted", "end_time": self._now(), "restarted_as": store.logs_root.name}
+        )
+        self._restart_of = str(setup.store.logs_root)
+        setup.store.close()
+        setup.store = store
+        setup.stream.move_to(store, setup.run_id)
+        fresh = Context(store=store.values)
+        mirror_graph(setup.plan, fresh)
+        fresh.apply_updates(setup.inputs)
+        setup.context = fresh
+        setup.state = RunState(target, restarts=number, elapsed_seconds=setup.state.elapsed_seconds)
+        setup.is_resumed = False
+
+    def _finish(self, end: RunEnd, duration: float) -> RunOutcome:
+        setup = self.setup
+        if end.is_success:
+            event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
+        else:
+            event = PipelineFailed(error=end.reason, duration=duration, is_resumable=end.is_resumable)
+        setup.stream.announce(event, is_synced=True)
+        setup.state.apply(event)
+        status = "completed" if end.is_success else "failed"
+        self._save_checkpoint(is_forced=True)
+        setup.store.save_manifest({"status": status, "reason": end.reason, "end_time": self._now()})
+        return RunOutcome(status, end.reason, duration)
+
+    def _interrupted(self, reason: str) -> RunOutcome:
+        setup = self.setup
+        state = setup.state
+        event = PipelineInterrupted(reason=reason, next_node=state.next_node, duration=state.elapsed_seconds)
+        setup.stream.announce(event, is_synced=True)
+        self._save_checkpoint(is_forced=True)
+        status = "paused" if reason == "paused" else "interrupted"
+        setup.store.save_manifest({"status": status, "reason": reason, "end_time": self._now()})
+        return RunOutcome(status, reason, state.elapsed_seconds)
+
+    def _save_checkpoint(self, *, is_forced: bool) -> None:
+        setup = self.setup
+        is_forced = is_forced or setup.is_checkpointed_each_stage
+        if not is_forced and not setup.store.is_checkpoint_due():
+            return
+        state = setup.state
+        setup.store.save_checkpoint(
+            {
+                "timestamp": setup.clock.time(),
+                "pipeline_name": setup.plan.name,
+                "run_id": setup.run_id,
+                "graph_hash": setup.plan.graph.content_hash,
+                "current_node": state.completed[-1] if state.completed else "",
+                "next_node": state.next_node,
+                "completed_nodes": state.completed,
+                "node_retries": state.retries,
+                "node_outcomes": {name: status.value for name, status in state.outcomes.items()},
+                "visits": state.visits,
+                "usage": state.usage.to_plain(),
+                "context": setup.context.snapshot(),
+                "logs": list(setup.context.logs),
+                "state": state.to_plain(),
+            },
+            is_forced=is_forced,
+        )
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self.setup.clock.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def mirror_graph(plan: Plan, context: Context) -> None:
+    """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
+    for name, value in plan.graph.attrs.items():
+        context.set(f"graph.{name}", value if isinstance(value, str | int | float | bool) else str(value))
+    context.set("graph.goal", plan.graph.goal)
+
+
+async def _closed(lifetime: BackendLifetime) -> None:
+    try:
+        await lifetime.close()
+    except Exception:  # the run has its result; a backend that cannot close must not take it away
+        LOGGER.exception("a backend did not close")

@@ -1,0 +1,115 @@
+"""Where the engine's coroutines run: in a thread of their own, or in the loop that is running.
+
+The thread host is the default: one daemon thread per process with its own loop, so that a cell or a
+script goes on at once and a button's click finds the kernel free. The kernel host runs in the loop
+of the caller, for places without threads. Context variables of the caller are taken along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Literal
+
+from attractor_nb.errors import OptionError
+
+HostName = Literal["thread", "kernel"]
+Work = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class Job:
+    """A coroutine that runs on a host.
+
+    Attributes:
+        future: Its result or exception, for any thread.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: Future[Any] = Future()
+        self._loop = loop
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+
+    def start(self, work: Work, variables: contextvars.Context) -> None:
+        """Start it; called in the loop's thread."""
+        self._task = self._loop.create_task(work(), context=variables)
+        self._task.add_done_callback(self._deliver)
+        if self._is_cancelled:
+            self._task.cancel()
+
+    def _deliver(self, task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            self.future.cancel()
+            self.future.set_running_or_notify_cancel()
+        elif error := task.exception():
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(task.result())
+
+    def cancel(self) -> None:
+        """Ask it to stop; from any thread."""
+
+        def stop() -> None:
+            self._is_cancelled = True
+            if self._task is not None:
+                self._task.cancel()
+
+        self._loop.call_soon_threadsafe(stop)
+
+
+class _ThreadHost:
+    """The one daemon thread of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process_id = 0
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Its loop; started when first needed, and again in a forked child."""
+        with self._lock:
+            if self._loop is None or self._process_id != os.getpid():
+                self._loop = asyncio.new_event_loop()
+                self._process_id = os.getpid()
+                variables = contextvars.copy_context()
+                threading.Thread(
+                    target=variables.run, args=(self._loop.run_forever,), name="attractor-engine", daemon=True
+                ).start()
+            return self._loop
+
+
+_THREAD_HOST = _ThreadHost()
+
+
+def start_job(work: Work, host: str) -> Job:
+    """Start a coroutine on a host.
+
+    Args:
+        work: Makes the coroutine.
+        host: ``thread`` or ``kernel``.
+
+    Raises:
+        OptionError: The host is unknown, or ``kernel`` where no loop is running.
+    """
+    variables = contextvars.copy_context()
+    if host == "thread":
+        loop = _THREAD_HOST.loop()
+        job = Job(loop)
+        loop.call_soon_threadsafe(job.start, work, variables)
+        return job
+    if host == "kernel":
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise OptionError(
+                'host="kernel" needs a running event loop',
+                hint='use host="thread", or call it from a coroutine',
+            ) from None
+        job = Job(loop)
+        job.start(work, variables)
+        return job
+    raise OptionError(f"unknown host {host!r}", hint='use "thread" or "kernel"')

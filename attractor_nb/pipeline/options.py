@@ -1,0 +1,108 @@
+"""How one run differs from the next: everything ``pipeline.run()`` takes, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.model.events import EventObserver
+
+BackendSpec = str | CodergenBackend | Callable[..., Any] | None
+InterviewerSpec = str | Interviewer | Callable[..., Any] | None
+DURABILITIES = ("full", "fast", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of one run.
+
+    Attributes:
+        params: Values put into the context before the first stage.
+        logs_root: The run's own directory (spec 5.6); it must be new or empty.
+        runs_dir: Where a named directory is made when there is no ``logs_root``.
+        backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
+        interviewer: Who answers gates: ``auto``, ``console``, ``deferred`` (``run.answer``), a
+            callable, or an interviewer. None: whoever shows the run; else the terminal.
+        max_steps, max_node_visits, max_restarts, max_goal_gate_redirects, max_budget_usd,
+            max_tokens_total, max_duration: Bounds in place of the graph's own (ruling 18).
+        durability: ``full``: commits survive a power loss; ``fast``: they survive a killed process;
+            ``none``: nothing is stored.
+        checkpoint_every_stage: Write checkpoint.json after every stage (the letter of spec 5.3).
+        host: ``thread``, or ``kernel``: a task in the running loop.
+        stop_after: Pause after that many stages.
+        observers: Called with every event.
+        is_shown: Whether presenters (the notebook) show the run.
+        clock, randomness, processes: The seams that tests replace.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    logs_root: str | Path | None = None
+    runs_dir: str | Path | None = None
+    backend: BackendSpec = None
+    interviewer: InterviewerSpec = None
+    max_steps: int | None = None
+    max_node_visits: int | None = None
+    max_restarts: int | None = None
+    max_goal_gate_redirects: int | None = None
+    max_budget_usd: float | None = None
+    max_tokens_total: int | None = None
+    max_duration: Any = None
+    durability: str = "full"
+    checkpoint_every_stage: bool = False
+    host: str = "thread"
+    stop_after: int | None = None
+    observers: Sequence[EventObserver] = ()
+    is_shown: bool = True
+    clock: Clock | None = None
+    randomness: Randomness | None = None
+    processes: Processes | None = None
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The bounds that were given."""
+        return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
+
+
+BOUNDS = (
+    "max_steps",
+    "max_node_visits",
+    "max_restarts",
+    "max_goal_gate_redirects",
+    "max_budget_usd",
+    "max_tokens_total",
+    "max_duration",
+)
+_NAMES = frozenset(entry.name for entry in fields(RunOptions))
+
+
+def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOptions:
+    """Options from keywords.
+
+    Raises:
+        OptionError: A keyword is unknown, or a value is out of its range.
+    """
+    for name in given:
+        if name not in _NAMES:
+            hint = f"options: {', '.join(sorted(_NAMES))}"
+            raise OptionError(f"unknown option {name!r}{did_you_mean(name, _NAMES)}", hint=hint)
+    merged = {**defaults, **{name: value for name, value in given.items() if value is not None}}
+    options = RunOptions(**merged)
+    if options.durability not in DURABILITIES:
+        raise OptionError(
+            f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}"
+        )
+    if options.stop_after is not None and options.stop_after < 1:
+        raise OptionError(f"stop_after is at least 1, not {options.stop_after}")
+    if not isinstance(options.params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(
+            f"params is a dict, not {type(options.params).__name__}", hint='params={"ticket": "42"}'
+        )
+    return options

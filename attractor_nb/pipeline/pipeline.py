@@ -1,0 +1,269 @@
+"""A pipeline: a prepared graph and the ways to run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from attractor_nb.errors import ValidationError
+from attractor_nb.languages.dot import write_dot
+from attractor_nb.pipeline.hosts import start_job
+from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.options import BackendSpec, InterviewerSpec, RunOptions, read_options
+from attractor_nb.pipeline.preparation import Preparation, Source, prepare
+from attractor_nb.pipeline.presenters import present
+from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, Beginning, Seams, begin, seams_of, wire
+from attractor_nb.views.findings import findings_text
+from attractor_nb.views.mermaid import to_mermaid
+from attractor_nb.views.svg import render_svg
+from attractor_nb.views.text_table import graph_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import networkx
+
+    from attractor_nb.model.diagnostic import Diagnostic, Severity
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.run_result import RunResult
+    from attractor_nb.protocols import Handler, LintRule, Transform
+    from attractor_nb.source import SourceText
+
+
+class Pipeline:
+    """A pipeline that can be linted, drawn and run.
+
+    Attributes:
+        graph: The graph as it will run: parsed, transformed.
+        parsed: The graph as written.
+        source: The text it came from, or None.
+        diagnostics: What lint found, in source order.
+        params: Values that every run's context starts with.
+        handlers: Custom handlers by type.
+        observers: Called with every event of every run.
+
+    >>> hello = Pipeline("digraph hello { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    >>> hello.run(wait=True, durability="none").status
+    'success'
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        handlers: Mapping[str, Handler | Callable[..., Any]] | None = None,
+        transforms: Sequence[Transform] = (),
+        rules: Sequence[LintRule] = (),
+        severity: Mapping[str, Severity] | None = None,
+        params: Mapping[str, Any] | None = None,
+        name: str = "",
+        runs_dir: str | Path | None = None,
+        strict: bool = False,
+        allow_many_exits: bool = False,
+    ) -> None:
+        """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
+
+        Args:
+            source: DOT text, a path to a .dot file, or a graph.
+            backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
+            interviewer: Who answers gates; see ``RunOptions``.
+            handlers: Custom handlers by type.
+            transforms: Custom transforms, after the built-in ones.
+            rules: Custom lint rules.
+            severity: Severities in place of the rules' own.
+            params: Values that every run's context starts with.
+            name: Name to show, in place of the graph's.
+            runs_dir: Where runs are kept; ``.attractor/runs`` by default.
+            strict: Generous readings of DOT are errors.
+            allow_many_exits: More than one exit node may stand (ruling 7).
+
+        Raises:
+            DotSyntaxError: The text does not parse.
+            OptionError: The source cannot be read.
+        """
+        self._source = source
+        self._name = name
+        self._transforms = list(transforms)
+        self._rules = tuple(rules)
+        self._severity = dict(severity or {})
+        self._is_strict = strict
+        self._are_many_exits_allowed = allow_many_exits
+        self._defaults = {"backend": backend, "interviewer": interviewer, "runs_dir": runs_dir}
+        self.handlers: dict[str, Handler | Callable[..., Any]] = dict(handlers or {})
+        self.params = dict(params or {})
+        self.observers: list[EventObserver] = []
+        self._stepped: Run | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        preparation = Preparation(
+            transforms=tuple(self._transforms),
+            rules=self._rules,
+            severity=self._severity,
+            runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
+            is_strict=self._is_strict,
+            are_many_exits_allowed=self._are_many_exits_allowed,
+        )
+        prepared = prepare(self._source, preparation)
+        self.parsed: Graph = prepared.parsed
+        self.graph: Graph = prepared.graph
+        self.source: SourceText | None = prepared.document.source if prepared.document else None
+        self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+
+    @property
+    def name(self) -> str:
+        """The name to show."""
+        return self._name or self.graph.name or "pipeline"
+
+    # -- plugging in ---------------------------------------------------------------------------------
+
+    def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
+        """Register a handler for a type, replacing any earlier one (spec 4.12)."""
+        self.handlers[handler_type] = handler
+        self._prepare()
+
+    def register_transform(self, transform: Transform) -> None:
+        """Add a transform after all others (spec 9.3)."""
+        self._transforms.append(transform)
+        self._prepare()
+
+    def on_event(self, observer: EventObserver) -> None:
+        """Call ``observer`` with every event of every run from now on (spec 9.6)."""
+        self.observers.append(observer)
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    def lint(self) -> LintReport:
+        """All findings; ``lint().fix()`` shows what the fixes would change."""
+        return LintReport(self.diagnostics, self.source)
+
+    def to_dot(self) -> str:
+        """The source as written; for a pipeline made of a graph, its canonical DOT text."""
+        return self.source.text if self.source is not None else write_dot(self.parsed)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        return to_mermaid(self.graph)
+
+    def to_svg(self) -> str:
+        """The graph as a picture, errors marked."""
+        return render_svg(self.graph, diagnostics=self.diagnostics)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """The graph with all attributes, for analysis; parallel edges are kept."""
+        import networkx
+
+        result: networkx.MultiDiGraph = networkx.MultiDiGraph(
+            name=self.graph.name, **_plain(self.graph.attrs)
+        )
+        for node in self.graph.nodes.values():
+            result.add_node(node.id, handler_type=node.handler_type, **_plain(node.attrs))
+        for index, edge in enumerate(self.graph.edges):
+            result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
+        return result
+
+    # -- running -------------------------------------------------------------------------------------
+
+    @overload
+    def run(self, *, wait: Literal[False] = False, **options: Any) -> Run: ...
+    @overload
+    def run(self, *, wait: Literal[True], **options: Any) -> RunResult: ...
+    def run(self, *, wait: bool = False, **options: Any) -> Run | RunResult:
+        """Start a run and return its handle at once; with ``wait=True`` block and return the result.
+
+        Args:
+            wait: Block until the end.
+            **options: See ``RunOptions``.
+
+        Raises:
+            ValidationError: Lint found errors; nothing was run.
+            OptionError, ContextValueError, StorageError: An option or the run directory is unusable.
+        """
+        chosen = self._options(options)
+        run = self._start(chosen, is_waited_for=wait)
+        return run.result() if wait else run
+
+    async def run_async(self, **options: Any) -> RunResult:
+        """Run in the current event loop and return the result; raises as ``run`` does."""
+        chosen = self._options({"host": "kernel", **options})
+        return await self._start(chosen, is_waited_for=True)
+
+    def step(self, **options: Any) -> RunResult:
+        """Run exactly one stage and stop; call it again for the next. Options count at the first step.
+
+        The step after the end begins a new run.
+        """
+        before = self._stepped
+        if before is None:
+            run = self.run(stop_after=1, **options)
+        else:
+            run = self.resume(before.logs_root, stop_after=1, **options)
+        result = run.result()
+        self._stepped = run if result.status == "paused" else None
+        return result
+
+    def resume(self, run: str | Path | Run, *, on_graph_change: str = "error", **options: Any) -> Run:
+        """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
+
+        Args:
+            run: The run or its directory.
+            on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            **options: See ``RunOptions``; the directory and inputs are the run's own.
+
+        Raises:
+            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
+            RunError: The run has ended and there is nothing to go on with.
+        """
+        logs_root = run.logs_root if isinstance(run, Run) else Path(run)
+        chosen = self._options(options)
+        seams = seams_of(chosen)
+        beginning = continue_run(self, logs_root, chosen, seams, on_graph_change=on_graph_change)
+        return self._launch(chosen, seams, beginning, is_waited_for=False)
+
+    def _options(self, given: Mapping[str, Any]) -> RunOptions:
+        self._refuse_errors()
+        return read_options({key: value for key, value in self._defaults.items() if value is not None}, given)
+
+    def _refuse_errors(self) -> None:
+        if any(found.is_error for found in self.diagnostics):
+            raise ValidationError(self.diagnostics)
+
+    def _start(self, options: RunOptions, *, is_waited_for: bool) -> Run:
+        seams = seams_of(options)
+        return self._launch(options, seams, begin(self, options, seams), is_waited_for=is_waited_for)
+
+    def _launch(self, options: RunOptions, seams: Seams, start: Beginning, *, is_waited_for: bool) -> Run:
+        try:
+            wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
+            if options.is_shown:
+                present(wired.run)
+            wired.run.attach(start_job(wired.work, options.host))
+        except BaseException:
+            start.store.close()
+            raise
+        return wired.run
+
+    # -- showing -------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        parts = [graph_text(self.graph)]
+        if self.diagnostics:
+            parts.append(findings_text(self.diagnostics))
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if isinstance(value, str | int | float | bool) else str(value)
+        for name, value in attrs.items()
+    }

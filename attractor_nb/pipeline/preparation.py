@@ -1,0 +1,151 @@
+"""From a source to a graph that may run: read, transform, lint (spec 9.1; ruling 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import DotDocument, read_dot
+from attractor_nb.lint import validate
+from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
+from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.graph import Graph
+from attractor_nb.source import SourceText
+from attractor_nb.transforms import built_in_transforms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from attractor_nb.protocols import LintRule, Transform
+
+Source = str | Path | SourceText | Graph
+MAX_SOURCE_BYTES = 20 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a source becomes, and with what.
+
+    Attributes:
+        transforms: Custom transforms, run after the built-in ones in this order (spec 9.3).
+        rules: Custom lint rules.
+        severity: Severities in place of the rules' own.
+        runnable_types: Handler types that can be executed.
+        is_strict: Generous readings are errors.
+        are_many_exits_allowed: More than one exit node may stand.
+    """
+
+    transforms: Sequence[Transform] = ()
+    rules: Sequence[LintRule] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
+    runnable_types: frozenset[str] = frozenset()
+    is_strict: bool = False
+    are_many_exits_allowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A source that was read, transformed and linted.
+
+    Attributes:
+        document: The source and its syntax tree; None when a graph was given.
+        parsed: The graph as written.
+        graph: The graph as it will run.
+        diagnostics: All findings in source order.
+    """
+
+    document: DotDocument | None
+    parsed: Graph
+    graph: Graph
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether lint refuses it."""
+        return any(found.is_error for found in self.diagnostics)
+
+
+def read_source(source: Source) -> SourceText | Graph:
+    """The text behind a source: a text, a path, or a text that is a path to a .dot file.
+
+    Raises:
+        OptionError: It is no source, or the file cannot be read.
+    """
+    if isinstance(source, SourceText | Graph):
+        return source
+    if isinstance(source, Path):
+        return _read_file(source)
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(
+            f"a pipeline is made of DOT text, a path or a graph, not of {type(source).__name__}",
+            hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
+        )
+    if "{" not in source and "\n" not in source and source.strip().endswith((".dot", ".gv")):
+        return _read_file(Path(source.strip()))
+    return SourceText(source)
+
+
+def _read_file(path: Path) -> SourceText:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
+    if len(data) > MAX_SOURCE_BYTES:
+        raise OptionError(f"{path} has {len(data)} bytes; a pipeline has at most {MAX_SOURCE_BYTES}")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise OptionError(f"{path} is not UTF-8 text (line {line})", hint="save it as UTF-8") from None
+    return SourceText(text, str(path))
+
+
+def prepare(source: Source, preparation: Preparation) -> Prepared:
+    """Read, transform and lint a source.
+
+    Raises:
+        DotSyntaxError: The text does not parse.
+        OptionError: The source cannot be read, or a transform does not keep its contract.
+    """
+    text = read_source(source)
+    document = None if isinstance(text, Graph) else read_dot(text, strict=preparation.is_strict)
+    parsed = text if isinstance(text, Graph) else document.graph if document else None
+    assert parsed is not None, "a source is a graph or has one"
+    graph = _transformed(parsed, (*built_in_transforms(), *preparation.transforms))
+    options = LintOptions(
+        known_types=BUILT_IN_TYPES | preparation.runnable_types,
+        runnable_types=preparation.runnable_types,
+        allow_many_exits=preparation.are_many_exits_allowed,
+    )
+    found = validate(graph, preparation.rules, options=options, severity=preparation.severity)
+    notices = document.diagnostics if document else ()
+    return Prepared(document, parsed, graph, in_source_order([*notices, *found]))
+
+
+def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
+    for transform in transforms:
+        apply: Callable[[Graph], object] = transform.apply
+        result = apply(graph)
+        if not isinstance(result, Graph):
+            name = type(transform).__name__
+            raise OptionError(
+                f"transform {name} returned {type(result).__name__}, not a Graph",
+                hint="return the changed copy",
+            )
+        graph = result
+    return graph
+
+
+def in_source_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings by place, those without one last."""
+
+    def place(found: Diagnostic) -> tuple[bool, int, int]:
+        if found.span is None:
+            return True, 0, 0
+        outer = found.span.outermost()
+        return False, outer.start, outer.end
+
+    return tuple(sorted(diagnostics, key=place))

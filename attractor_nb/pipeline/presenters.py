@@ -1,0 +1,67 @@
+"""Who shows runs: the notebook registers itself here, so that nothing below it knows a notebook.
+
+A presenter is called in the thread that called ``pipeline.run()``, just before the engine starts:
+in a notebook that is the thread of the cell whose output the live view belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from attractor_nb.engine.gates import Gate
+
+
+class Presentable(Protocol):
+    """A run, as presenters see it: the public ``Run``."""
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        ...
+
+
+class WaitingRule(Protocol):
+    """Says whether it makes sense to wait for gates here."""
+
+    def __call__(self, gates: Sequence[Gate], *, is_blocking: bool) -> None:
+        """Return, or raise GateWouldBlock when the wait would never end."""
+        ...
+
+
+Presenter = Callable[[Presentable], None]
+_presenters: list[Presenter] = []
+_waiting_rules: list[WaitingRule] = []
+
+
+def register_presenter(presenter: Presenter, waiting_rule: WaitingRule | None = None) -> Callable[[], None]:
+    """Show every run that starts from now on; returns how to stop that."""
+    _presenters.append(presenter)
+    if waiting_rule is not None:
+        _waiting_rules.append(waiting_rule)
+
+    def remove() -> None:
+        if presenter in _presenters:
+            _presenters.remove(presenter)
+        if waiting_rule in _waiting_rules:
+            _waiting_rules.remove(waiting_rule)
+
+    return remove
+
+
+def are_runs_shown() -> bool:
+    """Whether somebody shows runs, and so can take answers to gates."""
+    return bool(_presenters)
+
+
+def present(run: Presentable) -> None:
+    """Show a run that is about to start."""
+    for presenter in tuple(_presenters):
+        presenter(run)
+
+
+def check_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:
+    """Raise GateWouldBlock when waiting for these gates here would never end."""
+    for rule in tuple(_waiting_rules):
+        rule(gates, is_blocking=is_blocking)

@@ -1,0 +1,302 @@
+"""One execution of a pipeline, live or read again from its directory.
+
+A live run is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
+run directory that nobody needs to own. Both show the same things. Blocking forms are one line over
+the async truth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.engine.event_stream import EventFeed, EventStream
+from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunInterrupted
+from attractor_nb.model.events import Event, EventObserver, StageEnd
+from attractor_nb.pipeline.presenters import check_wait
+from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
+from attractor_nb.views.state import RunView, fold_event
+from attractor_nb.views.summary import run_summary
+from attractor_nb.views.svg import render_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.pipeline.hosts import Job
+    from attractor_nb.pipeline.pipeline import Pipeline
+
+SLICE_SECONDS = 0.25
+"""A wait wakes this often: an interrupt must find something that it can break."""
+STOP_SECONDS = 10.0
+
+
+class Run:
+    """One execution of a pipeline.
+
+    Attributes:
+        id: The run's id.
+        pipeline: What is executed.
+        logs_root: Its run directory.
+        view: States of nodes and edges, folded from its events.
+        outcomes: Latest outcome of each committed node.
+        visits: Committed visits of each node.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        run_id: str,
+        logs_root: Path,
+        read: StageReader,
+        *,
+        stream: EventStream | None = None,
+        gates: Gates | None = None,
+    ) -> None:
+        self.id = run_id
+        self.pipeline = pipeline
+        self.logs_root = logs_root
+        self.view = RunView()
+        self.outcomes: dict[str, Outcome] = {}
+        self.visits: dict[str, int] = {}
+        self._read = read
+        self._stream = stream
+        self._gates = gates
+        self._job: Job | None = None
+        self._finished: RunResult | None = None
+
+    # -- what the pipeline package calls ------------------------------------------------------------
+
+    def take(self, event: Event) -> None:
+        """Fold an event into what this handle shows; the engine's sink."""
+        fold_event(self.view, event)
+        if isinstance(event, StageEnd) and event.is_commit:
+            self.outcomes[event.name] = event.outcome
+            self.visits[event.name] = event.visit
+
+    def attach(self, job: Job) -> None:
+        """Bind the engine's job, once it is started."""
+        self._job = job
+
+    def settle(self, result: RunResult) -> None:
+        """Bind the result, for a run that is over."""
+        self._finished = result
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        return self.pipeline.graph
+
+    @property
+    def status(self) -> str:
+        """``running``, ``waiting`` (for a person), ``completed``, ``failed``, ``interrupted`` or ``paused``."""
+        if self._finished is not None:
+            return _LONG_STATUS.get(self._finished.status, self._finished.status)
+        if self.is_done:
+            return "interrupted"
+        return "waiting" if self.gates else "running"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self._finished is not None or (self._job is not None and self._job.future.done())
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The questions that wait for an answer now, oldest first."""
+        return self._gates.pending if self._gates is not None else ()
+
+    def __getitem__(self, node_id: str) -> StageView:
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self._read)
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file in a stage's directory; None when there is none."""
+        return self._read(node_id, name)
+
+    def to_svg(self) -> str:
+        """The graph with its present states."""
+        return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=self.is_done)
+
+    def details(self) -> str:
+        """The volatile facts: id, directory, duration."""
+        return f"run {self.id}\ndirectory {self.logs_root}\nstatus {self.status}\nduration {self.view.duration:.1f} s"
+
+    # -- listening -----------------------------------------------------------------------------------
+
+    def on_event(self, observer: EventObserver) -> Callable[[], None]:
+        """Call ``observer`` with every event from now on, in a thread of its own.
+
+        Returns:
+            A function that stops it.
+        """
+        if self._stream is None:
+            return _nothing
+        return self._stream.observe(observer)
+
+    subscribe = on_event
+
+    def events(self) -> EventFeed:
+        """Events from now on: ``for event in run.events()``, or ``async for``. Ends with the run."""
+        if self._stream is None or self.is_done:
+            feed = EventFeed()
+            feed.close()
+            return feed
+        return self._stream.open_feed()
+
+    # -- acting --------------------------------------------------------------------------------------
+
+    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "call") -> Gate:
+        """Answer a gate; the first durable answer wins.
+
+        Args:
+            gate: The gate's id, or the id of the node that asks.
+            choice: Key, label or target of the choice.
+            text: Free text.
+            answered_by: Who answers, for the record.
+
+        Raises:
+            NoSuchGate: No such gate is waiting.
+            AnswerRefused: The answer matches no choice; the gate still waits.
+            AlreadyAnswered: Another answer came first.
+        """
+        if self._gates is None:
+            raise NoSuchGate(
+                f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
+            )
+        return self._gates.answer(gate, choice, text=text, answered_by=answered_by)
+
+    def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
+        """Block until a gate waits, and return it.
+
+        Args:
+            gate: Id of the gate or node; any gate when empty.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            NoSuchGate: The run ended, or the time ran out, before the gate was reached.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        while True:
+            for pending in self.gates:
+                if gate in {"", pending.id, pending.stage}:
+                    return pending
+            left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+            if self._gates is None or self.is_done or left <= 0:
+                raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
+            self._gates.wait(left)
+
+    def cancel(self) -> None:
+        """Stop the run: the stage under way is cancelled, all that is committed stays. From any thread."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def resume(self, **options: Any) -> Run:
+        """Go on with this run where it stopped; see ``Pipeline.resume``."""
+        if not self.is_done:
+            raise RunError(f"run {self.id} is {self.status}", hint="wait for it, or cancel it first")
+        return self.pipeline.resume(self.logs_root, **options)
+
+    # -- waiting -------------------------------------------------------------------------------------
+
+    def result(self, timeout: float | None = None) -> RunResult:
+        """Block until the run has ended.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It has not ended in time; it goes on.
+            GateWouldBlock: Waiting here would keep a gate's buttons from working.
+            RunInterrupted: Ctrl-C or Stop: the run was stopped and can be resumed.
+            StorageError: The run directory could not be written.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        future = self._future()
+        try:
+            while True:
+                left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+                with contextlib.suppress(FutureTimeout):
+                    return future.result(max(0.0, left))
+                if give_up is not None and time.monotonic() >= give_up:
+                    raise TimeoutError(f"run {self.id} has not ended in {timeout} s; it goes on")
+                check_wait(self.gates, is_blocking=True)
+        except KeyboardInterrupt:
+            raise self._stopped(future) from None
+        except CancelledError:
+            raise RunInterrupted(f"run {self.id} was stopped before it began") from None
+
+    wait = result
+
+    def __await__(self) -> Generator[Any, None, RunResult]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> RunResult:
+        future = self._future()
+        waiting = asyncio.ensure_future(asyncio.wrap_future(future))
+        try:
+            while not waiting.done():
+                await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
+                if not waiting.done():
+                    check_wait(self.gates, is_blocking=False)
+            return waiting.result()
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            self.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({asyncio.wrap_future(future)}, timeout=STOP_SECONDS)
+            raise
+
+    def _future(self) -> Future[RunResult]:
+        if self._job is not None:
+            return self._job.future
+        done: Future[RunResult] = Future()
+        if self._finished is None:
+            raise OptionError("this run has not been started")
+        done.set_result(self._finished)
+        return done
+
+    def _stopped(self, future: Future[RunResult]) -> RunInterrupted:
+        """Stop the engine and say where; a second interrupt leaves at once."""
+        self.cancel()
+        with contextlib.suppress(FutureTimeout, CancelledError):
+            future.result(STOP_SECONDS)
+        where = f" at {self.view.next_node}" if self.view.next_node else ""
+        return RunInterrupted(f"the run was stopped{where}", hint="continue with run.resume()")
+
+    @classmethod
+    def load(cls, logs_root: str | Path) -> Run:
+        """A run that was stored, from its directory alone; nobody needs to own it.
+
+        Raises:
+            RunNotFound: There is no run at that place.
+            CheckpointCorrupt: Its log is damaged; says what is salvageable.
+        """
+        from attractor_nb.pipeline.loading import load_run
+
+        return load_run(Path(logs_root))
+
+    def __str__(self) -> str:
+        waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
+        text = run_summary(self.view, self.graph)
+        return f"{text}\ngate {waiting} waits for an answer" if waiting else text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+_LONG_STATUS = {"success": "completed", "fail": "failed"}
+
+
+def _nothing() -> None:
+    """Stop what was never begun."""

@@ -1,0 +1,140 @@
+"""What a run came to, and what each of its stages did, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.spelling import nearest
+from attractor_nb.views.summary import run_summary
+from attractor_nb.views.svg import render_svg
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.views.state import RunView
+
+StageReader = Callable[[str, str], str | None]
+"""Reads a file of a stage: node id and file name to its text, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """The latest visit of a stage.
+
+    Attributes:
+        node_id: The node.
+        prompt: What was sent to the model, or None.
+        response: What came back, or None.
+        outcome: How it ended; None while it has not.
+        visits: How often it was committed.
+        files: Reads any other file of the stage's directory by name.
+    """
+
+    node_id: str
+    prompt: str | None
+    response: str | None
+    outcome: Outcome | None
+    visits: int
+    files: Callable[[str], str | None] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        status = self.outcome.status.value if self.outcome else "not reached"
+        parts = [f"{self.node_id}: {status}"]
+        if self.outcome and self.outcome.failure_reason:
+            parts.append(f"reason: {self.outcome.failure_reason}")
+        for title, text in (("prompt", self.prompt), ("response", self.response)):
+            if text:
+                parts.append(f"--- {title}\n{text.rstrip()}")
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+
+def view_stage(
+    node_id: str,
+    graph: Graph,
+    outcomes: Mapping[str, Outcome],
+    visits: Mapping[str, int],
+    read: StageReader,
+) -> StageView:
+    """The view of one stage.
+
+    Raises:
+        OptionError: The graph has no such node.
+    """
+    if node_id not in graph.nodes:
+        near = nearest(node_id, graph.nodes)
+        hint = f"did you mean {near}?" if near else f"nodes: {', '.join(list(graph.nodes)[:20])}"
+        raise OptionError(f"the pipeline has no node {node_id!r}", hint=hint)
+    return StageView(
+        node_id,
+        read(node_id, "prompt.md"),
+        read(node_id, "response.md"),
+        outcomes.get(node_id),
+        visits.get(node_id, 0),
+        lambda name: read(node_id, name),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended (ruling 30). ``result["plan"]`` shows a stage.
+
+    Attributes:
+        status: ``success``, ``fail``, ``interrupted`` or ``paused``.
+        reason: Why, unless success.
+        run_id: The run.
+        logs_root: Its directory.
+        completed_nodes: Committed stages in order.
+        node_outcomes: Latest status of each node that was executed.
+        outcomes: Latest outcome of each node.
+        visits: Committed visits of each node.
+        context: The final context; values kept as artifacts are references.
+        usage: What all model calls consumed.
+        duration: Running time in seconds.
+        next_node: Where a resume goes on, or empty.
+        graph: The graph that ran.
+        view: States of nodes and edges, for drawings.
+        read: Reads a file of a stage.
+    """
+
+    status: str
+    reason: str
+    run_id: str
+    logs_root: Path
+    completed_nodes: tuple[str, ...]
+    node_outcomes: Mapping[str, StageStatus]
+    outcomes: Mapping[str, Outcome]
+    visits: Mapping[str, int]
+    context: Mapping[str, Any]
+    usage: Usage
+    duration: float
+    next_node: str
+    graph: Graph = field(repr=False)
+    view: RunView = field(repr=False)
+    read: StageReader = field(repr=False)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the pipeline succeeded."""
+        return self.status == "success"
+
+    def __getitem__(self, node_id: str) -> StageView:
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.read)
+
+    def to_svg(self) -> str:
+        """The graph with the states in which the run left it."""
+        return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=True)
+
+    def __str__(self) -> str:
+        return run_summary(self.view, self.graph)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
