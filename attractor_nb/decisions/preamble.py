@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CHARACTERS_PER_TOKEN: Final = 4
+BRIEF_STAGES: Final = 3
 HIDDEN_PREFIXES: Final = ("internal.", "graph.")
 """Context keys that are the engine's own, or say what the goal says already."""
 
@@ -108,36 +109,28 @@ def build_preamble(
 
 
 def _brief(stages: Sequence[StageSummary], amount: _Amount, budget: int) -> list[str]:
-    """Counts, and as many of the last stages, newest first, as the budget takes."""
+    """Counts by status, and as many of the last three stages as the budget takes."""
     if not stages:
         return []
     counts = Counter(stage.status for stage in stages)
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    number = "1 stage" if len(stages) == 1 else f"{len(stages)} stages"
-    lines = [f"{number} completed so far ({told})."]
-    used = len(lines[0]) + 1
-    for position, stage in enumerate(reversed(stages[-3:])):
-        entry = f"{'Last' if position == 0 else 'Before it'}: {_stage_entry(stage, amount)[2:]}"
-        used += len(entry) + 1
-        if used > budget:
-            break
-        lines.append(entry)
-    return lines
+    first = f"Recent stages: {told}."
+    entries = [_stage_entry(stage, amount) for stage in stages[-BRIEF_STAGES:]]
+    return [first, *_section("The last of them", entries, budget - len(first) - 1)]
 
 
 def _section(title: str, entries: Sequence[str], budget: int) -> list[str]:
-    """A titled list of the newest entries that the budget takes, in order, and a count of the others."""
-    if not entries:
-        return []
-    used = len(title) + 32
+    """A titled list of the newest entries that the budget takes, in their order; empty without any."""
+    used = len(title) + 24
     kept: list[str] = []
     for entry in reversed(entries):
         used += len(entry) + 1
         if used > budget:
             break
         kept.append(entry)
-    left_out = len(entries) - len(kept)
-    heading = f"{title} ({left_out} earlier left out):" if left_out else f"{title}:"
+    if not kept:
+        return []
+    heading = f"{title}:" if len(kept) == len(entries) else f"{title} (the newest {len(kept)}):"
     return [heading, *reversed(kept)]
 
 

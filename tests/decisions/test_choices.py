@@ -1,0 +1,213 @@
+"""The choices of a human gate and the answers that mean them (spec 4.6, 6.3; rulings 23, 24)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.decisions.choices import Choice, check_answer, choices_of, find_choice
+from attractor_nb.decisions.routing import Seen, select_edge
+from attractor_nb.errors import AnswerRefused
+from attractor_nb.model.graph import Edge
+from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+
+
+def offer(*edges):
+    made = [
+        Edge("gate", target, {"label": label, **(rest[0] if rest else {})}) for label, target, *rest in edges
+    ]
+    return [(choice.key, choice.label, choice.target) for choice in choices_of(made)]
+
+
+OFFERS = {
+    "spec 4.6: all patterns": (
+        [("[Y] Yes, deploy", "a"), ("N) No", "b"), ("R - Retry", "c"), ("skip it", "d")],
+        [("Y", "[Y] Yes, deploy", "a"), ("N", "N) No", "b"), ("R", "R - Retry", "c"), ("S", "skip it", "d")],
+    ),
+    "an edge without a label is named by its target": ([("", "ship_it")], [("S", "ship_it", "ship_it")]),
+    "ruling 23: a taken key gives way to the next free letter of the label": (
+        [("Approve", "a"), ("Abort", "b")],
+        [("A", "Approve", "a"), ("B", "Abort", "b")],
+    ),
+    "ruling 23: a written accelerator goes first": (
+        [("Abort", "b"), ("[A] Approve", "a")],
+        [("B", "Abort", "b"), ("A", "[A] Approve", "a")],
+    ),
+    "ruling 23: two written accelerators": (
+        [("[A] Aa", "a"), ("[A] Ab", "b"), ("[A] A", "c")],
+        [("A", "[A] Aa", "a"), ("B", "[A] Ab", "b"), ("1", "[A] A", "c")],
+    ),
+    "a long accelerator": (
+        [("[OK] Fine", "a"), ("Other", "b")],
+        [("OK", "[OK] Fine", "a"), ("O", "Other", "b")],
+    ),
+    "edges of one label are told apart by their targets": (
+        [("Go", "a"), ("[G] go", "b")],
+        [("O", "Go (a)", "a"), ("G", "[G] go (b)", "b")],
+    ),
+    "the same edge twice is one choice": ([("Go", "a"), ("Go", "a")], [("G", "Go", "a")]),
+    "an edge for failures is no choice": (
+        [
+            ("Yes", "a"),
+            ("Late", "b", {"condition": "outcome=fail"}),
+            ("", "c", {"condition": "outcome!=success"}),
+        ],
+        [("Y", "Yes", "a")],
+    ),
+    "an edge with another condition is a choice": (
+        [("Fix", "a", {"condition": "preferred_label=Fix"}), ("Go", "b", {"condition": "outcome=success"})],
+        [("F", "Fix", "a"), ("G", "Go", "b")],
+    ),
+    "no edges": ([], []),
+}
+
+
+@pytest.mark.parametrize(("edges", "expected"), OFFERS.values(), ids=OFFERS)
+def test_choices_come_from_edges_with_distinct_keys_and_labels(edges, expected):
+    assert offer(*edges) == expected
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["Go", "[G] Go", "go on", "?", "1", ""]), st.text("abc", min_size=1)))
+)
+def test_ruling_23_keys_are_always_distinct(edges):
+    keys = [key.casefold() for key, _, _ in offer(*edges)]
+    assert len(keys) == len(set(keys))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Go", "[S] Stop", "Wait", ""]), st.text("abc", min_size=1)), max_size=40
+    )
+)
+def test_every_choice_is_found_by_its_key(edges):
+    choices = choices_of([Edge("gate", target, {"label": label}) for label, target in edges])
+    for choice in choices:
+        assert find_choice(choices, choice.key.lower()) == choice
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Go", "[G] go", "a", "Stop", ""]), st.sampled_from("abc"), st.booleans()),
+        min_size=1,
+    )
+)
+def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
+    plan = build.plan([("gate", to, {"label": label, "default": default}) for label, to, default in written])
+    gate = plan.nodes["gate"]
+    for choice in choices_of([edge.edge for edge in gate.edges]):
+        step = select_edge(gate, Seen(StageStatus.SUCCESS, choice.label), (choice.target,), {}.get)
+        assert step.target == choice.target
+
+
+CHOICES = (
+    Choice("Y", "[Y] Yes, deploy", "ship"),
+    Choice("N", "No", "fixes"),
+)
+FOUND = {
+    "key": ("Y", "ship"),
+    "key in lower case": ("n", "fixes"),
+    "label": ("[Y] Yes, deploy", "ship"),
+    "label without accelerator": ("yes, DEPLOY", "ship"),
+    "target": ("Fixes", "fixes"),
+    "blanks around": ("  no \n", "fixes"),
+    "nothing like it": ("maybe", None),
+    "a part of a label": ("yes", None),
+    "blank": ("  ", None),
+}
+
+
+@pytest.mark.parametrize(("text", "target"), FOUND.values(), ids=FOUND)
+def test_a_choice_is_found_by_key_label_or_target_and_never_guessed(text, target):
+    found = find_choice(CHOICES, text)
+    assert (found and found.target) == target
+
+
+YES, NO = Option("Y", "[Y] Yes, deploy"), Option("N", "No")
+THREE = (Option("A", "Apples"), Option("B", "Bread, white"), Option("C", "Cheese"))
+
+
+def question(kind, options=()):
+    return Question("Well?", kind, options)
+
+
+GATE = question(QuestionType.MULTIPLE_CHOICE, (YES, NO))
+YES_NO = question(QuestionType.YES_NO)
+CONFIRM = question(QuestionType.CONFIRM)
+FREE = question(QuestionType.FREEFORM)
+MULTI = question(QuestionType.MULTI_SELECT, THREE)
+
+ANSWERS = {
+    "a key": (GATE, Answer("y"), Answer("Y", YES)),
+    "a label": (GATE, Answer("no"), Answer("N", NO)),
+    "a label as text": (GATE, Answer(text="yes, deploy"), Answer("Y", YES)),
+    "a remark beside a key": (GATE, Answer("N", text="not yet"), Answer("N", NO, text="not yet")),
+    "an option": (GATE, Answer(selected_option=NO), Answer("N", NO)),
+    "a copy of an option": (GATE, Answer(selected_option=Option("n", "")), Answer("N", NO)),
+    "who answered is kept": (GATE, Answer("y", answered_by="widget"), Answer("Y", YES, answered_by="widget")),
+    "a timeout": (GATE, Answer(AnswerValue.TIMEOUT), Answer("timeout")),
+    "a skip": (FREE, Answer(AnswerValue.SKIPPED), Answer("skipped")),
+    "yes": (YES_NO, Answer("Yes"), Answer("yes")),
+    "y as text": (CONFIRM, Answer(text=" y "), Answer("yes")),
+    "no with a remark": (YES_NO, Answer("n", text="why?"), Answer("no", text="why?")),
+    "the option of a yes-no question": (YES_NO, Answer(selected_option=NO), Answer("no", NO)),
+    "free text": (FREE, Answer(text=" hello "), Answer("hello", text="hello")),
+    "free text as value": (FREE, Answer("hello"), Answer("hello", text="hello")),
+    "free text that says timeout": (FREE, Answer(text="timeout"), Answer("", text="timeout")),
+    "several keys, in the order of the options": (
+        MULTI,
+        Answer("c, A"),
+        Answer("A,C", selected_options=(THREE[0], THREE[2])),
+    ),
+    "one label with a comma": (MULTI, Answer("bread, white"), Answer("B", selected_options=(THREE[1],))),
+    "several options": (
+        MULTI,
+        Answer(selected_options=(THREE[2], THREE[1], THREE[2])),
+        Answer("B,C", selected_options=THREE[1:]),
+    ),
+    "several labels as text": (
+        MULTI,
+        Answer(text="apples,cheese"),
+        Answer("A,C", selected_options=THREE[::2]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "given_answer", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_is_brought_into_its_one_form(asked, given_answer, expected):
+    assert check_answer(asked, given_answer) == expected
+
+
+@pytest.mark.parametrize(("asked", "given_answer", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_checking_a_checked_answer_changes_nothing(asked, given_answer, expected):
+    assert check_answer(asked, expected) == expected
+
+
+REFUSED = {
+    "no such choice": (
+        GATE,
+        Answer("maybe"),
+        '"maybe" is none of the choices: Y = "[Y] Yes, deploy", N = "No"',
+    ),
+    "an option of another question": (GATE, Answer(selected_option=THREE[0]), '"A" is none of the choices'),
+    "nothing": (GATE, Answer(), "the answer names no choice"),
+    "neither yes nor no": (YES_NO, Answer("perhaps"), '"perhaps" is neither yes nor no'),
+    "empty free text": (FREE, Answer(text="  "), "the answer is empty"),
+    "one wrong of several": (MULTI, Answer("A,X"), '"X" is none of the choices'),
+    "none of several": (MULTI, Answer(""), "the answer names no choice"),
+}
+
+
+@pytest.mark.parametrize(("asked", "given_answer", "message"), REFUSED.values(), ids=REFUSED)
+def test_ruling_23_an_answer_that_matches_nothing_is_refused(asked, given_answer, message):
+    with pytest.raises(AnswerRefused) as caught:
+        check_answer(asked, given_answer)
+    assert message in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [QuestionType.SINGLE_SELECT, QuestionType.FREE_TEXT, QuestionType.CONFIRM])
+def test_ruling_24_the_names_of_11_8_are_aliases(kind):
+    assert kind in {QuestionType.MULTIPLE_CHOICE, QuestionType.FREEFORM, QuestionType.CONFIRMATION}
