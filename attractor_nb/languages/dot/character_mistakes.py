@@ -1,0 +1,93 @@
+"""What is wrong with characters that begin no token: messages, places and hints.
+
+For outside of attribute blocks. Used only once reading has failed, so it may look around at leisure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import DotSyntaxError
+from attractor_nb.languages.dot.attribute_mistakes import assignment_mistake
+from attractor_nb.languages.dot.literals import KEYWORDS, is_identifier, text_of
+from attractor_nb.languages.dot.spelling import NAME_AND_EQUALS, STRING, symbol_mistake
+
+if TYPE_CHECKING:
+    from attractor_nb.source import SourceText
+
+_RUN: Final = re.compile(r"""(?:(?!->|--|//|/\*)[^\s\[\]{}();,="'<>&+])+""")
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def statement_mistake(source: SourceText, start: int) -> DotSyntaxError:
+    """Why no statement can be read at an offset."""
+    text = source.text
+    if found := NAME_AND_EQUALS.match(text, start):
+        return assignment_mistake(source, start, found.end())
+    if text[start] == '"':
+        return _string_mistake(source, start)
+    found = _RUN.match(text, start)
+    run = found[0] if found else ""
+    end = start + len(run)
+    if not run or is_identifier(run) or run.lower() in KEYWORDS:
+        return symbol_mistake(source, end)
+    if ":" in run:
+        colon = start + run.index(":")
+        return DotSyntaxError(
+            "ports are not supported",
+            source.span(colon, end),
+            hint='write the edge from id to id, without ":"',
+        )
+    if not any(char.isalnum() or char == "_" for char in run):
+        return symbol_mistake(source, start)
+    return DotSyntaxError(
+        f'"{_shown(run)}" cannot be a node id: {_why_no_id(run)}',
+        source.span(start, end),
+        hint=_with_label(run),
+    )
+
+
+def _string_mistake(source: SourceText, start: int) -> DotSyntaxError:
+    found = STRING.match(source.text, start)
+    if found is None:
+        return symbol_mistake(source, start)
+    text = text_of(found[0])
+    if text.lower() in KEYWORDS:
+        return DotSyntaxError(
+            f'"{text}" is a keyword and cannot be an id',
+            source.span(*found.span()),
+            hint=f'take another id and write label="{text}"',
+        )
+    return DotSyntaxError(
+        "a quoted id is read only when it is a plain identifier: letters, digits and _",
+        source.span(*found.span()),
+        hint=_with_label(text),
+    )
+
+
+def _why_no_id(run: str) -> str:
+    if run[0].isdigit() and run.isascii() and run.replace("_", "").isalnum():
+        return "it begins with a digit"
+    for char in run:
+        if not (char == "_" or (char.isascii() and char.isalnum())):
+            what = f'"{char}"' if char.isprintable() else f"U+{ord(char):04X}"
+            return f"it contains {what}"
+    return "it begins with a digit"
+
+
+def _with_label(text: str) -> str:
+    """The advice to keep a text as the label of a node with a plain id."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    plain = _NO_WORD.sub("_", ascii_text).strip("_").lower() or "node_1"
+    if not is_identifier(plain):
+        plain = f"n_{plain}"
+    shown = _shown(text).replace('"', '\\"')
+    return f'write {plain[:40]} [label="{shown}"]'
+
+
+def _shown(text: str) -> str:
+    """A text as a one-line message can show it."""
+    flat = "".join(char if char.isprintable() else " " for char in text)
+    return flat if len(flat) <= 60 else f"{flat[:59]}…"

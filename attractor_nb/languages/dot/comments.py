@@ -1,0 +1,114 @@
+"""Which statement or attribute a comment belongs to.
+
+A comment on the line where something ends trails it; any other one leads what comes next, be it the
+closing bracket. A comment in the middle of a statement's head leads that statement.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attractor_nb.languages.dot.syntax import Declaration, EdgeStatement, SubgraphStatement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.languages.dot.syntax import Block, Comment, DotTree, Statement
+
+_Kept = dict[int, list["Comment"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The comments of a tree.
+
+    Attributes:
+        before_graph: Above the graph, or in its header.
+        after_graph: Below its closing brace.
+        leading: By the offset at which a statement, an attribute or a closing bracket begins.
+        trailing: By the offset at which a statement, an attribute or an opening bracket ends.
+    """
+
+    before_graph: list[Comment] = field(default_factory=list["Comment"])
+    after_graph: list[Comment] = field(default_factory=list["Comment"])
+    leading: _Kept = field(default_factory=_Kept)
+    trailing: _Kept = field(default_factory=_Kept)
+
+
+def attach(tree: DotTree) -> Attached:
+    """Find the place of every comment."""
+    attached = Attached()
+    if not tree.comments:
+        return attached
+    anchors = _Anchors(tree)
+    text = tree.source.text
+    for comment in tree.comments:
+        if comment.end <= tree.body_start:
+            attached.before_graph.append(comment)
+        elif comment.start >= tree.end:
+            attached.after_graph.append(comment)
+        elif (head := anchors.head_around(comment.start)) is not None:
+            attached.leading.setdefault(head, []).append(comment)
+        else:
+            end = anchors.end_before(comment.start)
+            if "\n" in text[end : comment.start]:
+                start = anchors.start_after(comment.end)
+                attached.leading.setdefault(start, []).append(comment)
+            else:
+                attached.trailing.setdefault(end, []).append(comment)
+    return attached
+
+
+class _Anchors:
+    """Where the parts of a tree that comments may belong to begin and end."""
+
+    def __init__(self, tree: DotTree) -> None:
+        self._starts = [tree.end - 1]
+        self._ends = [tree.body_start + 1]
+        self._heads: list[tuple[int, int]] = []
+        self._add_body(tree.body)
+        self._starts.sort()
+        self._ends.sort()
+        self._heads.sort()
+
+    def head_around(self, offset: int) -> int | None:
+        """Where the statement begins in whose head an offset lies, or None."""
+        place = bisect_right(self._heads, (offset, 0)) - 1
+        if place >= 0 and self._heads[place][0] < offset < self._heads[place][1]:
+            return self._heads[place][0]
+        return None
+
+    def end_before(self, offset: int) -> int:
+        """The last end at or before an offset."""
+        return self._ends[bisect_right(self._ends, offset) - 1]
+
+    def start_after(self, offset: int) -> int:
+        """The first start at or after an offset."""
+        return self._starts[bisect_left(self._starts, offset)]
+
+    def _add_body(self, body: Iterable[Statement]) -> None:
+        for statement in body:
+            self._starts.append(statement.start)
+            self._ends.append(statement.end)
+            if isinstance(statement, SubgraphStatement):
+                self._heads.append((statement.start, statement.body_start))
+                self._ends.append(statement.body_start + 1)
+                self._starts.append(statement.end - 1)
+                self._add_body(statement.body)
+            elif isinstance(statement, Declaration):
+                self._heads.append((statement.start, statement.end))
+            elif statement.block is not None:
+                self._heads.append((statement.start, statement.block.start))
+                self._add_block(statement.block)
+            elif isinstance(statement, EdgeStatement):
+                self._heads.append((statement.start, statement.end))
+
+    def _add_block(self, block: Block) -> None:
+        self._ends.append(block.start + 1)
+        self._starts.append(block.end - 1)
+        for attr in block.attrs:
+            self._starts.append(attr.start)
+            self._ends.append(attr.end)
+            self._heads.append((attr.start, attr.end))

@@ -1,0 +1,236 @@
+"""DOT text to tokens, coarse ones: a whole ``name = value`` is one.
+
+Two readings take turns: statements, and the inside of an attribute block. Each is one regular
+expression without backtracking (possessive repeats), so the time is linear in the text whatever it
+holds. Comments and notices are set aside on the way. What no expression matches goes to the two
+modules of mistakes, which say what is wrong with it. Knows no statement's meaning.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import DotSyntaxError
+from attractor_nb.languages.dot.attribute_mistakes import attribute_mistake, name_mistake, value_mistake
+from attractor_nb.languages.dot.character_mistakes import statement_mistake
+from attractor_nb.languages.dot.literals import (
+    KEYWORDS,
+    is_attribute_name,
+    is_identifier,
+    is_too_large,
+    text_of,
+)
+from attractor_nb.languages.dot.notices import hidden_direction, quoted_id, with_hash
+from attractor_nb.languages.dot.syntax import Attr, Comment, Name
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.source import SourceText
+
+Token = tuple[str, int, int, Any]
+"""Terminal, start, end, and an ``Attr`` or ``Name`` where the terminal carries one."""
+
+END: Final = "$END"
+MAX_DEPTH: Final = 100
+"""How deep groups may nest; nobody writes ten, and what comes later may recurse."""
+
+_ID = r"[A-Za-z_][A-Za-z0-9_]*+"
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_LINE = r"//[^\n]*+"
+_REGION = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+_HASH = r"\#[^\n]*+"
+_COMMENT = rf"{_LINE}|{_REGION}|{_HASH}"
+_GAP = rf"(?:[ \t\r\n]++|{_COMMENT})*+"
+# After "=" a "#" begins a comment only at the start of a line: `color=#ff0000` is a slip, not a comment.
+_VALUE_GAP = rf"(?:[ \t\r]++|\n(?:[ \t\r]*+{_HASH})?|{_LINE}|{_REGION})*+"
+# "//" inside a bare value is text only after ":" (a URL), "->" never is.
+_BARE = r"(?:[A-Za-z0-9_.:]|-(?!>)|/(?![/*])|(?<=:)//)++(?=[ \t\r\n,;\]}/\#]|->|\Z)"
+_ATTR = rf"(?:({_ID}(?:\.{_ID})*+)|({_STRING})){_GAP}={_VALUE_GAP}({_STRING}|{_BARE})"
+
+_STATEMENT = re.compile(
+    rf"""[ \t\r\n]*+(?:
+        ({_ID})(?=[ \t\r\n\[\]{{}};,/\#"]|->|\Z)(?!{_GAP}=)
+      | (->)
+      | ([\[\]{{}};,])
+      | ({_COMMENT})
+      | ({_STRING})(?!{_GAP}=)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD, _ARROW, _PUNCTUATION, _STATEMENT_COMMENT = 1, 2, 3, 4
+_BLOCK = re.compile(rf"[ \t\r\n]*+(?:{_ATTR}|([,;\]])|({_COMMENT}))", re.DOTALL)
+_BARE_NAME, _QUOTED_NAME, _VALUE, _SEPARATOR = 1, 2, 3, 4
+_DECLARATION = re.compile(_ATTR, re.DOTALL)
+_COMMENTS = re.compile(_COMMENT, re.DOTALL)
+_BLANKS = re.compile(r"[ \t\r\n]*+")
+_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
+_WORDS = {word: word.upper() for word in KEYWORDS}
+
+
+class Lexer:
+    """Reads one text once.
+
+    Attributes:
+        comments: What comments were met, in order.
+        notices: What was read although the subset does not have it.
+        braces: Offsets of the braces that are open.
+    """
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.text = source.text
+        self.comments: list[Comment] = []
+        self.notices: list[Diagnostic] = []
+        self.braces: list[int] = []
+
+    def tokens(self) -> Generator[Token, None, None]:
+        """All tokens, the last being ``END``. The caller must take them one by one.
+
+        Raises:
+            DotSyntaxError: At the first character that begins no token.
+        """
+        self._look_for_forbidden_characters()
+        text, match = self.text, _STATEMENT.match
+        position, kind = 0, ""
+        while True:
+            found = match(text, position)
+            if found is None:
+                start = self._skip_blanks(position)
+                if start == len(text):
+                    break
+                attr = self._declaration(start)
+                kind, position = "ATTR", attr.end
+                yield kind, start, position, attr
+                continue
+            group = found.lastindex
+            start, position = found.span(group or 0)
+            if group == _WORD:
+                word = found[_WORD]
+                kind_or_none = _WORDS.get(word)
+                if kind_or_none is None:
+                    self._refuse_keyword_in_capitals(word, start)
+                    kind = "ID"
+                    yield kind, start, position, Name(word, start, position)
+                else:
+                    kind = kind_or_none
+                    yield kind, start, position, None
+            elif group == _ARROW:
+                kind = "ARROW"
+                yield kind, start, position, None
+            elif group == _PUNCTUATION:
+                kind = _KINDS[found[_PUNCTUATION]]
+                self._count_braces(kind, start)
+                yield kind, start, position, None
+                if kind == "LBRACK":
+                    position = yield from self._block(start, position)
+            elif group == _STATEMENT_COMMENT:
+                self._keep_comment(start, position)
+            else:
+                name = Name(text_of(found[0].lstrip()), start, position)
+                kind = "NAME" if kind == "DIGRAPH" else self._quoted_id(name)
+                yield kind, start, position, name
+        yield END, len(text), len(text), None
+
+    def _block(self, bracket: int, position: int) -> Generator[Token, None, int]:
+        """The tokens of an attribute block after its ``[``; returns where the block ends."""
+        text, match = self.text, _BLOCK.match
+        while True:
+            found = match(text, position)
+            if found is None:
+                start = self._skip_blanks(position)
+                raise attribute_mistake(self.source, start, position, bracket)
+            group = found.lastindex
+            if group == _VALUE:
+                attr = self._attr(found)
+                position = attr.end
+                yield "ATTR", attr.start, position, attr
+            elif group == _SEPARATOR:
+                start, position = found.span(_SEPARATOR)
+                kind = _KINDS[found[_SEPARATOR]]
+                yield kind, start, position, None
+                if kind == "RBRACK":
+                    return position
+            else:
+                start, position = found.span(group or 0)
+                self._keep_comment(start, position)
+
+    def _declaration(self, start: int) -> Attr:
+        found = _DECLARATION.match(self.text, start)
+        if found is None:
+            raise statement_mistake(self.source, start)
+        return self._attr(found)
+
+    def _attr(self, found: re.Match[str]) -> Attr:
+        name, literal = found[_BARE_NAME], found[_VALUE]
+        value_start, end = found.span(_VALUE)
+        if name is None:
+            start, name_end = found.span(_QUOTED_NAME)
+            name = text_of(found[_QUOTED_NAME])
+        else:
+            start, name_end = found.span(_BARE_NAME)
+        attr = Attr(name, literal, start, name_end, value_start, end)
+        if not is_attribute_name(name):
+            raise name_mistake(self.source, attr)
+        if literal[0] != '"' and (literal.lower() in KEYWORDS or is_too_large(literal)):
+            raise value_mistake(self.source, attr)
+        if value_start - name_end > 1:
+            gap = self.text[name_end:value_start]
+            if "/" in gap or "#" in gap:
+                for comment in _COMMENTS.finditer(self.text, name_end, value_start):
+                    self._keep_comment(*comment.span())
+        return attr
+
+    def _keep_comment(self, start: int, end: int) -> None:
+        comment = Comment(self.text[start:end].rstrip("\r"), start, end)
+        self.comments.append(comment)
+        if comment.text.startswith("#"):
+            self.notices.append(with_hash(self.source, comment))
+
+    def _quoted_id(self, name: Name) -> str:
+        if not is_identifier(name.text):
+            raise statement_mistake(self.source, name.start)
+        self.notices.append(quoted_id(self.source, name))
+        return "ID"
+
+    def _refuse_keyword_in_capitals(self, word: str, start: int) -> None:
+        if word.lower() in _WORDS:
+            raise DotSyntaxError(
+                f'the keyword "{word.lower()}" is written in lower case',
+                self.source.span(start, start + len(word)),
+                hint=f'Graphviz reads "{word}" as the same word; write "{word.lower()}", or take another id',
+            )
+
+    def _count_braces(self, kind: str, start: int) -> None:
+        if kind == "LBRACE":
+            self.braces.append(start)
+            if len(self.braces) > MAX_DEPTH:
+                raise DotSyntaxError(
+                    f"groups are nested more than {MAX_DEPTH} deep",
+                    self.source.span(start, start + 1),
+                    hint="put the nodes into fewer groups",
+                )
+        elif kind == "RBRACE" and self.braces:
+            self.braces.pop()
+
+    def _skip_blanks(self, position: int) -> int:
+        found = _BLANKS.match(self.text, position)
+        return found.end() if found else position
+
+    def _look_for_forbidden_characters(self) -> None:
+        if found := _FORBIDDEN.search(self.text):
+            name = "a NUL character" if found[0] == "\0" else f"half a character (U+{ord(found[0]):04X})"
+            raise DotSyntaxError(
+                f"the text contains {name}",
+                self.source.span(*found.span()),
+                hint="this is no text file, or it was read with the wrong encoding; use UTF-8",
+            )
+        for found in _DIRECTION.finditer(self.text):
+            self.notices.append(
+                hidden_direction(self.source, found.start(), unicodedata.name(found[0]).lower())
+            )

@@ -1,0 +1,274 @@
+"""From syntax tree to graph: what the statements mean (spec 2.5-2.12, 11.1; rulings 2, 4, 5).
+
+Chains become single edges, default blocks reach what follows them in their scope, groups are flattened
+and remembered, values get the type that the attribute table asks for. Nothing here can fail: a value
+that does not fit its type is kept as it was written, and lint says so.
+
+A node takes the defaults in force at its first statement; later statements of the same id add to it.
+Nodes are in the order of their first statement; implicit ones (ruling 4) follow in the order of mention.
+They take the defaults in force where they are first mentioned and belong to no group.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.languages.dot.attr_spans import AttrSpans
+from attractor_nb.languages.dot.nearness import slips
+from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
+from attractor_nb.languages.dot.typing_rules import read_unknown, readings
+from attractor_nb.model.attributes import AttrValue, Scope, literal_text
+from attractor_nb.model.graph import NO_ATTRS, NO_SPANS, Edge, Graph, Node, Subgraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
+
+_Values = dict[str, AttrValue]
+_Written = dict[str, "Attr"]
+_NO_NAMES: Final = frozenset[str]()
+
+
+def lower(tree: DotTree) -> Graph:
+    """The graph that a syntax tree means."""
+    lowering = _Lowering(tree)
+    lowering.read_body(tree.body, _Scope({}, {}, {}, {}), group=None)
+    return lowering.graph()
+
+
+class _Scope:
+    """The defaults in force, with where they were written. Copied on entry to a group."""
+
+    __slots__ = ("edge_values", "edge_written", "node_values", "node_written")
+
+    def __init__(
+        self, node_values: _Values, node_written: _Written, edge_values: _Values, edge_written: _Written
+    ) -> None:
+        self.node_values = node_values
+        self.node_written = node_written
+        self.edge_values = edge_values
+        self.edge_written = edge_written
+
+    def inner(self) -> _Scope:
+        """A scope that begins with the same defaults and changes alone."""
+        return _Scope(self.node_values, self.node_written, self.edge_values, self.edge_written)
+
+    def add(self, scope: str, block: Block) -> None:
+        """Extend the defaults from here on; what was declared before keeps the old ones."""
+        if scope == Scope.NODE:
+            values, written = _read(Scope.NODE, block.attrs)
+            self.node_values = {**self.node_values, **values}
+            self.node_written = {**self.node_written, **written}
+        else:
+            values, written = _read(Scope.EDGE, block.attrs)
+            self.edge_values = {**self.edge_values, **values}
+            self.edge_written = {**self.edge_written, **written}
+
+
+class _Declared:
+    """What the statements of one node have said so far."""
+
+    __slots__ = ("name", "own", "own_written", "scope_values", "scope_written")
+
+    def __init__(self, name: Name, scope: _Scope) -> None:
+        self.name = name
+        self.scope_values = scope.node_values
+        self.scope_written = scope.node_written
+        self.own: _Values = {}
+        self.own_written: _Written = {}
+
+
+class _Group:
+    """A group while it is being read."""
+
+    __slots__ = ("members", "parent", "statement", "values")
+
+    def __init__(self, statement: SubgraphStatement, parent: int | None) -> None:
+        self.statement = statement
+        self.parent = parent
+        self.values: _Values = {}
+        self.members: dict[str, None] = {}
+
+
+class _Lowering:
+    """One walk over one tree."""
+
+    def __init__(self, tree: DotTree) -> None:
+        self._tree = tree
+        self._source = tree.source
+        self._values: _Values = {}
+        self._written: _Written = {}
+        self._declared: dict[str, _Declared] = {}
+        self._mentioned: dict[str, tuple[Name, _Scope]] = {}
+        self._edges: list[Edge] = []
+        self._groups: list[_Group] = []
+
+    def read_body(self, body: Iterable[Statement], scope: _Scope, group: int | None) -> None:
+        """Read statements in order; groups nest no deeper than the lexer allows."""
+        for statement in body:
+            if isinstance(statement, NodeStatement):
+                self._read_node(statement, scope, group)
+            elif isinstance(statement, EdgeStatement):
+                self._read_edges(statement, scope)
+            elif isinstance(statement, Defaults):
+                if statement.scope == Scope.GRAPH:
+                    self._set(group, statement.block.attrs)
+                else:
+                    scope.add(statement.scope, statement.block)
+            elif isinstance(statement, Declaration):
+                self._set(group, (statement.attr,))
+            else:
+                self._groups.append(_Group(statement, group))
+                self.read_body(statement.body, scope.inner(), len(self._groups) - 1)
+
+    def _set(self, group: int | None, attrs: Iterable[Attr]) -> None:
+        """Attributes of the graph, or of the group they stand in."""
+        if group is not None:
+            self._groups[group].values.update(_read(Scope.SUBGRAPH, attrs)[0])
+            return
+        values, written = _read(Scope.GRAPH, attrs)
+        self._values.update(values)
+        self._written.update(written)
+
+    def _read_node(self, statement: NodeStatement, scope: _Scope, group: int | None) -> None:
+        node_id = statement.id.text
+        declared = self._declared.get(node_id)
+        if declared is None:
+            declared = self._declared[node_id] = _Declared(statement.id, scope)
+        if statement.block is not None:
+            values, written = _read(Scope.NODE, statement.block.attrs)
+            if declared.own:
+                declared.own.update(values)
+                declared.own_written.update(written)
+            else:
+                declared.own, declared.own_written = values, written
+        while group is not None:
+            self._groups[group].members[node_id] = None
+            group = self._groups[group].parent
+
+    def _read_edges(self, statement: EdgeStatement, scope: _Scope) -> None:
+        values, written = scope.edge_values, scope.edge_written
+        if statement.block is not None:
+            own, own_written = _read(Scope.EDGE, statement.block.attrs)
+            values = {**values, **own} if values else own
+            written = {**written, **own_written} if written else own_written
+        attrs = MappingProxyType(values) if values else NO_ATTRS
+        spans = AttrSpans(self._source, written) if written else NO_SPANS
+        source, edges, mentioned = self._source, self._edges, self._mentioned
+        tail = statement.ids[0]
+        mentioned.setdefault(tail.text, (tail, scope.inner()))
+        for head in statement.ids[1:]:
+            if head.text not in mentioned:
+                mentioned[head.text] = (head, scope.inner())
+            edges.append(Edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
+            tail = head
+
+    def graph(self) -> Graph:
+        """Everything read, as a graph."""
+        groups = self._subgraphs()
+        classes: dict[str, dict[str, None]] = {}
+        for group in groups:
+            if group.derived_class:
+                for member in group.members:
+                    classes.setdefault(member, {})[group.derived_class] = None
+        nodes = {
+            node_id: self._node(declared, tuple(classes.get(node_id, ())))
+            for node_id, declared in self._declared.items()
+        }
+        for node_id in self._implicit_ids():
+            name, scope = self._mentioned[node_id]
+            nodes[node_id] = self._node(_Declared(name, scope), (), is_implicit=True)
+        tree = self._tree
+        return Graph(
+            tree.name.text if tree.name else "",
+            MappingProxyType(self._values),
+            MappingProxyType(nodes),
+            tuple(self._edges),
+            groups,
+            AttrSpans(self._source, self._written),
+            self._source,
+        )
+
+    def _node(self, said: _Declared, classes: tuple[str, ...], *, is_implicit: bool = False) -> Node:
+        own, written = said.own, said.own_written
+        values = {**said.scope_values, **own} if said.scope_values else own
+        if said.scope_written:
+            written = {**said.scope_written, **written}
+        name = said.name
+        return Node(
+            name.text,
+            MappingProxyType(values) if values else NO_ATTRS,
+            frozenset(own) if own else _NO_NAMES,
+            classes,
+            is_implicit,
+            self._source.span(name.start, name.end),
+            AttrSpans(self._source, written) if written else NO_SPANS,
+        )
+
+    def _implicit_ids(self) -> list[str]:
+        """Undeclared ids that are a source and a target and no slip of a declared id (ruling 4)."""
+        if self._mentioned.keys() <= self._declared.keys():
+            return []
+        sources = {edge.source for edge in self._edges}
+        targets = {edge.target for edge in self._edges}
+        candidates = [
+            name
+            for name in self._mentioned
+            if name not in self._declared and name in sources and name in targets
+        ]
+        near = slips(candidates, self._declared)
+        return [name for name in candidates if name not in near]
+
+    def _subgraphs(self) -> tuple[Subgraph, ...]:
+        """The groups worth remembering; one without id and attributes only scopes defaults."""
+        kept: list[Subgraph] = []
+        position: dict[int | None, int | None] = {None: None}
+        for number, group in enumerate(self._groups):
+            name = group.statement.id
+            if name is None and not group.values:
+                position[number] = position[group.parent]
+                continue
+            label = literal_text(group.values.get("label", ""))
+            statement = group.statement
+            kept.append(
+                Subgraph(
+                    name.text if name else "",
+                    label,
+                    derived_class(label),
+                    tuple(group.members),
+                    position[group.parent],
+                    MappingProxyType(group.values) if group.values else NO_ATTRS,
+                    self._source.span(statement.start, statement.body_start),
+                )
+            )
+            position[number] = len(kept) - 1
+        return tuple(kept)
+
+
+def derived_class(label: str) -> str:
+    """The stylesheet class that a group's label gives its nodes (spec 2.10).
+
+    >>> derived_class("Loop A"), derived_class("Q&A (v2)")
+    ('loop-a', 'qa-v2')
+    """
+    hyphened = ("-" if char.isspace() else char for char in label.lower())
+    return "".join(char for char in hyphened if char == "-" or (char.isascii() and char.isalnum()))
+
+
+def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
+    """Typed values and where they stand, by canonical name; the later of two wins."""
+    known = readings(scope)
+    values: _Values = {}
+    written: _Written = {}
+    for attr in attrs:
+        reading = known.get(attr.name)
+        if reading is None:
+            name = attr.name
+            values[name] = read_unknown(attr.literal)
+        else:
+            name, read = reading
+            values[name] = read(attr.literal)
+        written[name] = attr
+    return values, written

@@ -1,0 +1,201 @@
+"""DOT text to syntax tree, or one ``DotSyntaxError`` with a caret (spec 2.1-2.4, rulings 1-3).
+
+The grammar decides (``grammar.lark``, compiled by lark); the actions here only make tree nodes and note
+what was read out of generosity.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.errors import DotSyntaxError
+from attractor_nb.languages.dot.lexer import Lexer, Token
+from attractor_nb.languages.dot.notices import bare_group, separator_span, separators
+from attractor_nb.languages.dot.structure_mistakes import structure_mistake
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    Block,
+    Declaration,
+    Defaults,
+    DotTree,
+    EdgeStatement,
+    Name,
+    NodeStatement,
+    Statement,
+    SubgraphStatement,
+)
+from attractor_nb.languages.dot.tables import Action, Tables, load_tables, run_tables
+
+if TYPE_CHECKING:
+    from attractor_nb.source import SourceText
+
+_Gap = tuple[Attr, int | None, Attr]
+
+
+def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
+    """Read a DOT text.
+
+    Args:
+        source: The text, without a byte order mark.
+        strict: Whether attributes without commas are an error and not a warning (ruling 1).
+
+    Raises:
+        DotSyntaxError: It is outside the supported subset; only the first mistake is reported.
+    """
+    lexer = Lexer(source)
+
+    def refuse(token: Token) -> DotSyntaxError:
+        kind, start, end, _ = token
+        braces = [brace for brace in lexer.braces if brace < start]
+        return structure_mistake(source, (kind, start, end), Lexer(source).tokens(), braces)
+
+    actions = _Actions(lexer, is_strict=strict)
+    return cast("DotTree", run_tables(_tables(), lexer.tokens(), actions.table(), refuse))
+
+
+@cache
+def _tables() -> Tables:
+    return load_tables()
+
+
+class _Actions:
+    """What to make of each rule of the grammar; one method a rule, named as the rule is."""
+
+    def __init__(self, lexer: Lexer, *, is_strict: bool) -> None:
+        self._lexer = lexer
+        self._source = lexer.source
+        self._is_strict = is_strict
+        self._gaps: list[_Gap] = []
+
+    def table(self) -> dict[str, Action]:
+        """The actions by rule name."""
+        return {name: getattr(self, name) for name in _RULES}
+
+    def nameless_graph(self, v: list[Any]) -> DotTree:
+        return self._graph(None, v[1], v[2], v[3])
+
+    def named_graph(self, v: list[Any]) -> DotTree:
+        return self._graph(v[1][3], v[2], v[3], v[4])
+
+    def _graph(self, name: Name | None, brace: Token, body: list[Statement], close: Token) -> DotTree:
+        lexer = self._lexer
+        return DotTree(
+            self._source,
+            name,
+            tuple(body),
+            brace[1],
+            close[2],
+            tuple(lexer.comments),
+            tuple(lexer.notices),
+        )
+
+    def no_statements(self, _: list[Any]) -> list[Statement]:
+        return []
+
+    def one_more_statement(self, v: list[Any]) -> list[Statement]:
+        body: list[Statement] = v[0]
+        body.append(v[1])
+        return body
+
+    def semicolon_after_statement(self, v: list[Any]) -> list[Statement]:
+        return v[0]
+
+    def defaults(self, v: list[Any]) -> Defaults:
+        word, block = v
+        return Defaults(word[0].lower(), block, word[1], block.end)
+
+    def declaration(self, v: list[Any]) -> Declaration:
+        attr: Attr = v[0][3]
+        return Declaration(attr, attr.start, attr.end)
+
+    def subgraph(self, v: list[Any]) -> SubgraphStatement:
+        word, brace, body, close = v
+        return SubgraphStatement(None, tuple(body), word[1], brace[1], close[2])
+
+    def named_subgraph(self, v: list[Any]) -> SubgraphStatement:
+        word, name, brace, body, close = v
+        return SubgraphStatement(name[3], tuple(body), word[1], brace[1], close[2])
+
+    def bare_group(self, v: list[Any]) -> SubgraphStatement:
+        brace, body, close = v
+        self._lexer.notices.append(bare_group(self._source, brace[1]))
+        return SubgraphStatement(None, tuple(body), brace[1], brace[1], close[2])
+
+    def bare_node(self, v: list[Any]) -> NodeStatement:
+        name: Name = v[0][3]
+        return NodeStatement(name, None, name.start, name.end)
+
+    def node(self, v: list[Any]) -> NodeStatement:
+        name: Name = v[0][3]
+        block: Block = v[1]
+        return NodeStatement(name, block, name.start, block.end)
+
+    def bare_edge(self, v: list[Any]) -> EdgeStatement:
+        ids: list[Name] = v[0]
+        return EdgeStatement(tuple(ids), None, ids[0].start, ids[-1].end)
+
+    def edge(self, v: list[Any]) -> EdgeStatement:
+        ids: list[Name] = v[0]
+        block: Block = v[1]
+        return EdgeStatement(tuple(ids), block, ids[0].start, block.end)
+
+    def first_link(self, v: list[Any]) -> list[Name]:
+        return [v[0][3], v[2][3]]
+
+    def next_link(self, v: list[Any]) -> list[Name]:
+        ids: list[Name] = v[0]
+        ids.append(v[2][3])
+        return ids
+
+    def empty_block(self, v: list[Any]) -> Block:
+        return Block((), v[0][1], v[1][2])
+
+    def block(self, v: list[Any]) -> Block:
+        if self._gaps:
+            self._lexer.notices.append(separators(self._source, self._gaps))
+            self._gaps = []
+        return Block(tuple(v[1]), v[0][1], v[-1][2])
+
+    block_with_comma = block
+
+    def block_with_semicolon(self, v: list[Any]) -> Block:
+        attrs: list[Attr] = v[1]
+        if self._gaps or self._is_strict:
+            self._note_gap((attrs[-1], v[2][1], attrs[-1]))
+        return self.block(v)
+
+    def first_attr(self, v: list[Any]) -> list[Attr]:
+        return [v[0][3]]
+
+    def next_attr(self, v: list[Any]) -> list[Attr]:
+        attrs: list[Attr] = v[0]
+        attrs.append(v[2][3])
+        return attrs
+
+    def attr_after_semicolon(self, v: list[Any]) -> list[Attr]:
+        attrs: list[Attr] = v[0]
+        self._note_gap((attrs[-1], v[1][1], v[2][3]))
+        attrs.append(v[2][3])
+        return attrs
+
+    def attr_after_nothing(self, v: list[Any]) -> list[Attr]:
+        attrs: list[Attr] = v[0]
+        self._note_gap((attrs[-1], None, v[1][3]))
+        attrs.append(v[1][3])
+        return attrs
+
+    def _note_gap(self, gap: _Gap) -> None:
+        """Keep a wrong separator for the block's warning; on one line it is an error (ruling 1)."""
+        before, semicolon, after = gap
+        is_on_one_line = "\n" not in self._source.text[before.end : after.start]
+        if self._is_strict or (semicolon is None and is_on_one_line):
+            raise DotSyntaxError(
+                'expected "," between attributes',
+                separator_span(self._source, gap),
+                hint="separate attributes with commas",
+            )
+        self._gaps.append(gap)
+
+
+_RULES = frozenset(name for name in vars(_Actions) if not name.startswith("_")) - {"table"}

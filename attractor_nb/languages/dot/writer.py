@@ -1,0 +1,198 @@
+"""A graph as canonical DOT text, which reads back as the same graph and which plain Graphviz takes.
+
+What a node says itself and what it inherits stay apart (the stylesheet overrides only the latter, spec
+8.5): inherited attributes are written as the defaults of a scope. Durations and dotted names are quoted
+for Graphviz's sake. Knows values only; ``formatter`` writes syntax trees, comments and all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from attractor_nb.languages.dot.layout import INDENT, statement_text
+from attractor_nb.languages.dot.literals import is_identifier, quote, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.graph import Edge, Graph, Node
+
+_Spelled = dict[str, str]
+"""Attribute names as written to values as written."""
+
+
+def write_dot(graph: Graph) -> str:
+    r"""The graph as DOT text.
+
+    >>> from attractor_nb.languages.dot import parse_dot
+    >>> print(write_dot(parse_dot("digraph G { a [max_retries=2]; a -> b -> a }")), end="")
+    digraph G {
+        a [max_retries=2]
+    <BLANKLINE>
+        a -> b
+        b -> a
+    }
+    """
+    return _Writer(graph).text()
+
+
+class _Writer:
+    """Writes one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._children: dict[int | None, list[int]] = {}
+        for number, group in enumerate(graph.subgraphs):
+            self._children.setdefault(group.parent, []).append(number)
+        self._own = {node.id: _spelled(node.attrs, node.explicit) for node in graph.nodes.values()}
+        self._inherited = {
+            node.id: _spelled(node.attrs, node.attrs.keys() - node.explicit) for node in graph.nodes.values()
+        }
+        self._written: set[str] = set()
+        self._lines: list[str] = []
+
+    def text(self) -> str:
+        """The whole text."""
+        graph = self._graph
+        name = f"{_id(graph.name)} " if graph.name else ""
+        self._lines.append(f"digraph {name}{{")
+        if graph.attrs:
+            self._add(1, statement_text("graph", _pairs(_spelled(graph.attrs, graph.attrs)), INDENT))
+        declared = [node.id for node in graph.nodes.values() if not _is_mentioned_only(node)]
+        defaults = self._write_defaults(graph.nodes, {}, 1)
+        self._write_scope(None, declared, defaults, 1)
+        if declared and graph.edges:
+            self._lines.append("")
+        self._write_edges(defaults)
+        self._lines.append("}")
+        return "\n".join(self._lines) + "\n"
+
+    def _add(self, depth: int, text: str) -> None:
+        self._lines.append(f"{INDENT * depth}{text}")
+
+    def _write_defaults(self, nodes: Iterable[str], outer: _Spelled, depth: int) -> _Spelled:
+        """Write what the nodes of a scope have in common as its defaults; return those in force."""
+        new = _common(nodes, self._own, self._inherited, outer)
+        if not new:
+            return outer
+        self._add(depth, statement_text("node", _pairs(new), INDENT * depth))
+        return {**outer, **new}
+
+    def _write_scope(self, group: int | None, members: Sequence[str], defaults: _Spelled, depth: int) -> None:
+        """Write nodes and inner groups so that members come in their order, and groups in theirs."""
+        waiting = list(self._children.get(group, ()))
+        here: set[str] = set()
+        run: list[str] = []
+        for number, member in enumerate(members):
+            while waiting and self._is_next(waiting[0], members[number:], here):
+                self._write_run(run, defaults, depth)
+                run = []
+                here.update(self._write_group(waiting.pop(0), defaults, depth))
+            if member not in here:
+                here.add(member)
+                run.append(member)
+        self._write_run(run, defaults, depth)
+        for child in waiting:
+            self._write_group(child, defaults, depth)
+
+    def _is_next(self, child: int, members: Sequence[str], here: set[str]) -> bool:
+        """Whether the members that an inner group adds are the very ones whose turn it is."""
+        added = [member for member in self._graph.subgraphs[child].members if member not in here]
+        left = [member for member in members[: len(added) + len(here)] if member not in here]
+        return left[: len(added)] == added
+
+    def _write_group(self, number: int, defaults: _Spelled, depth: int) -> tuple[str, ...]:
+        group = self._graph.subgraphs[number]
+        self._add(depth, f"subgraph {_id(group.id)} {{" if group.id else "subgraph {")
+        if group.attrs:
+            pairs = _pairs(_spelled(group.attrs, group.attrs))
+            self._add(depth + 1, statement_text("graph", pairs, INDENT * (depth + 1)))
+        added = [member for member in group.members if member not in self._written]
+        inner = self._write_defaults(added, defaults, depth + 1)
+        self._write_scope(number, group.members, inner, depth + 1)
+        self._add(depth, "}")
+        return group.members
+
+    def _write_run(self, members: Iterable[str], defaults: _Spelled, depth: int) -> None:
+        """Write nodes one after the other; those that inherit something else share a scope for it."""
+        extra: _Spelled = {}
+        for member in members:
+            lacks = {} if member in self._written else self._lacking(member, defaults)
+            if lacks != extra:
+                if extra:
+                    self._add(depth, "}")
+                if lacks:
+                    self._add(depth, "subgraph {")
+                    self._add(depth + 1, statement_text("node", _pairs(lacks), INDENT * (depth + 1)))
+                extra = lacks
+            self._write_node(member, depth + 1 if extra else depth)
+        if extra:
+            self._add(depth, "}")
+
+    def _lacking(self, member: str, defaults: _Spelled) -> _Spelled:
+        """What a node inherits beyond the defaults in force."""
+        inherited = self._inherited.get(member, {})
+        return {name: value for name, value in inherited.items() if defaults.get(name) != value}
+
+    def _write_node(self, node_id: str, depth: int) -> None:
+        own = {} if node_id in self._written else self._own.get(node_id, {})
+        self._written.add(node_id)
+        self._add(depth, statement_text(_id(node_id), _pairs(own), INDENT * depth) if own else _id(node_id))
+
+    def _write_edges(self, defaults: _Spelled) -> None:
+        mentioned = set(self._written)
+        for edge in self._graph.edges:
+            extra: _Spelled = {}
+            for node_id in (edge.source, edge.target):
+                if node_id not in mentioned:
+                    mentioned.add(node_id)
+                    extra = extra or self._lacking(node_id, defaults)
+            if extra:
+                self._add(1, "subgraph {")
+                self._add(2, statement_text("node", _pairs(extra), INDENT * 2))
+                self._add(2, _edge_text(edge, INDENT * 2))
+                self._add(1, "}")
+            else:
+                self._add(1, _edge_text(edge, INDENT))
+
+
+def _is_mentioned_only(node: Node) -> bool:
+    """Whether the edges alone say that there is this node (ruling 4)."""
+    return node.is_implicit and not node.explicit
+
+
+def _common(
+    nodes: Iterable[str], own: Mapping[str, _Spelled], inherited: Mapping[str, _Spelled], outer: _Spelled
+) -> _Spelled:
+    """Attributes that every node has, inherited by some: for each, the value inherited most often."""
+    counts: dict[str, Counter[str]] = {}
+    holders: Counter[str] = Counter()
+    total = 0
+    for node_id in nodes:
+        total += 1
+        passed = inherited.get(node_id, {})
+        holders.update(passed.keys() | own.get(node_id, {}).keys())
+        for name, value in passed.items():
+            counts.setdefault(name, Counter())[value] += 1
+    most = {name: values.most_common(1)[0][0] for name, values in counts.items() if holders[name] == total}
+    return {name: value for name, value in most.items() if outer.get(name) != value}
+
+
+def _edge_text(edge: Edge, indent: str) -> str:
+    head = f"{_id(edge.source)} -> {_id(edge.target)}"
+    return statement_text(head, _pairs(_spelled(edge.attrs, edge.attrs)), indent) if edge.attrs else head
+
+
+def _spelled(attrs: Mapping[str, AttrValue], names: Iterable[str]) -> _Spelled:
+    chosen = set(names)
+    return {_id(name): spell(value) for name, value in attrs.items() if name in chosen}
+
+
+def _pairs(spelled: _Spelled) -> list[str]:
+    return [f"{name}={value}" for name, value in spelled.items()]
+
+
+def _id(text: str) -> str:
+    return text if is_identifier(text) else quote(text)
