@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.routing import (
-    Lookup,
     Seen,
     Step,
     describe_no_match,
@@ -18,6 +17,7 @@ from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.languages.condition.evaluate import Lookup
     from attractor_nb.model.outcome import Outcome
 
 

@@ -5,20 +5,19 @@ Knows nothing of failures: after a FAIL, ``failures`` decides what of this appli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor_nb.languages.condition.evaluate import evaluate_condition, explain_condition
+from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
 from attractor_nb.model.labels import normalize_label
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor_nb.decisions.plan import PlannedEdge, PlannedNode
     from attractor_nb.model.outcome import StageStatus
 
 MAX_VALUE_CHARACTERS = 80
-Lookup = Callable[[str], object]
-"""Reads a context key; None when it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
