@@ -1,0 +1,51 @@
+"""The stored description of a run: ``manifest.json`` (spec 5.6; run-directory.md; ruling 30).
+
+"Finished" is what ``status`` says here, never inferred from what lies about. Importing this module
+imports pydantic, so only readers do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RunStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
+
+
+class Manifest(BaseModel):
+    """What a run is and how it stands. Keys unknown here are kept.
+
+    Attributes:
+        schema_version: Version of this form.
+        run_id: The run.
+        pipeline_name: Name of the pipeline.
+        goal: The pipeline's goal.
+        graph_hash: Content hash of the graph that runs.
+        start_time: When execution began, ISO 8601 UTC.
+        end_time: When it ended; None while it goes on.
+        status: How it stands.
+        start_node: The start node.
+        node_count: Number of nodes.
+        model: Default model, or None.
+        stage_directories: Directory names of the stages whose name is not the node's id.
+        restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
+        restarted_as: Run directory that continues this one, relative.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    schema_version: Literal[1] = 1
+    run_id: str = ""
+    pipeline_name: str = ""
+    goal: str = ""
+    graph_hash: str = ""
+    start_time: str = ""
+    end_time: str | None = None
+    status: RunStatus = "running"
+    start_node: str = ""
+    node_count: int = Field(default=0, ge=0)
+    model: str | None = None
+    stage_directories: dict[str, str] = Field(default_factory=dict)
+    restart_of: str = ""
+    restarted_as: str = ""

@@ -1,0 +1,149 @@
+"""The one seam between the store and the operating system.
+
+Every operation that changes what is on disk goes through a ``Disk``, so that a test can count them,
+make the k-th one fail, or kill the process there. A disk speaks in file descriptors and raises plain
+``OSError``; ``storage_error`` is where such an error becomes one of ours. It knows nothing of runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, Literal
+
+from attractor_nb.errors import OptionError, StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Durability = Literal["full", "fast"]
+"""``full`` flushes to stable storage; ``fast`` survives the death of the process, not a power loss."""
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+_F_FULLFSYNC = 51
+"""macOS: ``fsync`` alone leaves the data in the drive's cache."""
+
+
+class Disk:
+    """The operations of the real disk. Names are relative to an open directory, never followed links."""
+
+    def open_directory(self, name: str | Path, parent: int | None = None) -> int:
+        """Open a directory; a symbolic link in its place is refused."""
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _FLAGS, dir_fd=parent)
+
+    def make_directory(self, name: str | Path, parent: int | None = None) -> None:
+        """Make a directory that is not there yet."""
+        os.mkdir(name, DIRECTORY_MODE, dir_fd=parent)
+
+    def create(self, name: str, parent: int) -> int:
+        """Create a file that is not there yet, for writing."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+        return os.open(name, flags, FILE_MODE, dir_fd=parent)
+
+    def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
+        """Open a file for reading and writing, making it if need be; refuse what is no plain file."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS | (os.O_APPEND if is_append else 0)
+        descriptor = os.open(name, flags, FILE_MODE, dir_fd=parent)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a plain file", name)
+        return descriptor
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        """Write some of the data; how much."""
+        return os.write(descriptor, data)
+
+    def write_at(self, descriptor: int, data: bytes, offset: int) -> int:
+        """Write some of the data at an offset; how much."""
+        return os.pwrite(descriptor, data, offset)
+
+    def sync(self, descriptor: int) -> None:
+        """Put a file, or the entries of a directory, on stable storage."""
+        if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415 - only here is it needed
+
+            fcntl.fcntl(descriptor, _F_FULLFSYNC)
+        else:
+            os.fsync(descriptor)
+
+    def sync_data(self, descriptor: int) -> None:
+        """Put a file's data on stable storage; cheaper when its size did not change."""
+        if sys.platform == "darwin":
+            self.sync(descriptor)
+        else:
+            os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut a file, or widen it with zeros."""
+        os.ftruncate(descriptor, size)
+
+    def rename(self, source: str, target: str, parent: int, target_parent: int | None = None) -> None:
+        """Rename a file, replacing another one in the same breath."""
+        to = parent if target_parent is None else target_parent
+        os.rename(source, target, src_dir_fd=parent, dst_dir_fd=to)
+
+    def link(self, source: str, target: str, parent: int) -> None:
+        """Give a file a second name."""
+        os.link(source, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+
+    def remove(self, name: str, parent: int) -> None:
+        """Remove a file."""
+        os.unlink(name, dir_fd=parent)
+
+    def close(self, descriptor: int) -> None:
+        """Give a descriptor back; changes nothing on disk."""
+        os.close(descriptor)
+
+
+def entry_names(descriptor: int) -> list[str]:
+    """The names in an open directory."""
+    return os.listdir(descriptor)
+
+
+def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
+    """Write all of the data, however little the system takes at a time."""
+    done = disk.write(descriptor, data)
+    while done < len(data):
+        written = disk.write(descriptor, data[done:])
+        if written == 0:
+            raise OSError(errno.EIO, "the disk took no more data")
+        done += written
+
+
+def check_durability(durability: str) -> Durability:
+    """The durability of that name.
+
+    Raises:
+        OptionError: There is no such durability for a run directory.
+    """
+    if durability == "full":
+        return "full"
+    if durability == "fast":
+        return "fast"
+    raise OptionError(f"durability {durability!r} is not known", hint="use full or fast")
+
+
+_HINTS = {
+    errno.ENOSPC: "free some space; the run can then be resumed",
+    errno.EDQUOT: "the quota is used up: free some space; the run can then be resumed",
+    errno.EACCES: "check who owns the run directory and its permissions",
+    errno.EPERM: "check who owns the run directory and its permissions",
+    errno.EROFS: "the file system is read-only; choose another run directory",
+    errno.EIO: "the disk reports an error; copy the run directory elsewhere before going on",
+    errno.ELOOP: "a symbolic link stands in its place; remove it",
+    errno.ENOTDIR: "something that is no directory stands in its place; remove it",
+    errno.EINVAL: "something that is no plain file stands in its place; remove it",
+    errno.EMFILE: "close some files, or raise the limit of open files",
+    errno.ENAMETOOLONG: "choose a shorter run directory",
+}
+
+
+def storage_error(error: OSError, action: str, path: Path | str) -> StorageError:
+    """Our error for one of the system's; ``action`` completes "cannot …"."""
+    reason = error.strerror or type(error).__name__
+    hint = _HINTS.get(error.errno or 0, "")
+    return StorageError(f"cannot {action} {path}: {reason.lower()}", path=str(path), hint=hint)

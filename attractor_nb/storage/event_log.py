@@ -1,0 +1,189 @@
+"""The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
+
+An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
+One that raised is not in the log. The file is widened with zeros ahead of the writing, because a
+flush is cheaper when the size of the file stays the same; they are cut off at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.disk import Disk, storage_error, write_all
+from attractor_nb.storage.event_lines import LogScan, encode_event, scan_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.storage.disk import Durability
+
+EVENT_LOG_NAME = "events.jsonl"
+MAX_LOG_BYTES = 4 * 1024**3
+_FIRST_ALLOCATION_BYTES = 64 * 1024
+_LARGEST_ALLOCATION_BYTES = 1024 * 1024
+
+
+class EventLog:
+    """The log of a run that this process owns.
+
+    Attributes:
+        sequence: Number of the last record.
+        offset: Byte offset after it.
+    """
+
+    def __init__(self, disk: Disk, parent: int, directory: Path, durability: Durability) -> None:
+        """Open the log, or make it; what a killed process left unfinished at its end is cut off.
+
+        Raises:
+            CheckpointCorrupt: A record is damaged.
+            StorageError: The disk refused.
+        """
+        self._disk = disk
+        self._path = directory / EVENT_LOG_NAME
+        self._is_full = durability == "full"
+        self._is_writing = False
+        self._is_broken = False
+        try:
+            self._descriptor = disk.open_update(EVENT_LOG_NAME, parent)
+        except OSError as error:
+            raise storage_error(error, "open", self._path) from error
+        try:
+            self.scan = self._recover(parent, directory)
+        except BaseException:
+            disk.close(self._descriptor)
+            raise
+        self.sequence = self.scan.sequence
+        self.offset = self._synced_offset = self._allocated = self.scan.offset
+
+    def _recover(self, parent: int, directory: Path) -> LogScan:
+        scan = read_log(directory, parent)
+        try:
+            self._disk.truncate(self._descriptor, scan.offset)
+            os.lseek(self._descriptor, scan.offset, os.SEEK_SET)
+            if scan.is_line_end_missing:
+                write_all(self._disk, self._descriptor, b"\n")
+                scan = LogScan(
+                    scan.events, (*scan.ends[:-1], scan.offset + 1), scan.sequence, scan.offset + 1
+                )
+            if self._is_full:
+                self._disk.sync(self._descriptor)
+                self._disk.sync(parent)
+        except OSError as error:
+            raise storage_error(error, "open", self._path) from error
+        return scan
+
+    def append(self, event: Event, *, is_synced: bool) -> None:
+        """Add the next event.
+
+        Raises:
+            StorageError: The disk refused, and the log is as before; or an earlier refusal could not
+                be made good, and the log takes nothing more; or the event is not the next one.
+        """
+        if self._is_writing:
+            self._withdraw(self.offset)  # an interrupt left the last append half done
+        if event.sequence != self.sequence + 1 or self._is_broken:
+            raise self._unfit(event)
+        line = encode_event(event)
+        end = self.offset + len(line)
+        self._is_writing = True
+        try:
+            if self._is_full and end > self._allocated:
+                self._allocate(end)
+            if self._disk.write(self._descriptor, line) != len(line):
+                self._finish_short_write(line)
+        except OSError as error:
+            self._withdraw(self.offset)
+            raise storage_error(error, "write", self._path) from error
+        if is_synced and self._is_full:
+            self._sync(end)
+        self.sequence += 1
+        self.offset = end
+        self._is_writing = False
+
+    def sync(self) -> None:
+        """Flush every record written so far, in a ``full`` log."""
+        if self._is_full and self._synced_offset < self.offset:
+            self._sync(self.offset)
+
+    def close(self) -> None:
+        """Cut off the free space and give the file back."""
+        with contextlib.suppress(OSError):  # what was acknowledged is safe already
+            if self._allocated > self.offset or self._is_writing:
+                self._disk.truncate(self._descriptor, self.offset)
+            if self._is_full and not self._is_broken:
+                self._disk.sync(self._descriptor)
+        self._disk.close(self._descriptor)
+        self._descriptor = -1
+        self._is_broken = True
+
+    def _allocate(self, end: int) -> None:
+        size = min(max(self.offset, _FIRST_ALLOCATION_BYTES), _LARGEST_ALLOCATION_BYTES)
+        target = end + size
+        done = self._allocated
+        while done < target:
+            done += self._disk.write_at(self._descriptor, bytes(target - done), done)
+        self._disk.sync(self._descriptor)
+        self._synced_offset = self.offset
+        self._allocated = target
+
+    def _finish_short_write(self, line: bytes) -> None:
+        written = os.lseek(self._descriptor, 0, os.SEEK_CUR) - self.offset
+        write_all(self._disk, self._descriptor, line[written:])
+
+    def _sync(self, end: int) -> None:
+        try:
+            self._disk.sync_data(self._descriptor)
+        except OSError as error:
+            # A page whose flush failed may look clean ever after: nothing after the last flush that
+            # succeeded is known to be on disk, so it is taken back and the file is not used again.
+            self._withdraw(self._synced_offset)
+            self._is_broken = True
+            raise storage_error(error, "flush", self._path) from error
+        self._synced_offset = end
+
+    def _withdraw(self, offset: int) -> None:
+        """Take back everything behind an offset."""
+        try:
+            self._disk.truncate(self._descriptor, offset)
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+        except OSError:
+            self._is_broken = True
+        self._allocated = offset
+        self._is_writing = False
+
+    def _unfit(self, event: Event) -> StorageError:
+        path = str(self._path)
+        if self._is_broken:
+            return StorageError(
+                f"{path} takes nothing more: it is closed, or an earlier write to it failed",
+                path=path,
+                hint="resume the run; all that was recorded is intact",
+            )
+        return StorageError(
+            f"{path}: event {event.sequence} does not follow event {self.sequence}", path=path
+        )
+
+
+def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, sequence: int = 0) -> LogScan:
+    """Read the log of a run, or its end from a byte offset on; its owner may be writing meanwhile.
+
+    Args:
+        directory: The run directory.
+        parent: The same as an open directory, if there is one.
+        offset: Where to begin.
+        sequence: Number of the record that ends there.
+
+    Raises:
+        CheckpointCorrupt: A record is damaged, or the log ends before ``offset``.
+        StorageError: The file cannot be read.
+    """
+    name = EVENT_LOG_NAME if parent is not None else directory / EVENT_LOG_NAME
+    data = read_plain_file(
+        name, parent, directory="" if parent is None else directory, max_bytes=MAX_LOG_BYTES, offset=offset
+    )
+    return scan_lines(data or b"", path=str(directory / EVENT_LOG_NAME), offset=offset, sequence=sequence)

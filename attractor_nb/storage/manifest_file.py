@@ -1,0 +1,88 @@
+"""``manifest.json``: how it is written, read, and rebuilt from the log (run-directory.md; ruling 30)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.events import (
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineResumed,
+    PipelineStarted,
+)
+from attractor_nb.storage.run_directory import utc_text
+from attractor_nb.storage.sealed_file import SealedFile, read_generations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.run_directory import RunDirectory
+
+MANIFEST_NAME = "manifest.json"
+
+
+class ManifestFile:
+    """The manifest of a run that this process owns."""
+
+    def __init__(self, disk: Disk, root: RunDirectory, plain: Mapping[str, Any], *, is_synced: bool) -> None:
+        """Take up a manifest as it stands; nothing is written yet."""
+        self._file = SealedFile(disk, root, MANIFEST_NAME, is_synced=is_synced)
+        self._plain = {"schema_version": 1, **plain}
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The manifest as it stands."""
+        return dict(self._plain)
+
+    def merge(self, changes: Mapping[str, Any]) -> None:
+        """Change entries and write the file.
+
+        Raises:
+            StorageError: The disk refused; the manifest is as before, here and there.
+        """
+        plain = {**self._plain, **changes}
+        self._file.write(plain)
+        self._plain = plain
+
+
+def read_manifest(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
+    """The newest valid manifest of a run, and what is wrong with newer ones."""
+    return read_generations(directory, MANIFEST_NAME, _check)
+
+
+def _check(plain: Mapping[str, Any]) -> None:
+    from attractor_nb.model.manifest import Manifest  # noqa: PLC0415 - imports pydantic
+
+    Manifest.model_validate(plain)
+
+
+def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
+    """What the log knows of a manifest whose file is lost: all but goal, model and node count."""
+    plain: dict[str, Any] = {"schema_version": 1, "status": "running", "end_time": None}
+    for event in events:
+        match event:
+            case PipelineStarted():
+                plain.update(
+                    run_id=event.id,
+                    pipeline_name=event.name,
+                    graph_hash=event.graph_hash,
+                    start_node=event.start_node,
+                    start_time=utc_text(event.time),
+                )
+                if event.restart_of:
+                    plain["restart_of"] = event.restart_of
+            case PipelineResumed():
+                plain.update(status="resumed", end_time=None)
+            case PipelineCompleted():
+                plain.update(status="completed", end_time=utc_text(event.time))
+            case PipelineFailed():
+                plain.update(status="failed", end_time=utc_text(event.time))
+            case PipelineInterrupted():
+                plain.update(status="interrupted", end_time=utc_text(event.time))
+            case _:
+                pass
+    return plain

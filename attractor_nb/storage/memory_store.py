@@ -1,0 +1,200 @@
+"""A run that leaves nothing behind: the store for ``durability="none"``.
+
+Events go nowhere, large values and the files of recent stages stay in memory. Only when something
+asks for a stage's directory, as a command does, are there real ones, in a temporary place that goes
+away with the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.artifact_store import ArtifactStore
+from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
+from attractor_nb.storage.stage_names import StageNames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.protocols import Clock
+    from attractor_nb.stage import StageFiles
+
+MAX_KEPT_BYTES = 16 * 1024 * 1024
+"""Above this the files of the stages opened first are forgotten."""
+
+
+class MemoryStageFiles:
+    """The files of one attempt, in memory until its directory is asked for."""
+
+    __slots__ = ("_attempt", "_directory_files", "_node_id", "_store", "_texts", "_visit")
+
+    def __init__(self, store: MemoryRunStore, node_id: str, visit: int, attempt: int) -> None:
+        self._store = store
+        self._node_id = node_id
+        self._visit = visit
+        self._attempt = attempt
+        self._texts: dict[str, str] | None = None
+        self._directory_files: DirectoryStageFiles | None = None
+
+    @property
+    def directory(self) -> Path:
+        """The stage's directory; made, and filled with what was written so far, when first asked for."""
+        if self._directory_files is None:
+            files = self._store.make_stage_directory(self._node_id, self._visit, self._attempt)
+            for name, text in (self._texts or {}).items():
+                files.write_text(name, text)
+            self._directory_files = files
+        return self._directory_files.directory
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file of the stage."""
+        if self._directory_files is not None:
+            self._directory_files.write_text(name, text)
+            return
+        if self._texts is None:
+            self._texts = {}
+        self._store.note_growth(self, len(text) - len(self._texts.get(name, "")))
+        self._texts[name] = text
+
+    def append_text(self, name: str, text: str) -> None:
+        """Add to a file of the stage."""
+        if self._directory_files is not None:
+            self._directory_files.append_text(name, text)
+        else:
+            self.write_text(name, ((self._texts or {}).get(name) or "") + text)
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file of the stage; None when there is none, or when it was forgotten."""
+        if self._directory_files is not None:
+            return self._directory_files.read_text(name)
+        return (self._texts or {}).get(name)
+
+    def forget(self) -> int:
+        """Drop what is kept in memory; how many characters that were."""
+        size = sum(len(text) for text in (self._texts or {}).values())
+        self._texts = None
+        return size
+
+
+class MemoryRunStore:
+    """The store of a run that nobody will resume (``protocols.RunStore``)."""
+
+    def __init__(self, *, clock: Clock, manifest: Mapping[str, Any] | None = None) -> None:
+        self._values = ArtifactStore(clock)
+        self._clock = clock
+        self._manifest = dict(manifest or {})
+        self._logs_root = Path(tempfile.gettempdir()) / f"attractor-{uuid4().hex}"
+        self._lock = threading.RLock()
+        self._kept: dict[MemoryStageFiles, None] = {}
+        self._kept_size = 0
+        self._root: RunDirectory | None = None
+        self._stages: StageDirectories | None = None
+        self._restarts: list[MemoryRunStore] = []
+        self._is_closed = False
+
+    @property
+    def logs_root(self) -> Path:
+        """Where the run directory is once something needed one; removed at the end."""
+        return self._logs_root
+
+    @property
+    def values(self) -> ArtifactStore:
+        """Where large context values go: memory."""
+        return self._values
+
+    @property
+    def artifact_count(self) -> int:
+        """How many artifacts the run has stored."""
+        return len(self._values)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it stands."""
+        return dict(self._manifest)
+
+    def append(self, event: Event, *, is_synced: bool) -> None:
+        """Let an event go."""
+
+    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
+        """The files of a new attempt: none yet."""
+        return MemoryStageFiles(self, node_id, visit, attempt)
+
+    def is_checkpoint_due(self) -> bool:
+        """Never: there is nowhere to keep one."""
+        return False
+
+    def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
+        """Let a checkpoint go."""
+
+    def save_manifest(self, changes: Mapping[str, Any]) -> None:
+        """Merge changes into the manifest."""
+        self._manifest.update(changes)
+
+    def make_restart(self, number: int, run_id: str) -> MemoryRunStore:
+        """A fresh store for a ``loop_restart`` (ruling 21)."""
+        fresh = MemoryRunStore(clock=self._clock, manifest={**self._manifest, "run_id": run_id})
+        fresh._logs_root = self._logs_root / f"restart-{number}"
+        self._restarts.append(fresh)
+        return fresh
+
+    def close(self) -> None:
+        """Remove what there is on disk; closing again does nothing."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._kept.clear()
+            root, self._root, self._stages = self._root, None, None
+        if root is not None:
+            root.close()
+            shutil.rmtree(root.path, ignore_errors=True)
+
+    def note_growth(self, files: MemoryStageFiles, characters: int) -> None:
+        """Count what a stage keeps, and forget the oldest when that is too much. For stages alone."""
+        with self._lock:
+            self._kept[files] = None
+            self._kept_size += characters
+            while self._kept_size > MAX_KEPT_BYTES and len(self._kept) > 1:
+                oldest = next(iter(self._kept))
+                if oldest is files:
+                    break
+                del self._kept[oldest]
+                self._kept_size -= oldest.forget()
+
+    def make_stage_directory(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
+        """A real directory for an attempt. For stages alone.
+
+        Raises:
+            StorageError: The run is closed, or the disk refused.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise StorageError("the run is closed", path=str(self._logs_root))
+            if self._stages is None:
+                self._stages = self._make_stages()
+            return self._stages.open(node_id, visit, attempt)
+
+    def _make_stages(self) -> StageDirectories:
+        disk = Disk()
+        try:
+            self._logs_root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, "make directory", self._logs_root) from error
+        self._root = RunDirectory(disk, self._logs_root)
+        return StageDirectories(
+            disk,
+            self._root,
+            StageNames({}),
+            is_synced=False,
+            announce_escape=lambda escaped: self.save_manifest({"stage_directories": dict(escaped)}),
+            latest={},
+        )

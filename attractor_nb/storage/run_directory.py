@@ -1,0 +1,130 @@
+"""Where a run lives: names, places and the open directory (spec 5.6; ruling 32).
+
+It knows what the entries of a run directory are called and nothing of what is in them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import RunNotFound, StorageError
+from attractor_nb.storage.disk import Disk, storage_error
+
+if TYPE_CHECKING:
+    from attractor_nb.protocols import Clock, Randomness
+
+DEFAULT_RUNS_BASE = Path(".attractor/runs")
+SOURCE_NAME = "pipeline.dot"
+STATUS_NAME = "status.json"
+VISITS_NAME = "visits"
+_MAX_TRIES = 100
+
+
+class RunDirectory:
+    """A directory that is held open: everything below is reached through it, never by its path.
+
+    Attributes:
+        path: Where it was when it was opened, absolute.
+    """
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        """Open a directory that is there.
+
+        Raises:
+            RunNotFound: Nothing is there.
+            StorageError: It is a link, no directory, or out of reach.
+        """
+        self.path = path.absolute()
+        self._disk = disk
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = disk.open_directory(self.path)
+        except FileNotFoundError:
+            raise RunNotFound(f"there is no run directory {self.path}") from None
+        except OSError as error:
+            raise storage_error(error, "open", self.path) from error
+
+    @property
+    def descriptor(self) -> int:
+        """The open directory.
+
+        Raises:
+            StorageError: The run was closed; a late writer must not hit another open file.
+        """
+        if self._descriptor is None:
+            raise StorageError(f"the run in {self.path} is closed", path=str(self.path))
+        return self._descriptor
+
+    def close(self) -> None:
+        """Give the directory back."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._disk.close(descriptor)
+
+
+def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
+    """Make a directory and those above it, unless they are there.
+
+    Raises:
+        StorageError: The disk refused.
+    """
+    path = path.absolute()
+    missing: list[Path] = []
+    place = path
+    while not os.path.lexists(place):
+        missing.append(place)
+        place = place.parent
+    try:
+        for directory in reversed(missing):
+            try:
+                disk.make_directory(directory)
+            except FileExistsError:
+                continue
+            if is_synced:
+                _sync_directory(disk, directory.parent)
+    except OSError as error:
+        raise storage_error(error, "make directory", path) from error
+
+
+def _sync_directory(disk: Disk, path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def new_run_directory(
+    base: Path, *, clock: Clock, randomness: Randomness, disk: Disk | None = None
+) -> tuple[Path, str]:
+    """Make a fresh directory ``<UTC timestamp>-<id>`` under the runs base; its path and the id.
+
+    Raises:
+        StorageError: The disk refused.
+    """
+    disk = disk or Disk()
+    make_directory(disk, base, is_synced=False)
+    stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(clock.time()))
+    for _ in range(_MAX_TRIES):
+        run_id = randomness.new_id()
+        path = base.absolute() / f"{stamp}-{run_id}"
+        try:
+            disk.make_directory(path)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise storage_error(error, "make directory", path) from error
+        return path, run_id
+    raise StorageError(f"no free name for a run directory in {base}", path=str(base))
+
+
+def utc_text(seconds: float) -> str:
+    """A moment as ISO 8601 in UTC.
+
+    >>> utc_text(1771698600.0)
+    '2026-02-21T18:30:00Z'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

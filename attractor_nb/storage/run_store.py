@@ -1,0 +1,301 @@
+"""A run on disk: the one object through which a running pipeline keeps what must last.
+
+It puts the log, the projections, the stage directories, the artifacts and the lock of one run
+directory behind ``protocols.RunStore``. It decides nothing about the run itself.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import RunNotFound, StorageError
+from attractor_nb.model.events import StageStarted
+from attractor_nb.storage.artifact_store import ArtifactStore
+from attractor_nb.storage.atomic import sweep, write_whole
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
+from attractor_nb.storage.disk import Disk, check_durability, storage_error
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, EventLog
+from attractor_nb.storage.lock import OwnerLock
+from attractor_nb.storage.manifest_file import (
+    ManifestFile,
+    manifest_from_events,
+    read_manifest,
+)
+from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
+from attractor_nb.storage.stage_directories import StageDirectories
+from attractor_nb.storage.stage_names import StageNames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.protocols import Clock
+    from attractor_nb.stage import StageFiles
+
+_MAX_RESTART_LEFTOVERS = 1000
+
+
+class DirectoryRunStore:
+    """The store of a run directory that this process owns (``protocols.RunStore``)."""
+
+    def __init__(
+        self, root: RunDirectory, *, durability: str, clock: Clock, disk: Disk, source_text: str | None
+    ) -> None:
+        """Take ownership; ``create`` and ``open`` are the ways to come here."""
+        self._root = root
+        self._durability = check_durability(durability)
+        self._is_full = durability == "full"
+        self._clock = clock
+        self._disk = disk
+        self._is_closed = False
+        self._lock = OwnerLock(disk, root, clock)
+        try:
+            sweep(disk, root.descriptor)
+            self._refuse_other_run(is_new=source_text is not None)
+            if source_text is not None:
+                self._write_source(source_text)
+            self._log = EventLog(disk, root.descriptor, root.path, self._durability)
+            self._values = ArtifactStore(clock, disk=disk, root=root, is_synced=self._is_full)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._checkpoints = checkpoint_file(disk, root, is_synced=self._is_full)
+        self._schedule = CheckpointSchedule(clock.monotonic())
+        self._is_checkpoint_asked = False
+
+    @classmethod
+    def create(
+        cls,
+        logs_root: Path,
+        *,
+        durability: str,
+        source_text: str,
+        manifest: Mapping[str, Any],
+        clock: Clock,
+        disk: Disk | None = None,
+    ) -> DirectoryRunStore:
+        """Begin a run in a directory, which is made if need be.
+
+        Args:
+            logs_root: The run directory.
+            durability: ``full`` or ``fast``.
+            source_text: The DOT source, kept as ``pipeline.dot``.
+            manifest: Entries of manifest.json; status and start time are filled in.
+            clock: Time.
+            disk: The disk's operations; tests give their own.
+
+        Raises:
+            OptionError: The durability is not known.
+            RunLocked: Another process owns the directory.
+            StorageError: The directory holds a run already, or the disk refused.
+        """
+        check_durability(durability)
+        disk = disk or Disk()
+        make_directory(disk, logs_root, is_synced=durability == "full")
+        root = RunDirectory(disk, logs_root)
+        try:
+            store = cls(root, durability=durability, clock=clock, disk=disk, source_text=source_text)
+        except BaseException:
+            root.close()
+            raise
+        facts = {"status": "running", "start_time": utc_text(clock.time()), "end_time": None, **manifest}
+        return store._begin(facts, {})
+
+    @classmethod
+    def open(
+        cls, logs_root: Path, *, durability: str, clock: Clock, disk: Disk | None = None
+    ) -> DirectoryRunStore:
+        """Take ownership of a run that was stopped, and mend what its last owner left unfinished.
+
+        Raises:
+            OptionError: The durability is not known.
+            RunNotFound: There is no run of ours.
+            RunLocked: Another process owns it.
+            CheckpointCorrupt: Its log is damaged.
+            StorageError: The disk refused.
+        """
+        check_durability(durability)
+        disk = disk or Disk()
+        root = RunDirectory(disk, logs_root)
+        try:
+            _check_is_run(root.path)
+            store = cls(root, durability=durability, clock=clock, disk=disk, source_text=None)
+        except BaseException:
+            root.close()
+            raise
+        events = store._log.scan.events
+        facts, _ = read_manifest(root.path)
+        latest = {
+            event.name: (event.visit, event.attempt) for event in events if isinstance(event, StageStarted)
+        }
+        return store._begin(facts or manifest_from_events(events), latest, is_written=facts is not None)
+
+    def _begin(
+        self, facts: Mapping[str, Any], latest: Mapping[str, tuple[int, int]], *, is_written: bool = False
+    ) -> DirectoryRunStore:
+        self._manifest = ManifestFile(self._disk, self._root, facts, is_synced=self._is_full)
+        names = StageNames(facts.get("stage_directories", {}), latest)
+        self._stages = StageDirectories(
+            self._disk,
+            self._root,
+            names,
+            is_synced=self._is_full,
+            announce_escape=lambda escaped: self._manifest.merge({"stage_directories": dict(escaped)}),
+            latest=latest,
+        )
+        if not is_written:
+            try:
+                self._manifest.merge({})
+            except BaseException:
+                self.close()
+                raise
+        return self
+
+    def _refuse_other_run(self, *, is_new: bool) -> None:
+        if not is_new:
+            return
+        for name in (EVENT_LOG_NAME, CHECKPOINT_NAME):
+            path = self._root.path / name
+            if os.path.lexists(path) and os.lstat(path).st_size:
+                raise StorageError(
+                    f"{self._root.path} holds a run already",
+                    path=str(path),
+                    hint="resume it, or choose another directory",
+                )
+
+    def _write_source(self, source_text: str) -> None:
+        write_whole(
+            self._disk,
+            self._root.descriptor,
+            SOURCE_NAME,
+            source_text.encode("utf-8", "surrogatepass"),
+            directory=self._root.path,
+            is_synced=self._is_full,
+        )
+
+    @property
+    def logs_root(self) -> Path:
+        """The run directory."""
+        return self._root.path
+
+    @property
+    def values(self) -> ArtifactStore:
+        """Where large context values go."""
+        return self._values
+
+    @property
+    def artifact_count(self) -> int:
+        """How many artifacts the run has stored."""
+        return len(self._values)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it stands."""
+        return self._manifest.plain
+
+    def append(self, event: Event, *, is_synced: bool) -> None:
+        """Add a stamped event to the log; on stable storage before the return when ``is_synced``.
+
+        Raises:
+            StorageError: The disk refused; the log is as before.
+        """
+        self._log.append(event, is_synced=is_synced)
+
+    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
+        """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28).
+
+        Raises:
+            StorageError: The disk refused, or something planted stands in the way.
+        """
+        return self._stages.open(node_id, visit, attempt)
+
+    def is_checkpoint_due(self) -> bool:
+        """Whether the next unforced checkpoint is due; asked once after each stage (ruling 29)."""
+        self._is_checkpoint_asked = self._schedule.is_due(self._clock.monotonic(), self._log.offset)
+        return self._is_checkpoint_asked
+
+    def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
+        """Write checkpoint.json; unforced, only when one is due.
+
+        Raises:
+            StorageError: The disk refused; the checkpoint before is intact.
+        """
+        if not (is_forced or self._is_checkpoint_asked or self.is_checkpoint_due()):
+            return
+        self._is_checkpoint_asked = False
+        # What the checkpoint contains must be in the log at least as surely as it is in the checkpoint.
+        self._log.sync()
+        position = {"log_sequence": self._log.sequence, "log_offset": self._log.offset}
+        head = {"schema_version": 1, "timestamp": self._clock.time()}
+        size = self._checkpoints.write({**head, **checkpoint, **position})
+        self._schedule.note_saved(self._clock.monotonic(), self._log.offset, size)
+
+    def save_manifest(self, changes: Mapping[str, Any]) -> None:
+        """Merge changes into manifest.json.
+
+        Raises:
+            StorageError: The disk refused; the manifest is as before.
+        """
+        self._manifest.merge(changes)
+
+    def make_restart(self, number: int, run_id: str) -> DirectoryRunStore:
+        """A fresh run directory ``restart-<number>`` inside the first run's (ruling 21).
+
+        A directory of that name is left over from a restart that never began; it is renamed.
+
+        Raises:
+            StorageError: The disk refused.
+        """
+        facts = self._manifest.plain
+        first = self._root.path.parent if facts.get("restart_of") else self._root.path
+        path = first / f"restart-{number}"
+        self._set_leftover_aside(path)
+        for name in ("stage_directories", "restarted_as", "start_time", "end_time", "status", "reason"):
+            facts.pop(name, None)
+        source = (self._root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")
+        fresh = DirectoryRunStore.create(
+            path,
+            durability=self._durability,
+            source_text=source,
+            manifest={**facts, "run_id": run_id, "restart_of": os.path.relpath(self._root.path, path)},
+            clock=self._clock,
+            disk=self._disk,
+        )
+        try:
+            self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})
+        except BaseException:
+            fresh.close()
+            raise
+        return fresh
+
+    def _set_leftover_aside(self, path: Path) -> None:
+        for number in range(1, _MAX_RESTART_LEFTOVERS):
+            if not os.path.lexists(path):
+                return
+            aside = path.with_name(f"{path.name}-leftover-{number}")
+            if os.path.lexists(aside):
+                continue
+            try:
+                path.rename(aside)
+            except OSError as error:
+                raise storage_error(error, "rename", path) from error
+
+    def close(self) -> None:
+        """Flush and give up ownership; closing again does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._log.close()
+        finally:
+            self._root.close()
+            self._lock.release()
+
+
+def _check_is_run(path: Path) -> None:
+    if not os.path.lexists(path / EVENT_LOG_NAME):
+        raise RunNotFound(
+            f"{path} holds no run: it has no {EVENT_LOG_NAME}", hint="name the run's own directory"
+        )

@@ -1,0 +1,216 @@
+"""The directories of stages: the latest visit in front, earlier ones under ``visits/`` (ruling 28).
+
+What a stage writes is evidence for people; the run's state is in its log. A file is there whole or
+not at all, under a ``full`` store even after a power loss. Every name is reached through open
+directories without following links, because whatever ran in an earlier stage may have planted some.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import StatusFileError, StorageError
+from attractor_nb.storage.atomic import read_plain_file, write_whole
+from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
+from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
+from attractor_nb.storage.strict_json import JsonProblem, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from attractor_nb.storage.stage_names import StageNames
+
+MAX_STAGE_FILE_BYTES = 64 * 1024 * 1024
+MAX_STATUS_BYTES = 1024 * 1024
+
+
+class DirectoryStageFiles:
+    """The files of one stage, in its directory."""
+
+    __slots__ = ("_disk", "_is_synced", "_name", "_root")
+
+    def __init__(self, disk: Disk, root: RunDirectory, name: str, *, is_synced: bool) -> None:
+        self._disk = disk
+        self._root = root
+        self._name = name
+        self._is_synced = is_synced
+
+    @property
+    def directory(self) -> Path:
+        """The stage's directory."""
+        return self._root.path / self._name
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file of the stage, whole or not at all.
+
+        Raises:
+            StorageError: The disk refused, or the name is none of a file in this directory.
+        """
+        _check_name(name)
+        descriptor = self._open()
+        try:
+            write_whole(
+                self._disk,
+                descriptor,
+                name,
+                text.encode("utf-8", "backslashreplace"),
+                directory=self.directory,
+                is_synced=self._is_synced,
+            )
+        finally:
+            self._disk.close(descriptor)
+
+    def append_text(self, name: str, text: str) -> None:
+        """Add to a file of the stage.
+
+        Raises:
+            StorageError: The disk refused, or the name is none of a plain file in this directory.
+        """
+        _check_name(name)
+        parent = self._open()
+        try:
+            descriptor = self._disk.open_update(name, parent, is_append=True)
+            try:
+                write_all(self._disk, descriptor, text.encode("utf-8", "backslashreplace"))
+            finally:
+                self._disk.close(descriptor)
+        except OSError as error:
+            raise storage_error(error, "write", self.directory / name) from error
+        finally:
+            self._disk.close(parent)
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file of the stage, undecodable bytes replaced; None when there is none.
+
+        Raises:
+            StatusFileError: It is the status file, and is too large or no plain file: the stage's own
+                fault, where another file would be the disk's.
+            StorageError: The file is too large, no plain file, or cannot be read.
+        """
+        _check_name(name)
+        limit = MAX_STATUS_BYTES if name == STATUS_NAME else MAX_STAGE_FILE_BYTES
+        descriptor = self._open()
+        try:
+            data = read_plain_file(name, descriptor, directory=self.directory, max_bytes=limit)
+        except StorageError as error:
+            if name == STATUS_NAME:
+                raise StatusFileError(error.message, hint=error.hint) from None
+            raise
+        finally:
+            self._disk.close(descriptor)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def _open(self) -> int:
+        try:
+            return self._disk.open_directory(self._name, self._root.descriptor)
+        except OSError as error:
+            raise storage_error(error, "open stage directory", self.directory) from error
+
+
+def _check_name(name: str) -> None:
+    if not name or name in {".", "..", VISITS_NAME} or "/" in name or "\0" in name:
+        raise StorageError(f"{name!r} is no file name for a stage", hint="use a plain name without /")
+
+
+class StageDirectories:
+    """Makes room for each new attempt of a stage."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        root: RunDirectory,
+        names: StageNames,
+        *,
+        is_synced: bool,
+        announce_escape: Callable[[Mapping[str, str]], None],
+        latest: Mapping[str, tuple[int, int]],
+    ) -> None:
+        """Take up the stages of a run.
+
+        Args:
+            disk: Where.
+            root: The run directory.
+            names: Which directory belongs to which node.
+            is_synced: Flush each file before it gets its name.
+            announce_escape: Records the escaped names, before the first use of a new one.
+            latest: Visit and attempt whose files each node's directory holds now.
+        """
+        self._disk = disk
+        self._root = root
+        self._names = names
+        self._is_synced = is_synced
+        self._announce_escape = announce_escape
+        self._latest = dict(latest)
+        self._known: dict[str, str] = {}
+
+    def open(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
+        """The empty directory of a new attempt; files of earlier ones are moved to ``visits/``.
+
+        Raises:
+            StorageError: The disk refused, or something planted stands in the way.
+        """
+        name = self._known.get(node_id) or self._learn(node_id)
+        try:
+            try:
+                self._disk.make_directory(name, self._root.descriptor)
+            except FileExistsError:
+                self._move_aside(node_id, name)
+        except OSError as error:
+            raise storage_error(error, "make stage directory", self._root.path / name) from error
+        self._latest[node_id] = (visit, attempt)
+        return DirectoryStageFiles(self._disk, self._root, name, is_synced=self._is_synced)
+
+    def _learn(self, node_id: str) -> str:
+        name = self._names.name_of(node_id)
+        if name != node_id:
+            self._announce_escape(self._names.escaped)
+        self._known[node_id] = name
+        return name
+
+    def _move_aside(self, node_id: str, name: str) -> None:
+        stage = self._disk.open_directory(name, self._root.descriptor)
+        try:
+            entries = [entry for entry in entry_names(stage) if entry != VISITS_NAME]
+            if not entries:
+                return
+            visit, attempt = self._latest.get(node_id) or _recorded_attempt(stage)
+            # The status file leaves first: whatever happens next, it cannot be taken for a new one.
+            entries.sort(key=lambda entry: (entry != STATUS_NAME, entry))
+            with contextlib.suppress(FileExistsError):
+                self._disk.make_directory(VISITS_NAME, stage)
+            visits = self._disk.open_directory(VISITS_NAME, stage)
+            try:
+                self._move(entries, stage, visits, f"{visit}.{attempt}")
+            finally:
+                self._disk.close(visits)
+        finally:
+            self._disk.close(stage)
+
+    def _move(self, entries: list[str], stage: int, visits: int, name: str) -> None:
+        """Move entries to the first of ``name``, ``name-2`` … that holds none of them yet."""
+        number = 1
+        while True:
+            place = name if number == 1 else f"{name}-{number}"
+            number += 1
+            with contextlib.suppress(FileExistsError):
+                self._disk.make_directory(place, visits)
+            target = self._disk.open_directory(place, visits)
+            try:
+                if set(entries).isdisjoint(entry_names(target)):
+                    for entry in entries:
+                        self._disk.rename(entry, entry, stage, target)
+                    return
+            finally:
+                self._disk.close(target)
+
+
+def _recorded_attempt(stage: int) -> tuple[int, int]:
+    """Visit and attempt that a status file of ours names; (0, 0) when there is no telling."""
+    try:
+        plain = read_json(read_plain_file(STATUS_NAME, stage, max_bytes=MAX_STATUS_BYTES) or b"")
+        visit, attempt = plain["visit"], plain["attempt"]
+    except (StorageError, JsonProblem, KeyError, TypeError):
+        return (0, 0)
+    return (visit, attempt) if type(visit) is int and type(attempt) is int else (0, 0)

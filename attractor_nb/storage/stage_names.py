@@ -1,0 +1,90 @@
+"""Directory names of stages: the node id, wherever that is safe on every file system (ruling 32).
+
+An id that a file system may refuse, that some file systems take for another id (``Plan`` and
+``plan``), or that the run directory needs itself is escaped: a readable beginning, ``~``, and a digest
+of the id. No id that is kept as it is contains ``~``.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MAX_NAME_LENGTH = 100
+_SAFE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
+_UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+_RESERVED = re.compile(
+    r"""artifacts | visits | pipeline\.dot | events\.jsonl
+      | (?:checkpoint | manifest) (?:\.previous)? \.json
+      | owner\.(?:json | lock)
+      | restart-.*
+      | (?:con | prn | aux | nul | conin\$ | conout\$ | com[0-9] | lpt[0-9]) (?:\..*)?  # Windows' devices
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def is_safe_name(node_id: str) -> bool:
+    """Whether a node id can be a directory name everywhere.
+
+    >>> is_safe_name("plan"), is_safe_name("CON"), is_safe_name("artifacts"), is_safe_name("a/b")
+    (True, False, False, False)
+    """
+    if len(node_id) > MAX_NAME_LENGTH or not _SAFE.fullmatch(node_id):
+        return False
+    return not _RESERVED.fullmatch(node_id)
+
+
+def escaped_name(node_id: str) -> str:
+    """A safe name for any node id.
+
+    >>> escaped_name("a/b")
+    'a_b~c14cddc033f64b9d'
+    """
+    digest = sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{_UNSAFE_CHARACTER.sub('_', node_id[:40])}~{digest[:16]}"
+
+
+class StageNames:
+    """Which directory belongs to which node of a run; no two nodes share one.
+
+    Of ids that differ in case alone the first one visited keeps its spelling.
+    """
+
+    def __init__(self, escaped: Mapping[str, str], visited: Iterable[str] = ()) -> None:
+        """Take up recorded names.
+
+        Args:
+            escaped: Recorded names of the nodes whose name is not their id; a name that is not the
+                one we would give did not come from us and is not used.
+            visited: Nodes that have a directory already, in the order of their first visit.
+        """
+        self._names = {node_id: name for node_id, name in escaped.items() if name == escaped_name(node_id)}
+        self._taken = {name.casefold() for name in self._names.values()}
+        for node_id in visited:
+            self.name_of(node_id)
+
+    def name_of(self, node_id: str) -> str:
+        """The directory name of a node; the first call decides it."""
+        name = self._names.get(node_id)
+        if name is None:
+            name = node_id
+            if not is_safe_name(node_id) or node_id.casefold() in self._taken:
+                name = escaped_name(node_id)
+            self._names[node_id] = name
+            self._taken.add(name.casefold())
+        return name
+
+    @property
+    def escaped(self) -> dict[str, str]:
+        """The names that are not their node's id, for the manifest."""
+        return {node_id: name for node_id, name in self._names.items() if name != node_id}
+
+
+def recorded_name(node_id: str, escaped: Mapping[str, str]) -> str:
+    """The directory name of a node in a run whose manifest records these escaped names."""
+    return StageNames(escaped).name_of(node_id)

@@ -1,0 +1,208 @@
+"""Reading a run without owning it: history, attach, resume (ruling 29).
+
+The newest valid checkpoint and the log after it are what a resume needs; all events are what a replay
+needs. Nothing is changed here, and a live owner may go on writing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import CheckpointCorrupt, RunError, RunNotFound
+from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.checkpoint_file import read_checkpoint
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.storage.legacy import find_legacy_checkpoints, read_legacy_checkpoint
+from attractor_nb.storage.lock import is_owned, read_owner
+from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.stage_names import recorded_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.storage.event_lines import LogScan
+
+MAX_SOURCE_BYTES = 64 * 1024 * 1024
+_UNFINISHED = frozenset({"running", "resumed"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a run directory holds.
+
+    Attributes:
+        logs_root: The run directory.
+        manifest: Entries of manifest.json.
+        checkpoint: Entries of the newest valid checkpoint, or None: then ``tail`` is the whole log.
+        tail: The events after the checkpoint.
+        events: All events, in order.
+        source_text: The DOT source, or None when the directory does not have it.
+        is_legacy: Another engine wrote it; there are no events.
+        is_owned: A process owns it right now.
+        owner: ``pid``, ``host`` and ``since`` of the last owner; empty when there is none.
+        problems: What was found damaged and could be made good, in words.
+        cut_bytes: Length of a last record that was never finished.
+    """
+
+    logs_root: Path
+    manifest: Mapping[str, Any]
+    checkpoint: Mapping[str, Any] | None
+    tail: tuple[Event, ...]
+    events: tuple[Event, ...]
+    source_text: str | None
+    is_legacy: bool = False
+    is_owned: bool = False
+    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    problems: tuple[str, ...] = ()
+    cut_bytes: int = 0
+
+    @property
+    def status(self) -> str:
+        """How the run stands: the manifest's word, or ``abandoned`` when its owner died."""
+        return _standing(self.manifest, is_owned=self.is_owned)
+
+    def stage_directory(self, node_id: str) -> Path:
+        """Where the files of a node's latest visit are; whether it was visited is another question."""
+        return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
+
+
+def read_run(logs_root: Path) -> StoredRun:
+    """Read a run directory.
+
+    Raises:
+        RunNotFound: There is no run.
+        CheckpointCorrupt: The log is damaged, or ends before the checkpoint; or nothing of a legacy
+            run is valid.
+        StorageError: The disk refused.
+    """
+    logs_root = logs_root.absolute()
+    if not logs_root.is_dir():
+        raise RunNotFound(f"there is no run directory {logs_root}")
+    if not os.path.lexists(logs_root / EVENT_LOG_NAME):
+        return _read_legacy(logs_root)
+    # The checkpoint is read first: its owner may write on, and the log is then the newer of both.
+    checkpoint, problems = read_checkpoint(logs_root)
+    manifest, manifest_problems = read_manifest(logs_root)
+    scan = read_log(logs_root)
+    if checkpoint is not None:
+        _check_position(logs_root, checkpoint, scan)
+    source = read_plain_file(logs_root / SOURCE_NAME, max_bytes=MAX_SOURCE_BYTES)
+    return StoredRun(
+        logs_root,
+        manifest or manifest_from_events(scan.events),
+        checkpoint,
+        scan.events[checkpoint["log_sequence"] :] if checkpoint else scan.events,
+        scan.events,
+        None if source is None else source.decode("utf-8", "surrogatepass"),
+        is_owned=is_owned(logs_root),
+        owner=read_owner(logs_root),
+        problems=tuple(problems + manifest_problems),
+        cut_bytes=scan.cut_bytes,
+    )
+
+
+def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogScan) -> None:
+    sequence, offset = checkpoint["log_sequence"], checkpoint["log_offset"]
+    if sequence > scan.sequence:
+        raise CheckpointCorrupt(
+            f"{logs_root / EVENT_LOG_NAME} ends with record {scan.sequence}, but the checkpoint "
+            f"knows {sequence}",
+            hint=f"restore the log; or remove checkpoint*.json to go on from record {scan.sequence}: "
+            "the stages after it run again",
+        )
+    if sequence and scan.ends[sequence - 1] != offset:
+        raise CheckpointCorrupt(
+            f"{logs_root}: the checkpoint does not belong to this log",
+            hint="remove checkpoint*.json: the log alone is enough to go on",
+        )
+
+
+def _read_legacy(logs_root: Path) -> StoredRun:
+    names = find_legacy_checkpoints(logs_root)
+    manifest, problems = read_manifest(logs_root)
+    if not names:
+        raise RunNotFound(
+            f"{logs_root} holds no run: it has neither {EVENT_LOG_NAME} nor a checkpoint",
+            hint="name the run's own directory",
+        )
+    checkpoint, damages = read_legacy_checkpoint(logs_root, names)
+    if checkpoint is None:
+        raise CheckpointCorrupt(
+            f"{logs_root} has no valid checkpoint: {'; '.join(damages)}",
+            hint="restore one of the files, or start the pipeline anew",
+        )
+    facts = manifest or {"pipeline_name": checkpoint["pipeline_name"], "status": "interrupted"}
+    return StoredRun(
+        logs_root,
+        facts,
+        checkpoint,
+        (),
+        (),
+        None,
+        is_legacy=True,
+        problems=tuple(damages if manifest is None else problems + damages),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the list of runs.
+
+    Attributes:
+        logs_root: The run directory.
+        run_id: The run.
+        pipeline_name: Name of the pipeline.
+        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable.
+        start_time: ISO 8601 UTC, or empty.
+        end_time: ISO 8601 UTC, or None while it goes on.
+        owner: ``pid``, ``host`` and ``since`` of the owner, while there is one.
+    """
+
+    logs_root: Path
+    run_id: str
+    pipeline_name: str
+    status: str
+    start_time: str
+    end_time: str | None
+    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def list_runs(base: Path) -> list[RunSummary]:
+    """The runs under a runs base, newest first; directories that hold no run are passed over."""
+    if not base.is_dir():
+        return []
+    found = [
+        _summary(entry)
+        for entry in base.iterdir()
+        if entry.is_dir() and not entry.is_symlink() and os.path.lexists(entry / EVENT_LOG_NAME)
+    ]
+    return sorted(found, key=lambda run: (run.start_time, run.logs_root.name), reverse=True)
+
+
+def _summary(logs_root: Path) -> RunSummary:
+    manifest, _ = read_manifest(logs_root)
+    if manifest is None:
+        try:
+            manifest = manifest_from_events(read_log(logs_root).events)
+        except RunError:
+            return RunSummary(logs_root, "", "", "damaged", "", None)
+    is_live = is_owned(logs_root)
+    return RunSummary(
+        logs_root,
+        manifest.get("run_id", ""),
+        manifest.get("pipeline_name", ""),
+        _standing(manifest, is_owned=is_live),
+        manifest.get("start_time", ""),
+        manifest.get("end_time"),
+        read_owner(logs_root) if is_live else {},
+    )
+
+
+def _standing(manifest: Mapping[str, Any], *, is_owned: bool) -> str:
+    status: str = manifest.get("status", "running")
+    return "abandoned" if status in _UNFINISHED and not is_owned else status

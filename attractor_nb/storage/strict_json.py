@@ -1,0 +1,108 @@
+"""A strict reader of JSON texts, and the one way in which we write them.
+
+What comes from a disk may have been written by anybody: duplicate keys, NaN, bottomless nesting and
+texts without end are refused, with the place. It must not know what the JSON is about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_DEPTH = 100
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class JsonProblem(ValueError):
+    """Why a text is not the JSON that we accept, in words that complete "it …".
+
+    It never reaches a user: each reader turns it into an error of its own.
+    """
+
+
+def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        JsonProblem: The text is too large, no UTF-8, no JSON, too deep, or says a key twice.
+    """
+    text = _decoded(data, max_bytes) if isinstance(data, bytes) else data
+    if len(text) > max_bytes:
+        raise JsonProblem(f"is larger than {_size(max_bytes)}")
+    _check_depth(text)
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise JsonProblem(f"is no JSON: {error.msg.lower()} at {error.lineno}:{error.colno}") from None
+    except JsonProblem:
+        raise
+    except ValueError:  # an integer of more digits than Python converts
+        raise JsonProblem("has a number that is too long") from None
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ASCII_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as compact UTF-8 JSON; lone surrogates are escaped, so that every text survives."""
+    try:
+        return _ENCODER.encode(value).encode()
+    except UnicodeEncodeError:
+        return _ASCII_ENCODER.encode(value).encode()
+
+
+def json_object_text(plain: Mapping[str, Any]) -> str:
+    """An object as JSON for people and programs: an entry per line, and no line end."""
+    encode = _ENCODER.encode
+    entries = [f"  {encode(key)}: {encode(value)}" for key, value in plain.items()]
+    return "{\n" + ",\n".join(entries) + "\n}"
+
+
+def _decoded(data: bytes, max_bytes: int) -> str:
+    if len(data) > max_bytes:
+        raise JsonProblem(f"is larger than {_size(max_bytes)}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise JsonProblem(f"is no UTF-8 text (byte {error.start})") from None
+
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        bracket = found[0]
+        if bracket in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise JsonProblem(f"is nested deeper than {MAX_DEPTH} levels")
+        elif bracket in "]}":
+            depth -= 1
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise JsonProblem(f"says the key {key[:80]!r} twice")
+            seen.add(key)
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonProblem(f"has the value {name}, which JSON does not know")
+
+
+def _size(count: int) -> str:
+    return f"{count // (1024 * 1024)} MB" if count >= 1024 * 1024 else f"{count // 1024} KB"
