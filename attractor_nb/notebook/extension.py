@@ -1,0 +1,56 @@
+"""What ``%load_ext attractor_nb`` puts into a shell, and how it is taken out again."""
+
+from __future__ import annotations
+
+# IPython's formatter registry has no types.
+# pyright: reportUnknownMemberType=false
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
+from attractor_nb.notebook.matcher import cell_matcher
+from attractor_nb.notebook.presenting import Presenter
+from attractor_nb.pipeline.presenters import register_presenter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+_RUN: Final = ("attractor_nb.pipeline.run", "Run")
+_RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
+_PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
+_loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register everything with a shell, once."""
+    if shell in _loaded:
+        return
+    presenter = Presenter(shell)
+    remove_presenter = register_presenter(presenter.present, presenter.check_wait)
+    shell.register_magics(AttractorMagics(shell, presenter))
+    completer = shell.Completer
+    completer.custom_matchers.append(cell_matcher)
+    formatter: Any = shell.display_formatter
+    if formatter is not None:
+        # By name: the classes are imported when the first pipeline is.
+        formatter.ipython_display_formatter.for_type_by_name(*_RUN, presenter.display_run)
+        formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
+        formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
+
+    def take_out() -> None:
+        remove_presenter()
+        if cell_matcher in completer.custom_matchers:
+            completer.custom_matchers.remove(cell_matcher)
+        for name, kind in (("cell", "attractor"), *(("line", line) for line in LINE_MAGICS)):
+            shell.magics_manager.magics[name].pop(kind, None)
+
+    _loaded[shell] = take_out
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take everything out of a shell again."""
+    take_out = _loaded.pop(shell, None)
+    if take_out is not None:
+        take_out()

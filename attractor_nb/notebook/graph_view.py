@@ -1,0 +1,112 @@
+"""The live graph as a widget: the picture once, then only what changes.
+
+The browser loads the widget's code after the widget was made, and a message that comes before is
+lost; a trait is not. So until the browser says ``ready`` the synced trait ``states`` is set whole, at
+a slow rate, and from then on changes go as small messages. In between the trait is changed in place,
+silently, so that a view which is made later, in another cell or after the page was loaded again,
+starts from the truth.
+"""
+
+from __future__ import annotations
+
+# ipywidgets and traitlets have no types: whatever is theirs is unknown here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedBaseClass=false, reportIncompatibleVariableOverride=false
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anywidget
+import traitlets
+
+from attractor_nb.views.state import Delta, merge_deltas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE: Final = Path(__file__).parent
+WHOLE_INTERVAL_SECONDS: Final = 0.2
+TAIL_CHARS: Final = 4000
+
+
+class GraphView(anywidget.AnyWidget):
+    """A drawing that follows a run.
+
+    Attributes:
+        svg: The drawing, by ``views.svg``.
+        marks: Path of the sign of each status.
+        caption: Name of the pipeline, for screen readers.
+        has_output: Whether room is reserved for streamed output.
+        states: The whole truth: ``nodes``, ``edges``, ``line`` (the status line), ``tail`` (latest output).
+    """
+
+    _esm = HERE / "graph_view.js"
+    _css = HERE / "graph_view.css"
+    svg = traitlets.Unicode().tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
+    has_output = traitlets.Bool(default_value=False).tag(sync=True)
+    states = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, *, on_stop: Callable[[], None], on_inspect: Callable[[str], list[dict[str, str]]], **traits: Any
+    ) -> None:
+        """Make the widget, in the cell that shows it.
+
+        Args:
+            on_stop: Called when Stop is clicked.
+            on_inspect: Gives the texts of a stage, as ``title`` and ``text``.
+            traits: Initial values.
+        """
+        super().__init__(
+            states={"nodes": {}, "edges": {}, "line": {}, "tail": {"node": "", "text": ""}}, **traits
+        )
+        self._on_stop = on_stop
+        self._on_inspect = on_inspect
+        self._is_heard = False
+        self._whole_at = 0.0
+        self.on_msg(self._hear)
+
+    def show(self, delta: Delta) -> None:
+        """Show a change: ``nodes``, ``edges``, ``line``, and ``tail`` (output to append)."""
+        self._remember(delta)
+        if self._is_heard:
+            self.send({"kind": "delta", **delta})
+        elif time.monotonic() >= self._whole_at + WHOLE_INTERVAL_SECONDS:
+            self._show_whole()
+
+    def settle(self) -> None:
+        """Send the truth once more, whole: the last thing that a run does."""
+        self._show_whole()
+
+    def _remember(self, delta: Delta) -> None:
+        """Change the trait's value in place: kept, but not sent."""
+        states: dict[str, Any] = self.states
+        kept = merge_deltas(
+            {"nodes": states["nodes"], "edges": states["edges"]},
+            {part: delta[part] for part in ("nodes", "edges") if part in delta},
+        )
+        states.update(kept)
+        if "line" in delta:
+            states["line"] = delta["line"]
+        if tail := delta.get("tail"):
+            before = states["tail"]["text"] if states["tail"]["node"] == tail["node"] else ""
+            states["tail"] = {"node": tail["node"], "text": (before + tail["text"])[-TAIL_CHARS:]}
+
+    def _show_whole(self) -> None:
+        self._whole_at = time.monotonic()
+        self.states = dict(self.states)
+        self.send_state("states")  # equal values would not be sent by the assignment alone
+
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        match content.get("kind"):
+            case "ready":
+                self._is_heard = True
+                self._show_whole()
+            case "stop":
+                self._on_stop()
+            case "inspect":
+                node = str(content.get("node", ""))
+                self.send({"kind": "stage", "node": node, "parts": self._on_inspect(node)})
+            case _:
+                pass

@@ -1,0 +1,202 @@
+"""A run as it is seen in a notebook: graph, status line and gate card, and at its end one picture.
+
+The widgets are made and displayed in the cell that starts the run. From then on nothing is displayed
+or printed: events set traits. When the run has ended, the cell's output is replaced by the static
+picture, so that the saved notebook shows it on any page, without a kernel.
+"""
+
+from __future__ import annotations
+
+# IPython and ipywidgets have no types here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+import copy
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import ipywidgets
+from IPython.display import DisplayHandle, display
+
+from attractor_nb.errors import AttractorError
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineResumed,
+    PipelineStarted,
+    StageOutput,
+)
+from attractor_nb.notebook.gate_card import BY_CLICK, GateCard
+from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.status_line import status_line
+from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.state import Delta, RunView, fold_event, merge_deltas
+from attractor_nb.views.svg import render_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.model.graph import Graph
+
+SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
+"""Handler types whose output streams."""
+GATE_TYPE: Final = "wait.human"
+SETTLE_SECONDS: Final = 5.0
+"""How long the end of a run, once announced, may take until its result is there."""
+INSPECTED_CHARS: Final = 20_000
+_ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
+
+
+class ShownRun(Protocol):
+    """What the live view needs of a run; the public ``Run`` has it all."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        ...
+
+    @property
+    def view(self) -> RunView:
+        """What is known of it so far."""
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def subscribe(self, observer: Callable[[Event], None], /) -> Callable[[], None]:
+        """Hear every event."""
+        ...
+
+    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "") -> object:
+        """Answer a gate."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop it."""
+        ...
+
+    def __getitem__(self, node_id: str) -> Any: ...
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]: ...
+
+
+class LiveRun:
+    """The live view of one run.
+
+    Attributes:
+        graph_view: Graph, status line, output, inspector.
+        gate_card: The card of the question that waits.
+        widget: Both, one above the other.
+    """
+
+    def __init__(self, run: ShownRun) -> None:
+        """Make the widgets; call it in the cell whose output they become."""
+        self._run = run
+        self._view = copy.deepcopy(run.view)
+        self._started = 0.0
+        self._handles: list[DisplayHandle] = []
+        graph = run.graph
+        types = {node.handler_type for node in graph.nodes.values()}
+        self.graph_view = GraphView(
+            on_stop=run.cancel,
+            on_inspect=self._inspect,
+            svg=render_svg(graph),
+            marks={status.value: path for status, path in MARK_PATHS.items()},
+            caption=graph.label,
+            has_output=not types.isdisjoint(SPEAKING_TYPES),
+        )
+        gates = [node.id for node in graph.nodes.values() if node.handler_type == GATE_TYPE]
+        self.gate_card = GateCard(
+            lambda gate, choice, text: run.answer(gate, choice, text=text, answered_by=BY_CLICK),
+            choice_count=max((len(graph.outgoing_edges(gate)) for gate in gates), default=0),
+        )
+        if self._view.nodes:  # a resumed run begins with what was done before
+            self.graph_view.show(self._view.to_plain())
+        self.widget = ipywidgets.VBox([self.graph_view, self.gate_card.widget])
+        if gates:
+            self.gate_card.widget.add_class("has-gates")
+        self._painter = LoopPainter(self.paint) if sys.platform == "emscripten" else ThreadPainter(self.paint)
+        run.subscribe(self._painter.put)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the static picture has taken its place."""
+        return self._view.status.is_ended
+
+    def show(self) -> None:
+        """Display it in the current cell's output."""
+        handle = display(self.widget, display_id=True)
+        if handle is not None:
+            self._handles.append(handle)
+
+    def paint(self, batch: list[Event]) -> bool:
+        """Show a batch of events; returns whether the run has ended."""
+        delta: Delta = {}
+        spoken: dict[str, str] = {}
+        for event in batch:
+            delta = merge_deltas(delta, fold_event(self._view, event)[1])
+            match event:
+                case PipelineStarted() | PipelineResumed():
+                    self._started = event.time
+                case StageOutput():
+                    spoken = {event.name: (spoken.get(event.name, "") + event.text)[-TAIL_CHARS:]}
+                case InterviewStarted():
+                    self.gate_card.ask(event)
+                case InterviewCompleted() | InterviewTimeout():
+                    self.gate_card.settle(event)
+                case _:
+                    pass
+        for node_id, text in spoken.items():
+            delta["tail"] = {"node": node_id, "text": text}
+        if delta.keys() - {"tail"}:
+            delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
+        if delta:
+            self.graph_view.show(delta)
+        if isinstance(batch[-1], _ENDS):
+            self._end()
+            return True
+        return False
+
+    def _end(self) -> None:
+        """Put the static picture in the widget's place, and let the widget go."""
+        self.gate_card.dismiss()
+        give_up = time.monotonic() + SETTLE_SECONDS
+        while not self._run.is_done and sys.platform != "emscripten" and time.monotonic() < give_up:
+            time.sleep(0.01)
+        self.graph_view.settle()
+        bundle = self._run._repr_mimebundle_()
+        for handle in self._handles:
+            handle.update(bundle, raw=True)
+        _close(self.widget)
+
+    def _inspect(self, node_id: str) -> list[dict[str, str]]:
+        """The texts of a stage for the inspector."""
+        try:
+            stage = self._run[node_id]
+        except AttractorError as error:
+            return [{"title": "Not available", "text": str(error)}]
+        outcome = stage.outcome
+        parts = [
+            ("Reason", outcome.failure_reason if outcome else ""),
+            ("Notes", outcome.notes if outcome else ""),
+            ("Prompt", stage.prompt or ""),
+            ("Response", stage.response or ""),
+        ]
+        return [{"title": title, "text": text[:INSPECTED_CHARS]} for title, text in parts if text]
+
+
+def _close(widget: Any) -> None:
+    """Close a widget and all that is in it, so that nothing of a run that is over stays in memory."""
+    for part in getattr(widget, "children", ()):
+        _close(part)
+    for name in ("style", "layout"):
+        if (model := getattr(widget, name, None)) is not None:
+            model.close()
+    widget.close()

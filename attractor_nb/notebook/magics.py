@@ -1,0 +1,222 @@
+"""``%%attractor`` and its line twins.
+
+The body of the cell is DOT, taken as it stands: ``$goal`` and braces are pipeline syntax, so nothing
+is interpolated. Its lines are counted from the magic's line as line 1, so that a message's ``7:24`` is
+where the editor's cursor is.
+"""
+
+from __future__ import annotations
+
+# IPython's magic decorators have no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
+# pyright: reportUntypedClassDecorator=false, reportIncompatibleVariableOverride=false
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from attractor_nb.notebook.presenting import Presenter
+
+CELL_NAME: Final = "<cell>"
+BODY_LINE: Final = 2
+RUN_SUFFIX: Final = "_run"
+LINE_MAGICS: Final = ("attractor_run", "attractor_lint", "attractor_load", "attractor_runs")
+_RUN_ARGUMENTS: Final = (
+    argument("--param", action="append", default=[], metavar="K=V", help="value in the run's context"),
+    argument("--backend", default=None, help="what answers prompts: simulated, local"),
+    argument("--auto-approve", action="store_true", help="answer every gate with its first choice"),
+    argument("--live", default="", metavar="MODE", help="live view: auto, on or off"),
+)
+
+
+def _read(magic: Any, line: str) -> Any:
+    """The arguments of a magic; a wrong one raises IPython's UsageError, which shows as one line."""
+    return parse_argstring(magic, line)
+
+
+def _run_arguments(function: Any) -> Any:
+    for decorate in reversed(_RUN_ARGUMENTS):
+        function = decorate(function)
+    return function
+
+
+@magics_class
+class AttractorMagics(Magics):
+    """The magics of one shell."""
+
+    shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell, presenter: Presenter) -> None:
+        super().__init__(shell)
+        self._presenter = presenter
+
+    @no_var_expand
+    @cell_magic
+    @magic_arguments()
+    @argument("name", nargs="?", default="", help="variable that gets the pipeline")
+    @argument("--run", action="store_true", help="run it; the handle is NAME_run")
+    @argument("--quiet", action="store_true", help="show nothing but errors")
+    @argument("--write", default="", metavar="FILE", help="also write the text to a .dot file")
+    @_run_arguments
+    def attractor(self, line: str, cell: str) -> Any:
+        """Make a pipeline of the cell's DOT text: read, lint, draw, and with --run run it."""
+        options = _read(self.attractor, line)
+        _check_name(options.name)
+        params = read_params(options.param)
+        if options.write:
+            _write(Path(options.write), cell)
+        pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
+        name = options.name or pipeline.name
+        if name.isidentifier():
+            self.shell.user_ns[name] = pipeline
+        if options.run and not _has_errors(pipeline):
+            run = self._run(pipeline, options, params)
+            if name.isidentifier():
+                self.shell.user_ns[name + RUN_SUFFIX] = run
+            return None if options.quiet else run
+        if options.quiet and not _has_errors(pipeline):
+            return None
+        return pipeline
+
+    @line_magic
+    @magic_arguments()
+    @argument("name", help="variable that holds a pipeline")
+    @_run_arguments
+    def attractor_run(self, line: str) -> Any:
+        """Run a pipeline and return the run."""
+        options = _read(self.attractor_run, line)
+        return self._run(self._pipeline(options.name), options, read_params(options.param))
+
+    @line_magic
+    @magic_arguments()
+    @argument("name", help="variable that holds a pipeline")
+    def attractor_lint(self, line: str) -> Any:
+        """The findings of a pipeline."""
+        options = _read(self.attractor_lint, line)
+        return self._pipeline(options.name).lint()
+
+    @line_magic
+    @magic_arguments()
+    @argument("file", help="a .dot file")
+    @argument("name", nargs="?", default="", help="variable that gets the pipeline")
+    @_run_arguments
+    def attractor_load(self, line: str) -> Any:
+        """Make a pipeline of a file."""
+        options = _read(self.attractor_load, line)
+        _check_name(options.name)
+        pipeline = self._make(Path(_unquoted(options.file)), options, read_params(options.param))
+        name = options.name or pipeline.name
+        if name.isidentifier():
+            self.shell.user_ns[name] = pipeline
+        return pipeline
+
+    @line_magic
+    @magic_arguments()
+    @argument("directory", nargs="?", default="", help="where runs are kept")
+    def attractor_runs(self, line: str) -> Any:
+        """The runs that are kept, newest first."""
+        from attractor_nb.notebook.run_list import list_runs  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
+
+        options = _read(self.attractor_runs, line)
+        return list_runs(Path(_unquoted(options.directory)) if options.directory else DEFAULT_RUNS_BASE)
+
+    def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
+        from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
+
+        return Pipeline(
+            source,
+            backend=options.backend,
+            interviewer="auto" if options.auto_approve else None,
+            params=params or None,
+        )
+
+    def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
+        given: dict[str, Any] = {"params": params, "backend": options.backend}
+        if options.auto_approve:
+            given["interviewer"] = "auto"
+        before, self._presenter.live_mode = self._presenter.live_mode, options.live
+        try:
+            return pipeline.run(**{name: value for name, value in given.items() if value})
+        finally:
+            self._presenter.live_mode = before
+
+    def _pipeline(self, name: str) -> Any:
+        """The pipeline that a variable holds.
+
+        Raises:
+            OptionError: There is none of that name.
+        """
+        names: dict[str, Any] = self.shell.user_ns
+        found = names.get(name)
+        if hasattr(found, "lint") and hasattr(found, "run"):
+            return found
+        known = [key for key, value in names.items() if _is_public_pipeline(key, value)]
+        what = f"`{name}` is no pipeline" if found is not None else f"there is no pipeline `{name}`"
+        raise OptionError(what + did_you_mean(name, known), hint=_known(known))
+
+
+def read_params(texts: Iterable[str]) -> dict[str, Any]:
+    """``k=v`` texts as values: JSON where they are JSON, else text.
+
+    >>> read_params(["retries=3", 'goal="ship it"', "name=demo"])
+    {'retries': 3, 'goal': 'ship it', 'name': 'demo'}
+
+    Raises:
+        OptionError: A text has no ``=`` or no name.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = _unquoted(text).partition("=")
+        if not sign or not key.strip():
+            raise OptionError(
+                f"--param {text} is not of the form name=value", hint="for example --param goal=ship"
+            )
+        try:
+            values[key.strip()] = json.loads(value)
+        except ValueError:
+            values[key.strip()] = _unquoted(value)
+    return values
+
+
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if is_quoted else text
+
+
+def _check_name(name: str) -> None:
+    if name and not name.isidentifier():
+        raise OptionError(f"`{name}` cannot be a variable's name", hint="use letters, digits and underscores")
+
+
+def _has_errors(pipeline: Any) -> bool:
+    return any(found.is_error for found in pipeline.diagnostics)
+
+
+def _is_public_pipeline(key: str, value: object) -> bool:
+    return not key.startswith("_") and hasattr(type(value), "lint") and hasattr(type(value), "run")
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"pipelines here: {', '.join(names)}" if names else "make one with %%attractor NAME"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OptionError(
+            f"{path} cannot be written: {reason}", hint="check the folder and its rights"
+        ) from None

@@ -1,0 +1,30 @@
+"""Completion in ``%%attractor`` cells, as an IPython matcher; what fits is decided in ``completion``."""
+
+from __future__ import annotations
+
+# IPython leaves its decorator untyped.
+# pyright: reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
+from typing import TYPE_CHECKING
+
+from IPython.core.completer import SimpleCompletion, context_matcher
+
+from attractor_nb.notebook.completion import MAGIC, suggest
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext, SimpleMatcherResult
+
+
+@context_matcher(identifier="attractor_nb.cell", priority=200)
+def cell_matcher(context: CompletionContext) -> SimpleMatcherResult:
+    """Options, node ids, attributes and their values; Python names are left out of such cells."""
+    if not context.full_text.startswith(MAGIC):
+        return {"completions": []}
+    lines = context.full_text.split("\n")
+    offset = sum(len(line) + 1 for line in lines[: context.cursor_line]) + context.cursor_position
+    found = suggest(context.full_text, offset)
+    return {
+        "completions": [SimpleCompletion(text=item.text, type=item.kind) for item in found.items],
+        "matched_fragment": found.fragment,
+        "ordered": True,
+        "suppress": context.cursor_line > 0,
+    }

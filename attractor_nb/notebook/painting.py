@@ -1,0 +1,98 @@
+"""Events to pictures at a bounded rate: whoever emits never waits, whoever paints gets batches.
+
+A run may emit thousands of events a second; a front-end follows about thirty messages. A painter
+collects what comes and hands it on at most so often, the first after a quiet time at once. It knows
+neither widgets nor what is painted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.model.events import Event
+
+LOGGER = logging.getLogger(__name__)
+INTERVAL_SECONDS: Final = 1 / 30
+
+
+class Painter(Protocol):
+    """Where events go."""
+
+    def put(self, event: Event) -> None:
+        """Take an event; never waits, never raises."""
+        ...
+
+
+class ThreadPainter:
+    """Paints in a daemon thread, in the context of the cell that made it.
+
+    The context carries the cell's identity: with ipykernel 7 a message from a thread without it would
+    belong to no cell.
+    """
+
+    def __init__(self, paint: Callable[[list[Event]], bool]) -> None:
+        self._paint = paint
+        self._events: deque[Event] = deque()
+        self._has_events = threading.Event()
+        context = contextvars.copy_context()
+        threading.Thread(
+            target=context.run, args=(self._follow,), name="attractor-painter", daemon=True
+        ).start()
+
+    def put(self, event: Event) -> None:
+        """Take an event."""
+        self._events.append(event)
+        self._has_events.set()
+
+    def _follow(self) -> None:
+        is_over = False
+        while not is_over:
+            self._has_events.wait()
+            self._has_events.clear()
+            is_over = _paint_safely(self._paint, self._events)
+            time.sleep(INTERVAL_SECONDS)
+
+
+class LoopPainter:
+    """Paints in the running loop, where there are no threads (Pyodide)."""
+
+    def __init__(self, paint: Callable[[list[Event]], bool]) -> None:
+        self._paint = paint
+        self._events: deque[Event] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._is_due = False
+        self._painted_at = 0.0
+
+    def put(self, event: Event) -> None:
+        """Take an event."""
+        self._events.append(event)
+        if not self._is_due:
+            self._is_due = True
+            delay = max(0.0, self._painted_at + INTERVAL_SECONDS - self._loop.time())
+            self._loop.call_later(delay, self._flush, context=self._context)
+
+    def _flush(self) -> None:
+        self._is_due = False
+        self._painted_at = self._loop.time()
+        _paint_safely(self._paint, self._events)
+
+
+def _paint_safely(paint: Callable[[list[Event]], bool], events: deque[Event]) -> bool:
+    batch: list[Event] = []
+    while events:
+        batch.append(events.popleft())
+    try:
+        return bool(batch) and paint(batch)
+    except Exception:  # a fault of the display is never the run's
+        LOGGER.exception("the live view could not follow the run")
+        return False

@@ -1,0 +1,86 @@
+"""How runs and pipelines appear in a shell: the live view once, the picture at the end once.
+
+The pipeline package knows no notebook; it calls who registered. Here is who registers. Widgets are
+imported when the first run is shown live, not before.
+"""
+
+from __future__ import annotations
+
+# IPython's display has no types.
+# pyright: reportUnknownVariableType=false
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.waiting import PendingGate, refuse_endless_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from attractor_nb.notebook.live_run import LiveRun
+
+
+class Presenter:
+    """Shows the runs of one shell.
+
+    Attributes:
+        live_mode: ``auto``, ``on``, ``off``, or empty for what the environment says.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.live_mode = ""
+        self._shell = shell
+        self._views: WeakKeyDictionary[Any, LiveRun] = WeakKeyDictionary()
+        self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._live_run_ids: set[str] = set()
+
+    def present(self, run: Any) -> None:
+        """Show a run that is about to start, in the output of the cell that starts it."""
+        if not is_live(probe(self._shell), self.live_mode):
+            return
+        from attractor_nb.notebook.live_run import LiveRun  # noqa: PLC0415 - the first widget imports widgets
+
+        view = LiveRun(run)
+        view.show()
+        self._views[run] = view
+        self._cells[run] = self._shell.execution_count
+        self._live_run_ids.add(run.id)
+
+    def check_wait(self, gates: Sequence[PendingGate], *, is_blocking: bool) -> None:
+        """The waiting rule of this shell; see ``waiting``."""
+        if gates:
+            refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
+
+    # -- formatters ----------------------------------------------------------------------------------
+
+    def display_run(self, run: Any) -> None:
+        """A run as a cell's value: its live view while it runs, otherwise its own picture.
+
+        The value of the very cell that started it is not shown twice.
+        """
+        view = self._views.get(run)
+        if view is None or view.is_over:
+            raise NotImplementedError  # IPython then asks the run itself
+        if self._cells.get(run) != self._shell.execution_count:
+            view.show()
+
+    def bundle_result(self, result: Any, **_: Any) -> dict[str, str] | None:
+        """A result as a cell's value: words alone where the picture has just been shown live."""
+        if result.run_id in self._live_run_ids:
+            return {"text/plain": str(result)}
+        bundle: dict[str, str] = result._repr_mimebundle_()
+        return bundle
+
+    def display_pipeline(self, pipeline: Any) -> None:
+        """A pipeline as a cell's value: its picture, and under it the findings, if there are any."""
+        if not pipeline.diagnostics:
+            raise NotImplementedError  # IPython then asks the pipeline itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.views.findings import diagnostics_table  # noqa: PLC0415 - %load_ext stays light
+
+        display(pipeline._repr_mimebundle_(), raw=True)
+        table = {"text/html": diagnostics_table(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
+        display(table, raw=True)

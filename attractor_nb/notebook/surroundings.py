@@ -1,0 +1,85 @@
+"""Where the code runs: which kernel, and whether somebody is there to look and click.
+
+Facts are probed once per question and are plain values, so that every decision upon them is a table
+that tests can read. The module knows nothing of runs and widgets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIVE_VARIABLE: Final = "ATTRACTOR_LIVE"
+LIVE_MODES: Final = ("auto", "on", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The facts that decide how a run is shown and how it may be waited for.
+
+    Attributes:
+        has_kernel: The shell is a Jupyter kernel's, so that widgets have a way to a browser.
+        is_attended: A person can click. nbclient, nbval, papermill and nbconvert say that nobody
+            answers (``allow_stdin`` is false in their requests); an interactive front-end says yes.
+        kernel_version: Of ipykernel, such as (7, 4); empty for another kernel.
+        subshell_count: Subshells that the front-end has opened (ipykernel 7).
+    """
+
+    has_kernel: bool = False
+    is_attended: bool = False
+    kernel_version: tuple[int, ...] = ()
+    subshell_count: int = 0
+
+
+def probe(shell: Any) -> Surroundings:
+    """The facts about a shell (an ``InteractiveShell`` or None)."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return Surroundings()
+    return Surroundings(
+        has_kernel=True,
+        # Kernels other than ipykernel (JupyterLite's) have no such mark; a person started them.
+        is_attended=bool(getattr(kernel, "_allow_stdin", True)),
+        kernel_version=_version(getattr(sys.modules.get("ipykernel"), "__version__", "")),
+        subshell_count=_subshell_count(kernel),
+    )
+
+
+def is_live(around: Surroundings, mode: str = "", environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a run is shown by a widget.
+
+    Args:
+        around: The facts.
+        mode: ``auto``, ``on`` or ``off``; empty asks the environment variable, then means ``auto``.
+        environment: Where the variable is looked up.
+
+    Raises:
+        OptionError: The mode is none of the three.
+    """
+    mode = (mode or environment.get(LIVE_VARIABLE, "") or "auto").strip().lower()
+    if mode not in LIVE_MODES:
+        raise OptionError(
+            f"live mode {mode!r} is not known", hint=f"use one of {', '.join(LIVE_MODES)} ({LIVE_VARIABLE})"
+        )
+    if mode == "auto":
+        return around.has_kernel and around.is_attended
+    return mode == "on" and around.has_kernel
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
+
+
+def _subshell_count(kernel: Any) -> int:
+    thread = getattr(kernel, "shell_channel_thread", None)
+    # ``manager`` would be made by the mere question; the private name tells whether it is there.
+    manager = getattr(thread, "_manager", None)
+    return 0 if manager is None else len(manager.list_subshell())
