@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import shorten, text_width, wrap
+from attractor_nb.views.outlines import ROOF, SLANT
 from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ EDGE_SIZE: Final = 10.5
 LINE_HEIGHT: Final = 15.0
 EDGE_LINE_HEIGHT: Final = 13.0
 DETAIL_HEIGHT: Final = 14.0
-SLANT: Final = 12.0
-"""How far a hexagon's corners and a parallelogram's sides lean."""
-ROOF: Final = 12.0
 
 SHAPE_OF_TYPE: Final = {
     "start": Shape.START,

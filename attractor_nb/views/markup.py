@@ -21,6 +21,10 @@ _UNSAFE: Final = re.compile(
 """Forbidden in XML, discouraged by it (C1 controls, non-characters), or a bidirectional override."""
 
 
+_PLAIN: Final = re.compile(r"[\w .,:;!?#()+*/=\[\]{}@%|~^$-]*", re.ASCII)
+"""What needs neither cleaning nor escaping."""
+
+
 def clean(text: str) -> str:
     """The text without characters that XML forbids and without bidirectional overrides.
 
@@ -42,15 +46,20 @@ def element(tag: str, attrs: Attrs | None = None, *children: str) -> Markup:
     if attrs:
         for name, value in attrs.items():
             if value is not None:
-                written = escape(clean(value)) if isinstance(value, str) else number(value)
+                written = _escaped(value) if isinstance(value, str) else number(value)
                 parts += (" ", name, '="', written, '"')
     if children:
         parts.append(">")
-        parts += (child if isinstance(child, Markup) else escape(clean(child)) for child in children)
+        parts += [child if isinstance(child, Markup) else _escaped(child) for child in children]
         parts += ("</", tag, ">")
     else:
         parts.append("/>")
     return Markup("".join(parts))  # noqa: S704 - every part was escaped above
+
+
+def _escaped(text: str) -> str:
+    """Text for an element or an attribute; most of it is plain and is looked at only once."""
+    return text if _PLAIN.fullmatch(text) else str(escape(clean(text)))
 
 
 def joined(parts: Iterable[Markup], separator: str = "") -> Markup:
@@ -70,8 +79,10 @@ def number(value: float) -> str:
     >>> number(3.0), number(2.25), number(-0.01)
     ('3', '2.2', '0')
     """
-    text = str(round(value, 1) + 0.0)
-    return "0" if text == "-0.0" else text.removesuffix(".0")
+    tenths = round(value * 10)
+    whole, rest = divmod(abs(tenths), 10)
+    sign = "-" if tenths < 0 else ""
+    return f"{sign}{whole}.{rest}" if rest else f"{sign}{whole}"
 
 
 def path_data(*parts: str | float) -> str:

@@ -46,7 +46,7 @@ def text_width(text: str, size: float, *, is_mono: bool = False, is_bold: bool =
     """Width of one line in pixels at a font size in pixels.
 
     >>> round(text_width("Plan", 12), 1), round(text_width("Plan", 12, is_mono=True), 1)
-    (26.0, 28.9)
+    (25.9, 28.9)
     """
     thousandths = 0
     others = 0.0

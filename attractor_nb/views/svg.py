@@ -18,17 +18,15 @@ from attractor_nb.views.drawing import (
     EDGE_LINE_HEIGHT,
     LABEL_SIZE,
     LINE_HEIGHT,
-    ROOF,
-    SLANT,
     detail_of,
     draw_scene,
 )
 from attractor_nb.views.layout import Engine, lay_out
-from attractor_nb.views.layout.geometry import Point, outline
 from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data, style_sheet
 from attractor_nb.views.metrics import shorten
-from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
+from attractor_nb.views.outlines import Point, bar, outline_path, pill, sign_places, text_room, text_shift
+from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.theme import Theme, drawing_css, root_class
 
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 _TOOLTIP_CHARS: Final = 300
-_CORNER: Final = {Shape.BOX: 8.0, Shape.MISSING: 8.0, Shape.FAN_OUT: 6.0, Shape.FAN_IN: 6.0}
-_OTHER_CORNER: Final = 4.0
 
 
 def render_svg(
@@ -139,25 +135,18 @@ class _Writer:
     def _node(self, box: Box, centre: Point, hatch_id: str) -> Markup:
         node = self.graph.nodes.get(box.node_id)
         state = self.states.get(box.node_id, _NO_STATE)
-        corners = outline(box)
-        shape = _rounded(
-            corners,
-            box.height / 2
-            if box.shape in {Shape.START, Shape.EXIT}
-            else _CORNER.get(box.shape, _OTHER_CORNER),
-            box,
-        )
+        shape = outline_path(box)
         kind = "missing" if node is None else node.handler_type
         parts = [
             element("title", None, _node_tooltip(box.node_id, node, state)),
             element("path", {"class": "outline", "d": shape}),
         ]
         if box.shape is Shape.EXIT:
-            parts.append(element("path", {"class": "ring", "d": _pill(box.width - 7, box.height - 7)}))
+            parts.append(element("path", {"class": "ring", "d": pill(box.width - 7, box.height - 7)}))
         elif box.shape is not Shape.START:
             parts.append(element("path", {"class": "hatch", "d": shape, "fill": f"url(#{hatch_id})"}))
-        if bar := _bar(box, self.scene.direction):
-            parts.append(element("path", {"class": "bar", "d": bar}))
+        if bar_path := bar(box, self.scene.direction):
+            parts.append(element("path", {"class": "bar", "d": bar_path}))
         parts += self._node_text(box, state)
         parts += self._node_signs(box, node, state)
         return element(
@@ -174,8 +163,8 @@ class _Writer:
         """Label lines and the small line under them, which shows the reason of a failure."""
         detail = box.detail
         if detail and state.status is NodeStatus.FAIL and state.reason:
-            detail = shorten(clean(state.reason), _text_room(box), DETAIL_SIZE)
-        middle = _text_shift(box, self.scene.direction)
+            detail = shorten(clean(state.reason), text_room(box), DETAIL_SIZE)
+        middle = text_shift(box, self.scene.direction)
         y = middle - (len(box.lines) * LINE_HEIGHT + (14 if box.detail else 0)) / 2 + 0.92 * LABEL_SIZE
         lines = [
             element("tspan", {"x": 0, "y": y + number * LINE_HEIGHT}, line)
@@ -189,7 +178,7 @@ class _Writer:
 
     def _node_signs(self, box: Box, node: Node | None, state: NodeState) -> list[Markup]:
         """The status mark at the top left, badges at the top right, the finding at the bottom right."""
-        left, right, top = _sign_places(box)
+        left, right, top = sign_places(box)
         is_gate = node is not None and node.goal_gate
         counts = _counts(state)
         mark_path = element("path", {"d": MARK_PATHS[state.status]})
@@ -333,83 +322,3 @@ def _edge_tooltip(edge: Edge, passes: int) -> str:
 def _css_name(text: str) -> str:
     """A handler type as a class name: ``wait.human`` is ``wait-human``."""
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in text)
-
-
-def _sign_places(box: Box) -> tuple[float, float, float]:
-    """Where signs sit on an outline: x of the left ones, x of the right ones, y of both."""
-    x, y = box.width / 2, box.height / 2
-    match box.shape:
-        case Shape.DIAMOND:
-            return -x * 0.6 - 3, x * 0.6 + 3, -y * 0.4 - 4
-        case Shape.HEXAGON:
-            return SLANT - x, x - SLANT, -y + 1
-        case Shape.PARALLELOGRAM:
-            return SLANT - x + 2, x - 4, -y + 1
-        case Shape.HOUSE:
-            return 2 - x, x - 2, ROOF - y + 1
-        case Shape.START | Shape.EXIT:
-            return 5 - x, x - 5, -y * 0.62
-        case _:
-            return 2 - x, x - 2, 2 - y
-
-
-def _text_room(box: Box) -> float:
-    """Width for a line of text inside an outline."""
-    match box.shape:
-        case Shape.PARALLELOGRAM:
-            return box.width - 2 * SLANT - 12
-        case Shape.HEXAGON:
-            return box.width - SLANT - 12
-        case _:
-            return box.width - 16
-
-
-def _text_shift(box: Box, direction: Direction) -> float:
-    """How far the text's middle lies below the box's centre."""
-    if box.shape is Shape.HOUSE:
-        return ROOF / 2
-    if box.shape in {Shape.FAN_IN, Shape.FAN_OUT} and direction.is_vertical:
-        is_bar_below = (box.shape is Shape.FAN_OUT) == (direction is Direction.DOWN)
-        return -2 if is_bar_below else 2
-    return 0
-
-
-def _bar(box: Box, direction: Direction) -> str:
-    """The bar at the out-side of a fan-out and at the in-side of a join."""
-    if box.shape not in {Shape.FAN_OUT, Shape.FAN_IN}:
-        return ""
-    x, y = box.width / 2, box.height / 2
-    is_end = (box.shape is Shape.FAN_OUT) == (direction in {Direction.DOWN, Direction.RIGHT})
-    sign = 1 if is_end else -1
-    if direction.is_vertical:
-        return path_data("M", 8 - x, sign * (y - 4.5), "H", x - 8)
-    return path_data("M", sign * (x - 4.5), 8 - y, "V", y - 8)
-
-
-def _pill(width: float, height: float) -> str:
-    x, y = width / 2, height / 2
-    bend = y * 0.448
-    return path_data(
-        *("M", y - x, -y, "H", x - y, "C", x - bend, -y, x, -bend, x, 0, "C", x, bend, x - bend, y, x - y, y),
-        *("H", y - x, "C", bend - x, y, -x, bend, -x, 0, "C", -x, -bend, bend - x, -y, y - x, -y, "Z"),
-    )
-
-
-def _rounded(corners: list[Point], radius: float, box: Box) -> str:
-    """A polygon with rounded corners; the round ends are drawn as such."""
-    if box.shape in {Shape.START, Shape.EXIT}:
-        return _pill(box.width, box.height)
-    data: list[str | float] = []
-    count = len(corners)
-    for number, corner in enumerate(corners):
-        before = _towards(corner, corners[number - 1], radius)
-        after = _towards(corner, corners[(number + 1) % count], radius)
-        data += ("L" if data else "M", *before, "Q", *corner, *after)
-    return path_data(*data, "Z")
-
-
-def _towards(start: Point, end: Point, distance: float) -> Point:
-    dx, dy = end[0] - start[0], end[1] - start[1]
-    length = (dx * dx + dy * dy) ** 0.5
-    part = min(0.5, distance / length)
-    return start[0] + dx * part, start[1] + dy * part

@@ -139,9 +139,34 @@ def root_class() -> str:
     return "anb-" + sha256(content.encode()).hexdigest()[:8]
 
 
+_FINDINGS_RULES: Final = """
+&.attractor-findings{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
+padding:4px 8px;margin:6px 0;display:inline-block;font:12px SANS}
+& table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
+& tr{background:none;border:none}
+& th,& td{text-align:left;padding:3px 8px;border:none;color:inherit}
+& th{color:var(--dim);font-weight:500}
+& .place{font-family:MONO;color:var(--dim)}
+& .sign{font-weight:700;text-align:center}
+& .severity-error .sign{color:var(--fail-line)}
+& .severity-warning .sign{color:var(--waiting-line)}
+& .severity-info .sign{color:var(--running-line)}
+"""
+
+
 @cache
 def drawing_css() -> str:
-    """The style sheet: colours of both themes, then the rules."""
+    """The style sheet of a drawing: colours of both themes, then the rules."""
+    return _sheet(_RULES)
+
+
+@cache
+def findings_css() -> str:
+    """The style sheet of a table of findings."""
+    return _sheet(_FINDINGS_RULES)
+
+
+def _sheet(rules: str) -> str:
     root = "." + root_class()
     light, dark = _variables(LIGHT), _variables(DARK)
     themes = (
@@ -151,8 +176,8 @@ def drawing_css() -> str:
         '[data-jp-theme-light="true"] ' + root + ".auto" + light,
         '[data-jp-theme-light="false"] ' + root + ".auto,.jp-mod-dark " + root + ".auto" + dark,
     )
-    rules = _RULES.strip().replace("&", root).replace("SANS", SANS).replace("MONO", MONO)
-    return "\n".join((*themes, rules))
+    written = rules.strip().replace("&", root).replace("SANS", SANS).replace("MONO", MONO)
+    return "\n".join((*themes, written))
 
 
 def _variables(palette: dict[str, str]) -> str:

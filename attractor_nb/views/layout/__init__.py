@@ -16,13 +16,13 @@ from attractor_nb.views.layout.geometry import (
     Rect,
     clip_start,
     make_room_for_head,
-    outline,
     point_at,
     reversed_path,
 )
 from attractor_nb.views.layout.graphviz_dot import DotFailed, find_dot, lay_out_with_dot
 from attractor_nb.views.layout.layered import lay_out_in_layers
 from attractor_nb.views.layout.result import Layout, RawLayout, Route
+from attractor_nb.views.outlines import outline
 
 if TYPE_CHECKING:
     from attractor_nb.views.scene import Link, Scene

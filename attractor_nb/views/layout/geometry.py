@@ -1,25 +1,20 @@
 """Points, cubic paths and outlines: clipping an edge's path to the shapes that it joins (pure).
 
-Outlines are convex polygons, good to a pixel for the rounded shapes. It knows nothing of engines.
+It knows nothing of engines.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import hypot
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from attractor_nb.views.drawing import ROOF, SLANT
-from attractor_nb.views.scene import Shape
+from attractor_nb.views.outlines import Point
 
-if TYPE_CHECKING:
-    from attractor_nb.views.scene import Box
-
-Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]
 
 HEAD_LENGTH: Final = 7.0
-_BISECTIONS: Final = 11
+_BISECTIONS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +25,6 @@ class Rect:
     y: float
     width: float
     height: float
-
-
-def outline(box: Box) -> list[Point]:
-    """The corners of a box's outline, clockwise, relative to its centre."""
-    x, y = box.width / 2, box.height / 2
-    match box.shape:
-        case Shape.DIAMOND:
-            return [(0, -y), (x, 0), (0, y), (-x, 0)]
-        case Shape.HEXAGON:
-            return [(SLANT - x, -y), (x - SLANT, -y), (x, 0), (x - SLANT, y), (SLANT - x, y), (-x, 0)]
-        case Shape.PARALLELOGRAM:
-            return [(SLANT - x, -y), (x, -y), (x - SLANT, y), (-x, y)]
-        case Shape.HOUSE:
-            return [(0, -y), (x, ROOF - y), (x, y), (-x, y), (-x, ROOF - y)]
-        case Shape.START | Shape.EXIT:
-            bend, cut = y * 0.3, y * 0.95
-            return [
-                *((cut - x, -y), (x - cut, -y), (x - bend, -y * 0.7), (x, 0), (x - bend, y * 0.7)),
-                *((x - cut, y), (cut - x, y), (bend - x, y * 0.7), (-x, 0), (bend - x, -y * 0.7)),
-            ]
-        case _:
-            return [(-x, -y), (x, -y), (x, y), (-x, y)]
 
 
 def straight(start: Point, end: Point) -> Cubic:

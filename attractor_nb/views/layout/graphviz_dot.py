@@ -90,13 +90,13 @@ def _dot_lines(skeleton: Skeleton) -> Iterator[str]:
     has_beads = any(link.lines for link in scene.links)
     rank_gap = 0.24 if has_beads else 0.44
     yield "digraph {"
-    yield f"graph [rankdir={scene.direction}, nodesep=0.34, ranksep={rank_gap}]"
+    yield f"graph [rankdir={scene.direction}, nodesep=0.34, ranksep={rank_gap}, nslimit=1, fontname=Courier]"
     yield 'node [shape=box, fixedsize=true, label="", margin=0]'
     yield "edge [dir=none, headclip=false, tailclip=false]"
     owner = scene.panel_of_boxes()
     room = skeleton.loop_room()
     nodes = [_node_line(position, box, skeleton, room) for position, box in enumerate(scene.boxes)]
-    yield from (line for line, panel in zip(nodes, owner, strict=True) if panel is None)
+    yield from (line for line, home in zip(nodes, owner, strict=True) if home is None)
     yield from _cluster_lines(scene, nodes, owner, None)
     for position, link in enumerate(scene.links):
         upper, lower = skeleton.ends[position]
@@ -119,10 +119,8 @@ def _cluster_lines(
         if panel.parent != parent:
             continue
         title = "M" * (1 + int(text_width(panel.label, 11) / 8.4))
-        yield f"subgraph cluster_{position} {{ graph [margin=10, fontname=Courier, fontsize=14, label={title}]"
-        yield from (
-            line for line, panel_of_node in zip(nodes, owner, strict=True) if panel_of_node == position
-        )
+        yield f"subgraph cluster_{position} {{ graph [margin=10, label={title}]"
+        yield from (line for line, home in zip(nodes, owner, strict=True) if home == position)
         yield from _cluster_lines(scene, nodes, owner, position)
         yield "}"
 

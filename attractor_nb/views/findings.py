@@ -1,0 +1,66 @@
+"""Lint findings as a table: HTML for a notebook, text for a terminal. No finding, no table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import SEVERITY_LETTERS
+from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.theme import findings_css, root_class
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.views.theme import Theme
+
+_COLUMNS: Final = ("", "place", "message", "fix")
+
+
+def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
+    """One line for each finding: mark, place, message and rule, fix; empty without findings."""
+    if not diagnostics:
+        return ""
+    return aligned(
+        [
+            [
+                SEVERITY_LETTERS[found.severity],
+                found.place,
+                f"{one_line(found.message)} [{found.rule}]",
+                f"fix: {one_line(found.fix.title)}" if found.fix else "",
+            ]
+            for found in diagnostics
+        ]
+    )
+
+
+def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto") -> str:
+    """The findings as an HTML table; empty without findings."""
+    if not diagnostics:
+        return ""
+    head = element("tr", None, *(element("th", {"scope": "col"}, column) for column in _COLUMNS))
+    table = element(
+        "table",
+        {"aria-label": "Lint findings"},
+        element("thead", None, head),
+        element("tbody", None, joined(_row(found) for found in diagnostics)),
+    )
+    classes = f"attractor-findings {root_class()} {theme}"
+    return str(element("div", {"class": classes}, style_sheet(findings_css()), table))
+
+
+def _row(found: Diagnostic) -> Markup:
+    severity = {"class": "sign", "title": found.severity.value, "aria-label": found.severity.value}
+    message = element("td", {"title": found.rule}, found.message)
+    fix = found.fix.title if found.fix else ""
+    return element(
+        "tr",
+        {"class": f"severity-{found.severity.value}"},
+        element("td", severity, SEVERITY_LETTERS[found.severity]),
+        element("td", {"class": "place"}, found.place),
+        message,
+        element("td", None, fix),
+    )

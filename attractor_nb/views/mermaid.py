@@ -1,0 +1,100 @@
+"""A graph as Mermaid flowchart text, for pages that draw Mermaid themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.drawing import SHAPE_OF_TYPE
+from attractor_nb.views.markup import clean
+from attractor_nb.views.scene import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.model.graph import Graph
+
+_BRACKETS: Final = {
+    Shape.START: ('(["', '"])'),
+    Shape.EXIT: ('(["', '"])'),
+    Shape.HEXAGON: ('{{"', '"}}'),
+    Shape.DIAMOND: ('{"', '"}'),
+    Shape.PARALLELOGRAM: ('[/"', '"/]'),
+    Shape.FAN_OUT: ('[["', '"]]'),
+    Shape.FAN_IN: ('[["', '"]]'),
+    Shape.HOUSE: ('[/"', '"\\]'),
+}
+_RESERVED: Final = frozenset(
+    {"call", "class", "classdef", "click", "default", "direction", "end", "flowchart", "graph", "href"}
+    | {"interpolate", "linkstyle", "style", "subgraph"}
+)
+"""Words that a Mermaid parser takes for its own, whatever their case."""
+_DIRECTIONS: Final = {"TB": "TB", "TD": "TB", "LR": "LR", "BT": "BT", "RL": "RL"}
+_ESCAPED: Final = str.maketrans({char: f"#{ord(char)};" for char in '"#&<>`\\'} | {"\n": "<br/>", "\r": ""})
+"""Mermaid writes characters as ``#`` code ``;``; a line break is its only markup here."""
+
+
+def to_mermaid(graph: Graph) -> str:
+    """The graph as a Mermaid flowchart.
+
+    Nodes keep their ids, but for the words that Mermaid reserves, which get an underscore.
+    """
+    return "\n".join((*_lines(graph), ""))
+
+
+def _lines(graph: Graph) -> Iterator[str]:
+    yield "flowchart " + _DIRECTIONS.get(graph.get("rankdir", str, "TB").upper(), "TB")
+    names = _names(graph)
+    home: dict[str, int | None] = dict.fromkeys(graph.nodes)
+    for position, group in enumerate(graph.subgraphs):
+        home.update({member: position for member in group.members if member in home})
+    written = {
+        node_id: _node(names[node_id], graph.nodes[node_id].label, graph.nodes[node_id].handler_type)
+        for node_id in graph.nodes
+    }
+    yield from ("  " + written[node_id] for node_id, group in home.items() if group is None)
+    yield from _groups(graph, home, written, None, "  ")
+    for edge in graph.edges:
+        caption = edge.label or edge.condition
+        label = f'|"{_text(caption)}"|' if caption.strip() else ""
+        yield f"  {names[edge.source]} -->{label} {names[edge.target]}"
+
+
+def _groups(
+    graph: Graph, home: dict[str, int | None], written: dict[str, str], parent: int | None, indent: str
+) -> Iterator[str]:
+    for position, group in enumerate(graph.subgraphs):
+        if group.parent != parent:
+            continue
+        yield f'{indent}subgraph group{position}["{_text(group.label or group.id) or " "}"]'
+        inside = indent + "  "
+        yield from (inside + written[node_id] for node_id, where in home.items() if where == position)
+        yield from _groups(graph, home, written, position, inside)
+        yield f"{indent}end"
+
+
+def _node(name: str, label: str, handler_type: str) -> str:
+    opening, closing = _BRACKETS.get(SHAPE_OF_TYPE.get(handler_type, Shape.BOX), ('["', '"]'))
+    return f"{name}{opening}{_text(label) or ' '}{closing}"
+
+
+def _names(graph: Graph) -> dict[str, str]:
+    """A Mermaid id for every id that nodes and edges mention."""
+    ids = dict.fromkeys(graph.nodes)
+    for edge in graph.edges:
+        ids.update({edge.source: None, edge.target: None})
+    names: dict[str, str] = {}
+    for node_id in ids:
+        is_plain = node_id.isascii() and node_id.isidentifier()
+        name = (
+            node_id
+            if is_plain and node_id.lower() not in _RESERVED
+            else (node_id if is_plain else "node") + "_"
+        )
+        while name in names.values() or (name != node_id and name in ids):
+            name += "_"
+        names[node_id] = name
+    return names
+
+
+def _text(label: str) -> str:
+    return clean(label.strip()).translate(_ESCAPED)

@@ -1,0 +1,126 @@
+"""The outlines of the house style: as polygons for clipping, as paths for drawing.
+
+Everything is relative to the centre of a box. It knows boxes and numbers, nothing of layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attractor_nb.views.markup import path_data
+from attractor_nb.views.scene import Box, Direction, Shape
+
+Point = tuple[float, float]
+
+SLANT: Final = 12.0
+"""How far a hexagon's corners and a parallelogram's sides lean."""
+ROOF: Final = 12.0
+"""Height of a house's roof."""
+
+_CORNER: Final = {Shape.BOX: 8.0, Shape.MISSING: 8.0, Shape.FAN_OUT: 6.0, Shape.FAN_IN: 6.0}
+_OTHER_CORNER: Final = 4.0
+
+
+def outline(box: Box) -> list[Point]:
+    """The corners of a box's outline, clockwise: a convex polygon, good to a pixel for round shapes."""
+    x, y = box.width / 2, box.height / 2
+    match box.shape:
+        case Shape.DIAMOND:
+            return [(0, -y), (x, 0), (0, y), (-x, 0)]
+        case Shape.HEXAGON:
+            return [(SLANT - x, -y), (x - SLANT, -y), (x, 0), (x - SLANT, y), (SLANT - x, y), (-x, 0)]
+        case Shape.PARALLELOGRAM:
+            return [(SLANT - x, -y), (x, -y), (x - SLANT, y), (-x, y)]
+        case Shape.HOUSE:
+            return [(0, -y), (x, ROOF - y), (x, y), (-x, y), (-x, ROOF - y)]
+        case Shape.START | Shape.EXIT:
+            bend, cut = y * 0.3, y * 0.95
+            return [
+                *((cut - x, -y), (x - cut, -y), (x - bend, -y * 0.7), (x, 0), (x - bend, y * 0.7)),
+                *((x - cut, y), (cut - x, y), (bend - x, y * 0.7), (-x, 0), (bend - x, -y * 0.7)),
+            ]
+        case _:
+            return [(-x, -y), (x, -y), (x, y), (-x, y)]
+
+
+def sign_places(box: Box) -> tuple[float, float, float]:
+    """Where signs sit on an outline: x of the left ones, x of the right ones, y of both."""
+    x, y = box.width / 2, box.height / 2
+    match box.shape:
+        case Shape.DIAMOND:
+            return -x * 0.6 - 3, x * 0.6 + 3, -y * 0.4 - 4
+        case Shape.HEXAGON:
+            return SLANT - x, x - SLANT, -y + 1
+        case Shape.PARALLELOGRAM:
+            return SLANT - x + 2, x - 4, -y + 1
+        case Shape.HOUSE:
+            return 2 - x, x - 2, ROOF - y + 1
+        case Shape.START | Shape.EXIT:
+            return 5 - x, x - 5, -y * 0.62
+        case _:
+            return 2 - x, x - 2, 2 - y
+
+
+def text_room(box: Box) -> float:
+    """Width for a line of text inside an outline."""
+    match box.shape:
+        case Shape.PARALLELOGRAM:
+            return box.width - 2 * SLANT - 12
+        case Shape.HEXAGON:
+            return box.width - SLANT - 12
+        case _:
+            return box.width - 16
+
+
+def text_shift(box: Box, direction: Direction) -> float:
+    """How far the text's middle lies below the box's centre."""
+    if box.shape is Shape.HOUSE:
+        return ROOF / 2
+    if box.shape in {Shape.FAN_IN, Shape.FAN_OUT} and direction.is_vertical:
+        is_bar_below = (box.shape is Shape.FAN_OUT) == (direction is Direction.DOWN)
+        return -2 if is_bar_below else 2
+    return 0
+
+
+def bar(box: Box, direction: Direction) -> str:
+    """The bar at the out-side of a fan-out and at the in-side of a join."""
+    if box.shape not in {Shape.FAN_OUT, Shape.FAN_IN}:
+        return ""
+    x, y = box.width / 2, box.height / 2
+    is_end = (box.shape is Shape.FAN_OUT) == (direction in {Direction.DOWN, Direction.RIGHT})
+    sign = 1 if is_end else -1
+    if direction.is_vertical:
+        return path_data("M", 8 - x, sign * (y - 4.5), "H", x - 8)
+    return path_data("M", sign * (x - 4.5), 8 - y, "V", y - 8)
+
+
+def pill(width: float, height: float) -> str:
+    """A box with round ends as path data."""
+    x, y = width / 2, height / 2
+    bend = y * 0.448
+    return path_data(
+        *("M", y - x, -y, "H", x - y, "C", x - bend, -y, x, -bend, x, 0, "C", x, bend, x - bend, y, x - y, y),
+        *("H", y - x, "C", bend - x, y, -x, bend, -x, 0, "C", -x, -bend, bend - x, -y, y - x, -y, "Z"),
+    )
+
+
+def outline_path(box: Box) -> str:
+    """A box's outline as path data, its corners rounded."""
+    if box.shape in {Shape.START, Shape.EXIT}:
+        return pill(box.width, box.height)
+    corners = outline(box)
+    radius = _CORNER.get(box.shape, _OTHER_CORNER)
+    data: list[str | float] = []
+    count = len(corners)
+    for number, corner in enumerate(corners):
+        before = _towards(corner, corners[number - 1], radius)
+        after = _towards(corner, corners[(number + 1) % count], radius)
+        data += ("L" if data else "M", *before, "Q", *corner, *after)
+    return path_data(*data, "Z")
+
+
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = (dx * dx + dy * dy) ** 0.5
+    part = min(0.5, distance / length)
+    return start[0] + dx * part, start[1] + dy * part

@@ -1,0 +1,80 @@
+"""The line that an ended run leaves behind: outcome, stages, time, cost, and the call that comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.state import NodeStatus, RunStatus, RunView
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Graph
+
+_SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
+"""Handler types whose results nobody looks at."""
+
+
+def run_summary(view: RunView, graph: Graph, *, name: str = "run", has_times: bool = False) -> str:
+    """One line about a run: how it stands, how far it came, what to call next.
+
+    Args:
+        view: The run.
+        graph: What it runs.
+        name: What the user calls the handle.
+        has_times: Show time, tokens and cost, which differ from run to run.
+    """
+    parts = [f"{RUN_LETTERS[view.status]} {view.status}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    if has_times:
+        parts.append(duration_text(view.duration))
+        if view.usage.total_tokens:
+            parts.append(f"{view.usage.total_tokens:,} tokens")
+        if view.usage.cost_usd is not None:
+            parts.append(cost_text(view.usage.cost_usd))
+    if view.reason:
+        parts.append(one_line(view.reason))
+    if call := _next_call(view, graph, name):
+        parts.append(f"next: {call}")
+    return "   ".join(parts)
+
+
+def _next_call(view: RunView, graph: Graph, name: str) -> str:
+    """The result worth a look after the end, or how to go on."""
+    if view.status is RunStatus.INTERRUPTED:
+        return f"{name}.resume()"
+    if not view.status.is_ended:
+        return ""
+    wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)
+    reached = [
+        (state.since, node_id)
+        for node_id, state in view.nodes.items()
+        if state.status in wanted
+        and node_id in graph.nodes
+        and graph.nodes[node_id].handler_type not in _SILENT_TYPES
+    ]
+    return f'{name}["{max(reached)[1]}"]' if reached else ""
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> duration_text(0.25), duration_text(12.43), duration_text(75), duration_text(7300)
+    ('0.25 s', '12.4 s', '1 min 15 s', '2 h 2 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def cost_text(usd: float) -> str:
+    """A price with as many digits as tell something.
+
+    >>> cost_text(0.0031), cost_text(1.5)
+    ('$0.0031', '$1.50')
+    """
+    return f"${usd:.2f}" if usd >= 1 or not usd else f"${usd:.2g}"

@@ -1,0 +1,138 @@
+"""A graph as plain text: its headline, a table, a tree.
+
+The text table says everything that the drawing does, for readers who cannot see it and for places
+that cannot draw.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.drawing import detail_of
+from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
+from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Edge, Graph, Node
+
+_NO_STATE: Final = NodeState()
+_NO_PASS: Final = EdgeState()
+
+
+def graph_text(graph: Graph) -> str:
+    """Headline and table: what a pipeline shows where nothing can be drawn."""
+    return f"{headline(graph)}\n{text_table(graph)}"
+
+
+def headline(graph: Graph) -> str:
+    """``pipeline review: 7 nodes, 9 edges``."""
+    nodes, edges = len(graph.nodes), len(graph.edges)
+    name = one_line(graph.label) or "without a name"
+    return f"pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
+
+
+def text_table(
+    graph: Graph,
+    states: Mapping[str, NodeState] | None = None,
+    edges: Mapping[int, EdgeState] | None = None,
+) -> str:
+    """Every node with its type, whole label and ways out; with states also how it stands.
+
+    Args:
+        graph: The graph.
+        states: States of nodes; without them there is no state column.
+        edges: Edges taken, by position in ``graph.edges``: their number of passes is shown.
+    """
+    ways: dict[str, list[str]] = {}
+    for index, edge in enumerate(graph.edges):
+        passes = (edges or {}).get(index, _NO_PASS).passes
+        ways.setdefault(edge.source, []).append(_way(edge, passes))
+    header = ["node", "type", "label", "leads to"]
+    rows: list[list[str]] = []
+    for node in graph.nodes.values():
+        row = [node.id, _type(node), one_line(node.label) if node.label != node.id else ""]
+        if states is not None:
+            row.insert(0, _state_text(states.get(node.id, _NO_STATE)))
+        rows.append([*row, "; ".join(ways.get(node.id, ()))])
+    if states is not None:
+        header.insert(0, "state")
+    return aligned([header, *rows])
+
+
+def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> str:
+    """The graph as a tree from its start; a node met before is named again with an arrow back."""
+    lines: list[str] = []
+    seen: set[str] = set()
+    roots = [node.id for node in graph.start_nodes] or list(graph.nodes)[:1]
+    stack: list[tuple[str, str, str, str]] = [(root, "", "", "") for root in reversed(roots)]
+    while True:
+        while stack:
+            node_id, prefix, branch, caption = stack.pop()
+            is_known = node_id in seen
+            lines.append(f"{prefix}{branch}{caption}{_tree_entry(graph, node_id, states, is_known=is_known)}")
+            if is_known or node_id not in graph.nodes:
+                continue
+            seen.add(node_id)
+            inner = prefix + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+            out = graph.outgoing_edges(node_id)
+            if len(out) == 1 and out[0].target not in seen:
+                # A straight line stays a straight line: only branches indent.
+                stack.append((out[0].target, inner, "", _caption(out[0])))
+                continue
+            for position, edge in reversed(list(enumerate(out))):
+                joint = "└─ " if position == len(out) - 1 else "├─ "
+                stack.append((edge.target, inner, joint, _caption(edge)))
+        rest = next((node_id for node_id in graph.nodes if node_id not in seen), None)
+        if rest is None:
+            return "\n".join(lines)
+        stack.append((rest, "", "", ""))
+
+
+def _type(node: Node) -> str:
+    gate = ", goal gate" if node.goal_gate else ""
+    return one_line(node.handler_type) + gate
+
+
+def _way(edge: Edge, passes: int) -> str:
+    """``done if outcome=success``, ``plan "[F] Fix"``, with the passes of an edge that was taken."""
+    parts = [edge.target]
+    if edge.label:
+        parts.append(f'"{one_line(edge.label)}"')
+    if edge.condition:
+        parts.append(f"if {one_line(edge.condition)}")
+    if passes:
+        parts.append(f"({TIMES}{passes})")
+    return " ".join(parts)
+
+
+def _state_text(state: NodeState) -> str:
+    parts = [STATUS_LETTERS[state.status], state.status.replace("_", " ")]
+    if state.attempt > 1:
+        parts.append(f"{TIMES}{state.attempt}")
+    if state.visits > 1:
+        parts.append(f"{AGAIN}{state.visits}")
+    if state.reason:
+        parts.append(f"({one_line(state.reason)})")
+    return " ".join(parts)
+
+
+def _caption(edge: Edge) -> str:
+    """What stands before a target in the tree."""
+    text = one_line(edge.label) or one_line(edge.condition)
+    return f"{text} → " if text else ""
+
+
+def _tree_entry(graph: Graph, node_id: str, states: Mapping[str, NodeState] | None, *, is_known: bool) -> str:
+    node = graph.nodes.get(node_id)
+    if node is None:
+        return f"{node_id} (not declared)"
+    if is_known:
+        return f"↩ {node_id}"
+    mark = "" if states is None else STATUS_LETTERS[states.get(node_id, _NO_STATE).status] + " "
+    reason = "" if states is None else states.get(node_id, _NO_STATE).reason
+    is_failed = states is not None and states.get(node_id, _NO_STATE).status is NodeStatus.FAIL
+    after = f": {one_line(reason)}" if is_failed and reason else f"  ({one_line(detail_of(node))})"
+    return f"{mark}{node_id}{after}"
