@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from attractor_nb.model.attributes import AttrValue, Scope, attribute, literal_text
 from attractor_nb.model.duration import Duration
-from attractor_nb.model.shapes import SHAPE_ALIASES, type_of_shape
+from attractor_nb.model.shapes import type_of_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -330,19 +330,21 @@ class Graph(_Attributed):
     @cached_property
     def start_nodes(self) -> tuple[Node, ...]:
         """Candidates for the start: by shape or type, else by the ids ``start``/``Start`` (ruling 7)."""
-        return self._ends("start", "Mdiamond", ("start", "Start"))
+        return self._ends("start", ("start", "Start"))
 
     @cached_property
     def exit_nodes(self) -> tuple[Node, ...]:
         """Candidates for the exit: by shape or type, else by the ids ``exit``/``end`` (ruling 7)."""
-        return self._ends("exit", "Msquare", ("exit", "end", "Exit", "End"))
+        return self._ends("exit", ("exit", "end", "Exit", "End"))
 
-    def _ends(self, handler_type: str, shape: str, ids: tuple[str, ...]) -> tuple[Node, ...]:
+    @cached_property
+    def handler_types(self) -> Mapping[str, str]:
+        """The handler type of each node, as its type or shape says; asked often, so resolved once."""
+        return {node.id: node.handler_type for node in self.nodes.values()}
+
+    def _ends(self, handler_type: str, ids: tuple[str, ...]) -> tuple[Node, ...]:
         by_shape = tuple(
-            node
-            for node in self.nodes.values()
-            if node.type == handler_type
-            or (not node.type and SHAPE_ALIASES.get(node.shape, node.shape) == shape)
+            self.nodes[node_id] for node_id, found in self.handler_types.items() if found == handler_type
         )
         return by_shape or tuple(self.nodes[name] for name in ids if name in self.nodes)
 

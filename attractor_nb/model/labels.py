@@ -20,8 +20,7 @@ def normalize_label(label: str) -> str:
     >>> normalize_label("[Y] Yes, deploy"), normalize_label("y) yes, deploy "), normalize_label("[Y]")
     ('yes, deploy', 'yes, deploy', '[y]')
     """
-    found = _ACCELERATOR.match(label)
-    return (label[found.end() :] if found else label).strip().lower()
+    return label_text(label).lower()
 
 
 def accelerator_key(label: str) -> str:
@@ -33,3 +32,13 @@ def accelerator_key(label: str) -> str:
     if found := _ACCELERATOR.match(label):
         return (found["bracketed"] or found["closed"] or found["dashed"]).upper()
     return next((char.upper() for char in label if char.isalnum()), label.strip()[:1])
+
+
+def label_text(label: str) -> str:
+    """A label without its accelerator prefix, otherwise as written.
+
+    >>> label_text("[Y] Yes, deploy"), label_text("Yes")
+    ('Yes, deploy', 'Yes')
+    """
+    found = _ACCELERATOR.match(label)
+    return (label[found.end() :] if found else label).strip()

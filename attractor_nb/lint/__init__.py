@@ -1,0 +1,24 @@
+"""Lint: what is wrong with a pipeline before it runs (spec 7).
+
+Rules look at a graph after its transforms and never at a run. All findings are collected before anything
+is raised. Knows the three languages, but no handler, engine or file.
+"""
+
+from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
+from attractor_nb.lint.registry import BUILT_IN_RULES
+from attractor_nb.lint.rule import Finding, Rule, rule
+from attractor_nb.lint.survey import Survey
+from attractor_nb.lint.validation import OFF, validate, validate_or_raise
+
+__all__ = [
+    "BUILT_IN_RULES",
+    "BUILT_IN_TYPES",
+    "OFF",
+    "Finding",
+    "LintOptions",
+    "Rule",
+    "Survey",
+    "rule",
+    "validate",
+    "validate_or_raise",
+]

@@ -1,0 +1,29 @@
+"""The one list of built-in rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.lint.rules import (
+    conditions,
+    handlers,
+    routing,
+    structure,
+    stylesheets,
+    targets,
+    values,
+)
+
+if TYPE_CHECKING:
+    from attractor_nb.lint.rule import Rule
+
+BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
+    *structure.RULES,
+    *handlers.RULES,
+    *values.RULES,
+    *targets.RULES,
+    *conditions.RULES,
+    *routing.RULES,
+    *stylesheets.RULES,
+)
+"""All rules, in the order in which they run."""

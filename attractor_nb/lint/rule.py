@@ -1,0 +1,96 @@
+"""What a built-in rule is: a function that finds things, its name, its severity and its page."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor_nb.lint.options import LintOptions
+from attractor_nb.lint.survey import Survey
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.source import Span
+
+
+class Finding(NamedTuple):
+    """What a rule's function yields; the rule adds its name and severity.
+
+    Attributes:
+        message: What is wrong, naming the thing.
+        span: Where it stands, or None for graphs that came from no text.
+        node_id: The node concerned, or empty.
+        edge: Source and target of the edge concerned, or None.
+        fix: How to mend it, or None.
+        severity: Another severity than the rule's own, or None.
+    """
+
+    message: str
+    span: Span | None = None
+    node_id: str = ""
+    edge: tuple[str, str] | None = None
+    fix: Fix | None = None
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A built-in rule; as a ``LintRule`` it can also be applied alone.
+
+    Attributes:
+        name: Its identifier.
+        severity: How bad its findings are, unless a finding says otherwise.
+        check: Finds things in a surveyed graph.
+    """
+
+    name: str
+    severity: Severity
+    check: Callable[[Survey], Iterable[Finding]] = field(repr=False)
+
+    @property
+    def page(self) -> str:
+        """The rule's documentation: what, why, a bad and a good snippet."""
+        return inspect.getdoc(self.check) or ""
+
+    def apply(self, graph: Graph) -> list[Diagnostic]:
+        """All findings in a graph."""
+        return self.diagnose(Survey(graph, LintOptions()))
+
+    def diagnose(self, survey: Survey) -> list[Diagnostic]:
+        """All findings in a surveyed graph, one for each place.
+
+        A value that many nodes inherit from one default block, or many edges from one chain, is
+        reported once.
+        """
+        seen: set[Span] = set()
+        diagnostics: list[Diagnostic] = []
+        for found in self.check(survey):
+            if found.span is not None:
+                if found.span in seen:
+                    continue
+                seen.add(found.span)
+            diagnostics.append(
+                Diagnostic(
+                    self.name,
+                    found.severity or self.severity,
+                    found.message,
+                    found.node_id,
+                    found.edge,
+                    found.fix,
+                    found.span,
+                )
+            )
+        return diagnostics
+
+
+def rule(severity: Severity) -> Callable[[Callable[[Survey], Iterable[Finding]]], Rule]:
+    """Make a rule of a function: its name is the rule's, its docstring the rule's page."""
+
+    def make(check: Callable[[Survey], Iterable[Finding]]) -> Rule:
+        return Rule(check.__name__, severity, check)
+
+    return make

@@ -1,0 +1,1 @@
+"""The built-in rules, one module for each part of a pipeline that they look at."""

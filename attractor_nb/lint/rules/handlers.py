@@ -1,0 +1,187 @@
+"""Rules about what executes a node: shapes, types, and what each type needs (spec 2.8, 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.lint.options import BUILT_IN_TYPES
+from attractor_nb.lint.places import replacing_value, value_span
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.shapes import DEFAULT_SHAPE, DEFAULT_TYPE, SHAPE_ALIASES, SHAPE_TO_TYPE
+from attractor_nb.model.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.lint.survey import Survey
+
+TOOL_TYPE: Final = "tool"
+
+
+@rule(Severity.WARNING)
+def shape_known(survey: Survey) -> Iterator[Finding]:
+    """A node's shape stands for a handler type, or the node says its type itself.
+
+    A shape that stands for nothing makes the node a model stage, which is seldom meant (spec 4.2,
+    ruling 6).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] ask [shape=hexagn] exit [shape=Msquare]  start -> ask -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] ask [shape=hexagon] exit [shape=Msquare]  start -> ask -> exit }
+    """
+    for node in survey.graph.nodes.values():
+        shape = node.attrs.get("shape")
+        if shape is None or shape in SHAPE_TO_TYPE or shape in SHAPE_ALIASES or node.type:
+            continue
+        near = nearest(node.shape, SHAPE_TO_TYPE)
+        message = f'the shape "{node.shape}" stands for no handler; "{node.id}" runs as a model stage'
+        fix = replacing_value(node, "shape", near or DEFAULT_SHAPE, f"write shape={near or DEFAULT_SHAPE}")
+        suffix = f'; did you mean "{near}"?' if near else ""
+        yield Finding(message + suffix, value_span(node, "shape"), node.id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def shape_alias(survey: Survey) -> Iterator[Finding]:
+    """Start and exit have the shapes of the specification.
+
+    `circle` and `doublecircle` are read as start and exit because many files have them; other tools for
+    these pipelines read them as model stages (ruling 6).
+
+    Bad:
+
+        digraph { start [shape=circle] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    for node in survey.graph.nodes.values():
+        if node.attrs.get("shape") in SHAPE_ALIASES and not node.type:
+            canonical = SHAPE_ALIASES[node.shape]
+            message = f'the shape "{node.shape}" of "{node.id}" is read as "{canonical}"'
+            fix = replacing_value(node, "shape", canonical, f"write shape={canonical}")
+            yield Finding(message, value_span(node, "shape"), node.id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def type_known(survey: Survey) -> Iterator[Finding]:
+    """A node's `type` names a handler.
+
+    A type that no handler is registered for cannot be executed (spec 7.2, 4.2).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] ask [type="wait.humann"] exit [shape=Msquare]
+            start -> ask -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] ask [type="wait.human"] exit [shape=Msquare]
+            start -> ask -> exit }
+    """
+    known = survey.options.known_types
+    for node in survey.graph.nodes.values():
+        if "type" not in node.attrs or not node.type or node.type in known:
+            continue
+        near = nearest(node.type, sorted(known))
+        message = f'no handler is known for the type "{node.type}" of "{node.id}"'
+        if near:
+            fix = replacing_value(node, "type", near, f'write "{near}"')
+            message += f'; did you mean "{near}"?'
+        else:
+            fix = Fix(f'register a handler for "{node.type}"')
+        yield Finding(message, value_span(node, "type"), node.id, fix=fix)
+
+
+@rule(Severity.ERROR)
+def handler_missing(survey: Survey) -> Iterator[Finding]:
+    """Every built-in type that a node resolves to has a handler here.
+
+    Only checked by who is about to run the pipeline. It would fail at that node, after everything before
+    it was paid for (spec 4.2, task-verification 1).
+
+    Bad, where no handler for `stack.manager_loop` is registered:
+
+        digraph { start [shape=Mdiamond] boss [shape=house] exit [shape=Msquare]  start -> boss -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] boss [shape=box] exit [shape=Msquare]  start -> boss -> exit }
+    """
+    runnable = survey.options.runnable_types
+    if runnable is None:
+        return
+    missing = BUILT_IN_TYPES - runnable
+    for node_id, handler_type in survey.types.items():
+        if handler_type in missing:
+            node = survey.graph.nodes[node_id]
+            name = "type" if node.type else "shape"
+            message = f'"{node_id}" needs a "{handler_type}" handler, and none is registered'
+            fix = Fix(f'register a handler for "{handler_type}"')
+            yield Finding(message, value_span(node, name), node_id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def prompt_on_llm_nodes(survey: Survey) -> Iterator[Finding]:
+    """A model stage has a prompt.
+
+    Without one the model gets the label, and without a label the bare id. No prompt and no label is a
+    WARNING (spec 7.2); a label in place of a prompt is an INFO (spec 11.2, 4.5).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Write the tests"] exit [shape=Msquare]
+            start -> work -> exit }
+    """
+    for node in survey.graph.nodes.values():
+        if node.attrs.get("prompt") or node.is_implicit or survey.types[node.id] != DEFAULT_TYPE:
+            continue
+        if label := node.attrs.get("label"):
+            message = f'"{node.id}" has no prompt; the model gets its label, "{label}"'
+            severity = Severity.INFO
+        else:
+            message = f'"{node.id}" has neither prompt nor label; the model gets its id'
+            severity = Severity.WARNING
+        yield Finding(message, node.span, node.id, fix=Fix("add a prompt"), severity=severity)
+
+
+@rule(Severity.ERROR)
+def tool_without_command(survey: Survey) -> Iterator[Finding]:
+    """A tool stage has a command.
+
+    Without `tool_command` there is nothing to execute and the stage fails every time (spec 4.10).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] test [shape=parallelogram] exit [shape=Msquare]
+            start -> test -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] test [shape=parallelogram, tool_command="make test"]
+            exit [shape=Msquare]  start -> test -> exit }
+    """
+    for node_id in survey.of_type(TOOL_TYPE):
+        node = survey.graph.nodes[node_id]
+        if not node.tool_command.strip():
+            message = f'the tool stage "{node_id}" has no tool_command'
+            yield Finding(message, node.span, node_id, fix=Fix("add tool_command"))
+
+
+RULES: Final = (
+    shape_known,
+    shape_alias,
+    type_known,
+    handler_missing,
+    prompt_on_llm_nodes,
+    tool_without_command,
+)

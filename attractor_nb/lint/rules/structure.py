@@ -1,0 +1,281 @@
+"""Rules about nodes and edges as such: a start, an exit, and a way between them (spec 7.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.lint.places import appending, replacing, source_span, target_span
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.diagnostic import Fix, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.source import Span
+
+
+@rule(Severity.ERROR)
+def start_node(survey: Survey) -> Iterator[Finding]:
+    """The pipeline has exactly one start node.
+
+    A run must know where it begins. The start is the node of shape `Mdiamond`; only when no node has
+    that shape do the ids `start` and `Start` count (spec 7.2, ruling 7).
+
+    Bad:
+
+        digraph { exit [shape=Msquare]  work -> exit  exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond]  exit [shape=Msquare]  start -> exit }
+    """
+    starts = survey.graph.start_nodes
+    if not starts:
+        entered = {edge.target for edge in survey.graph.edges}
+        roots = [node_id for node_id in survey.graph.nodes if node_id not in entered]
+        if len(roots) == 1 and "start" not in survey.graph.nodes:
+            title = f'add a start node before "{roots[0]}"'
+            fix = appending(survey.graph, f"start [shape=Mdiamond]; start -> {roots[0]}", title)
+        else:
+            fix = Fix("give one node shape=Mdiamond")
+        yield Finding("the pipeline has no start node", fix=fix)
+    for node in starts[1:]:
+        message = f'"{node.id}" is a second start node; "{starts[0].id}" is the first'
+        yield Finding(message, node.span, node.id, fix=Fix("keep one node of shape Mdiamond"))
+
+
+@rule(Severity.ERROR)
+def terminal_node(survey: Survey) -> Iterator[Finding]:
+    """The pipeline has exactly one exit node.
+
+    A run ends well only at an exit, where the goal gates are checked. The exit is the node of shape
+    `Msquare`; only when no node has that shape do the ids `exit` and `end` count (spec 7.2, ruling 7).
+    Several exits are accepted with `GraphOptions(allow_many_exits=True)`.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond]  start -> work  work }
+
+    Good:
+
+        digraph { start [shape=Mdiamond]  exit [shape=Msquare]  start -> exit }
+    """
+    exits = survey.graph.exit_nodes
+    if not exits:
+        sources = {edge.source for edge in survey.graph.edges}
+        ends = [node_id for node_id in survey.graph.nodes if node_id not in sources]
+        if len(ends) == 1 and "exit" not in survey.graph.nodes:
+            title = f'add an exit node after "{ends[0]}"'
+            fix = appending(survey.graph, f"exit [shape=Msquare]; {ends[0]} -> exit", title)
+        else:
+            fix = Fix("give one node shape=Msquare")
+        yield Finding("the pipeline has no exit node", fix=fix)
+    if not survey.options.allow_many_exits:
+        for node in exits[1:]:
+            message = f'"{node.id}" is a second exit node; "{exits[0].id}" is the first'
+            fix = Fix("lead all paths to one exit, or allow many exits")
+            yield Finding(message, node.span, node.id, fix=fix)
+
+
+@rule(Severity.ERROR)
+def start_no_incoming(survey: Survey) -> Iterator[Finding]:
+    """No edge enters the start node.
+
+    The start is where a run begins, not a stage to come back to: it does nothing and counts for no gate
+    (spec 7.2). A loop enters the first stage after it.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit  work -> start }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit }
+    """
+    for node in survey.graph.start_nodes:
+        for edge in survey.graph.incoming_edges(node.id):
+            message = f'the edge from "{edge.source}" enters the start node "{node.id}"'
+            fix = Fix("enter the first stage after the start instead")
+            yield Finding(message, edge.span, node.id, (edge.source, edge.target), fix)
+
+
+@rule(Severity.ERROR)
+def exit_no_outgoing(survey: Survey) -> Iterator[Finding]:
+    """No edge leaves the exit node.
+
+    A run that reaches the exit has ended; the edge could never be taken (spec 7.2).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit  exit -> work }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit }
+    """
+    for node in survey.graph.exit_nodes:
+        for edge in survey.graph.outgoing_edges(node.id):
+            message = f'the edge to "{edge.target}" leaves the exit node "{node.id}"'
+            fix = Fix("let a stage before the exit decide")
+            yield Finding(message, edge.span, node.id, (edge.source, edge.target), fix)
+
+
+@rule(Severity.ERROR)
+def edge_target_exists(survey: Survey) -> Iterator[Finding]:
+    """Both ends of every edge are nodes of the pipeline.
+
+    An id that appears only as the target of an edge, or that differs from a declared one by a letter or
+    two, is taken for a slip, not for a new stage (spec 7.2, ruling 4).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] implement exit [shape=Msquare]
+            start -> implment  implement -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] implement exit [shape=Msquare]
+            start -> implement  implement -> exit }
+    """
+    nodes = survey.graph.nodes
+    for edge in survey.graph.edges:
+        if edge.target not in nodes:
+            yield _unknown_end(survey, edge, edge.target, target_span(edge))
+        if edge.source not in nodes and edge.source != edge.target:
+            yield _unknown_end(survey, edge, edge.source, source_span(edge))
+
+
+def _unknown_end(survey: Survey, edge: Edge, name: str, span: Span | None) -> Finding:
+    near = survey.nearest_node(name)
+    message = f'the edge {edge.source} -> {edge.target} names "{name}", which is not declared'
+    if near:
+        fix = replacing(span, near, f'write "{near}"')
+        return Finding(f'{message}; did you mean "{near}"?', span, name, (edge.source, edge.target), fix)
+    fix = appending(survey.graph, name, f'declare node "{name}"')
+    return Finding(message, span, name, (edge.source, edge.target), fix)
+
+
+@rule(Severity.ERROR)
+def reachability(survey: Survey) -> Iterator[Finding]:
+    """Every node can be reached from the start.
+
+    An orphan is a stage that somebody wrote and no run will ever execute: an edge is missing. Jumps to a
+    `retry_target` count as edges (spec 7.2, ruling 8).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work review exit [shape=Msquare]
+            start -> work -> exit  review -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work review exit [shape=Msquare]
+            start -> work -> review -> exit }
+    """
+    if not survey.graph.start_nodes:
+        return
+    for node in survey.graph.nodes.values():
+        if node.id not in survey.reachable:
+            message = f'node "{node.id}" is unreachable from the start: an orphan'
+            fix = Fix(f'add an edge to "{node.id}", or remove it')
+            yield Finding(message, node.span, node.id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def implicit_node(survey: Survey) -> Iterator[Finding]:
+    """Every node is declared, not only named in edges.
+
+    An id that stands only in edges is run as a model stage whose prompt is the id itself, which is
+    seldom meant and always worth a line (ruling 4).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]  start -> ship_it  ship_it -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare] ship_it
+            start -> ship_it  ship_it -> exit }
+    """
+    for node in survey.graph.nodes.values():
+        if node.is_implicit:
+            message = f'node "{node.id}" is not declared; it runs as a model stage with its id as prompt'
+            fix = appending(survey.graph, node.id, f'declare node "{node.id}"')
+            yield Finding(message, node.span, node.id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def dead_end(survey: Survey) -> Iterator[Finding]:
+    """Every node but the exit has an edge that leaves it.
+
+    A run that gets there ends there, with that stage's outcome, without having reached the exit
+    (spec 3.2, ruling 14).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work notes exit [shape=Msquare]
+            start -> work -> exit  work -> notes [condition="outcome=fail"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work notes exit [shape=Msquare]
+            start -> work -> exit  work -> notes [condition="outcome=fail"]  notes -> exit }
+    """
+    exits = survey.graph.exit_nodes
+    exit_ids = {node.id for node in exits}
+    for node in survey.graph.nodes.values():
+        if node.id not in exit_ids and not survey.graph.outgoing_edges(node.id):
+            message = f'no edge leaves "{node.id}": a run that gets there ends there'
+            yield Finding(message, node.span, node.id, fix=_leading_on(survey, node, exits))
+
+
+def _leading_on(survey: Survey, node: Node, exits: tuple[Node, ...]) -> Fix:
+    if len(exits) != 1:
+        return Fix("add an edge that leads on")
+    statement = f"{node.id} -> {exits[0].id}"
+    return appending(survey.graph, statement, f"add {statement}")
+
+
+@rule(Severity.WARNING)
+def duplicate_edge(survey: Survey) -> Iterator[Finding]:
+    """No edge is written twice.
+
+    Two edges with the same ends and the same attributes never differ in a run; one of them was probably
+    meant to go elsewhere or to have a condition.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit  work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work exit [shape=Msquare]  start -> work -> exit }
+    """
+    for node_id in survey.forks:
+        edges = survey.graph.outgoing_edges(node_id)
+        if len({edge.target for edge in edges}) == len(edges):
+            continue
+        seen: set[tuple[str, frozenset[tuple[str, AttrValue]]]] = set()
+        for edge in edges:
+            written = (edge.target, frozenset(edge.attrs.items()))
+            if written in seen:
+                message = f"the edge {edge.source} -> {edge.target} is written twice"
+                fix = Fix("remove one, or tell them apart")
+                yield Finding(message, edge.span, edge=(edge.source, edge.target), fix=fix)
+            seen.add(written)
+
+
+RULES: Final = (
+    start_node,
+    terminal_node,
+    start_no_incoming,
+    exit_no_outgoing,
+    edge_target_exists,
+    reachability,
+    implicit_node,
+    dead_end,
+    duplicate_edge,
+)

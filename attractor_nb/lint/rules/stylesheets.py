@@ -1,0 +1,195 @@
+"""Rules about the model stylesheet and the classes that it selects (spec 8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StylesheetSyntaxError
+from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.languages.stylesheet import SelectorKind
+from attractor_nb.lint.places import outward, value_span
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
+from attractor_nb.model.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.languages.stylesheet import Selector
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.graph import Node
+    from attractor_nb.source import Span
+
+_ATTRIBUTE: Final = "model_stylesheet"
+
+
+@rule(Severity.ERROR)
+def stylesheet_syntax(survey: Survey) -> Iterator[Finding]:
+    """The model stylesheet can be read.
+
+    One that cannot would leave every stage with a model nobody chose (spec 7.2, 8.2).
+
+    Bad:
+
+        digraph { model_stylesheet="* { llm_model }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { llm_model: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    error = survey.stylesheet
+    if isinstance(error, StylesheetSyntaxError):
+        yield Finding(f"stylesheet: {error.message}", _placed(survey, error.span), fix=Fix(error.hint))
+
+
+def _placed(survey: Survey, span: Span | None) -> Span | None:
+    """A span of the stylesheet if it points into the source, else that of the attribute."""
+    return span if span is not None and span.source.host else value_span(survey.graph, _ATTRIBUTE)
+
+
+def _noticed(survey: Survey, name: str) -> Iterator[Finding]:
+    if isinstance(survey.stylesheet, StylesheetSyntaxError):
+        return
+    for notice in survey.stylesheet.notices:
+        if notice.rule == name:
+            yield Finding(notice.message, _placed(survey, notice.span), fix=outward(notice.fix))
+
+
+@rule(Severity.WARNING)
+def unknown_property(survey: Survey) -> Iterator[Finding]:
+    """A stylesheet sets `llm_model`, `llm_provider` and `reasoning_effort`.
+
+    Any other property has no effect (spec 8.4, ruling 10).
+
+    Bad:
+
+        digraph { model_stylesheet="* { llm_modl: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { llm_model: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    return _noticed(survey, "unknown_property")
+
+
+@rule(Severity.WARNING)
+def style_value(survey: Survey) -> Iterator[Finding]:
+    """A stylesheet's `reasoning_effort` is `low`, `medium` or `high`.
+
+    Providers know these three (spec 8.4).
+
+    Bad:
+
+        digraph { model_stylesheet="* { reasoning_effort: hgh }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { reasoning_effort: high }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    return _noticed(survey, "style_value")
+
+
+@rule(Severity.WARNING)
+def unused_selector(survey: Survey) -> Iterator[Finding]:
+    """Every id and shape that the stylesheet selects belongs to a node.
+
+    A rule for a node that is not there gives its model to nobody.
+
+    Bad:
+
+        digraph { model_stylesheet="#reveiw { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review"] exit [shape=Msquare]
+            start -> review -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="#review { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review"] exit [shape=Msquare]
+            start -> review -> exit }
+    """
+    shapes = {node.shape for node in survey.graph.nodes.values()} if _selectors(survey) else set[str]()
+    for selector in _selectors(survey):
+        if selector.kind is SelectorKind.ID and selector.name not in survey.graph.nodes:
+            yield _unmatched(survey, selector, survey.nearest_node(selector.name), "no node has that id")
+        elif selector.kind is SelectorKind.SHAPE and selector.name not in shapes:
+            near = "" if selector.name in SHAPE_TO_TYPE else nearest(selector.name, sorted(shapes))
+            yield _unmatched(survey, selector, near, "no node has that shape")
+
+
+@rule(Severity.WARNING)
+def unused_class(survey: Survey) -> Iterator[Finding]:
+    """Stylesheet and nodes use the same classes.
+
+    A rule for a class that no node has gives its model to nobody, a WARNING. A class on a node that no
+    rule selects, where the stylesheet does select classes, is an INFO (spec 2.12, 8.3).
+
+    Bad:
+
+        digraph { model_stylesheet=".critcal { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review", class="critical"] exit [shape=Msquare]
+            start -> review -> exit }
+
+    Good:
+
+        digraph { model_stylesheet=".critical { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review", class="critical"] exit [shape=Msquare]
+            start -> review -> exit }
+    """
+    selected = {each.name: each for each in _selectors(survey) if each.kind is SelectorKind.CLASS}
+    if not selected:
+        return
+    carried = {name for node in survey.graph.nodes.values() for name in node.classes}
+    for selector in _selectors(survey):
+        if selector.kind is SelectorKind.CLASS and selector.name not in carried:
+            yield _unmatched(
+                survey, selector, nearest(selector.name, sorted(carried)), "no node has that class"
+            )
+    reported: set[str] = set()
+    for node in survey.graph.nodes.values():
+        for name in _own_classes(node):
+            if name not in selected and name not in reported:
+                reported.add(name)
+                yield _unselected(node, name, selected)
+
+
+def _selectors(survey: Survey) -> Iterable[Selector]:
+    if isinstance(survey.stylesheet, StylesheetSyntaxError):
+        return ()
+    return [each.selector for each in survey.stylesheet.rules]
+
+
+def _unmatched(survey: Survey, selector: Selector, near: str, reason: str) -> Finding:
+    message = f"the stylesheet selects `{selector}`, but {reason}"
+    span = _placed(survey, selector.span)
+    if not near or selector.span is None:
+        return Finding(message, span, fix=Fix("remove the rule, or name what is there"))
+    meant = str(selector)[: len(str(selector)) - len(selector.name)] + near
+    fix = outward(Fix(f"write `{meant}`", (TextEdit(selector.span, meant),)))
+    return Finding(f"{message}; did you mean `{meant}`?", span, fix=fix)
+
+
+def _own_classes(node: Node) -> list[str]:
+    return [name for part in node.get("class", str, "").split(",") if (name := part.strip())]
+
+
+def _unselected(node: Node, name: str, selected: Iterable[str]) -> Finding:
+    near = nearest(name, selected)
+    hint = f'; did you mean "{near}"?' if near else ""
+    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{hint}'
+    span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")
+    found = node.attr_spans.get("class")
+    if found is not None and (start := (text := embed_value(found.value)).text.find(name)) >= 0:
+        span = text.span(start, start + len(name))
+        if near:
+            fix = outward(Fix(f'write "{near}"', (TextEdit(span, near),)))
+    return Finding(message, span, node.id, fix=fix, severity=Severity.INFO)
+
+
+RULES: Final = (stylesheet_syntax, unknown_property, style_value, unused_selector, unused_class)

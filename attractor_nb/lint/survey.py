@@ -1,0 +1,177 @@
+"""One look at a graph that all rules share, so that nothing is computed twice and most of it never."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
+from attractor_nb.languages.condition import Condition, parse_condition
+from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
+from attractor_nb.lint.cycles import find_cycles
+from attractor_nb.lint.places import embedded_text
+from attractor_nb.lint.suspects import Suspect, find_suspects
+from attractor_nb.model.spelling import nearest
+
+if TYPE_CHECKING:
+    from attractor_nb.lint.options import LintOptions
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Edge, Graph
+
+MAX_SUGGESTIONS = 50
+"""Searches for a similar node id in one graph; each looks at all nodes."""
+
+
+class Survey:
+    """A graph and what rules want to know about it. Everything is computed at most once."""
+
+    def __init__(self, graph: Graph, options: LintOptions) -> None:
+        self.graph = graph
+        self.options = options
+        self._suggestions: dict[str, str] = {}
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Handler type by node; start and exit nodes that only their id tells are such (ruling 7)."""
+        types = dict(self.graph.handler_types)
+        types.update((node.id, "start") for node in self.graph.start_nodes)
+        types.update((node.id, "exit") for node in self.graph.exit_nodes)
+        return types
+
+    def of_type(self, handler_type: str) -> list[str]:
+        """Ids of the nodes of a handler type, in source order."""
+        return [node_id for node_id, kind in self.types.items() if kind == handler_type]
+
+    # Tuples of texts are left alone by the garbage collector, lists are not; at 10,000 nodes a
+    # collection takes as long as all rules together.
+
+    @cached_property
+    def successors(self) -> dict[str, tuple[str, ...]]:
+        """Targets by source; edges from or to undeclared nodes are left out."""
+        nodes, leaving = self.graph.nodes, self.graph.outgoing_edges
+        return {
+            node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes])
+            for node_id in nodes
+        }
+
+    @cached_property
+    def predecessors(self) -> dict[str, tuple[str, ...]]:
+        """Sources by target; edges from or to undeclared nodes are left out."""
+        nodes, entering = self.graph.nodes, self.graph.incoming_edges
+        return {
+            node_id: tuple([edge.source for edge in entering(node_id) if edge.source in nodes])
+            for node_id in nodes
+        }
+
+    @cached_property
+    def forks(self) -> list[str]:
+        """Ids of the nodes that several edges leave, in source order."""
+        leaving = self.graph.outgoing_edges
+        return [node_id for node_id in self.graph.nodes if len(leaving(node_id)) > 1]
+
+    @cached_property
+    def jumps(self) -> dict[str, list[str]]:
+        """Targets of ``retry_target`` and ``fallback_retry_target`` by node (ruling 8)."""
+        jumps: dict[str, list[str]] = {}
+        for node in self.graph.nodes.values():
+            if "retry_target" in node.attrs or "fallback_retry_target" in node.attrs:
+                jumps[node.id] = [node.retry_target, node.fallback_retry_target]
+        return jumps
+
+    @cached_property
+    def graph_jumps(self) -> list[str]:
+        """The graph's own retry targets."""
+        names = ("retry_target", "fallback_retry_target")
+        return [target for name in names if (target := self.graph.get(name, str, ""))]
+
+    @cached_property
+    def reachable(self) -> set[str]:
+        """Ids that a run can get to from the start: along edges and retry jumps (ruling 8)."""
+        seen = {node.id for node in self.graph.start_nodes}
+        seen.update(target for target in self.graph_jumps if target in self.graph.nodes)
+        queue = list(seen)
+        successors, jumps = self.successors, self.jumps
+        for node_id in queue:
+            targets = successors[node_id]
+            if node_id in jumps:
+                targets = [*targets, *(target for target in jumps[node_id] if target in successors)]
+            for target in targets:
+                if target not in seen:
+                    seen.add(target)
+                    queue.append(target)
+        return seen
+
+    @cached_property
+    def cycles(self) -> list[list[str]]:
+        """Groups of nodes that form cycles, each in source order."""
+        position = {node_id: number for number, node_id in enumerate(self.graph.nodes)}
+        found = [
+            sorted(cycle, key=position.__getitem__)
+            for cycle in find_cycles(self.successors, self.predecessors)
+        ]
+        return sorted(found, key=lambda cycle: position[cycle[0]])
+
+    @cached_property
+    def suspects(self) -> list[Suspect]:
+        """Attributes that are not what the attribute table knows."""
+        return find_suspects(self.graph)
+
+    @cached_property
+    def conditional_edges(self) -> list[tuple[Edge, str]]:
+        """Edges that have a condition, with its text."""
+        return [
+            (edge, text)
+            for edge in self.graph.edges
+            if "condition" in edge.attrs and (text := edge.condition).strip()
+        ]
+
+    @cached_property
+    def conditions(self) -> dict[str, Condition | None]:
+        """Each condition by its text; None where it does not parse."""
+        conditions: dict[str, Condition | None] = {}
+        for _, text in self.conditional_edges:
+            if text not in conditions:
+                try:
+                    conditions[text] = parse_condition(text)
+                except ConditionSyntaxError:
+                    conditions[text] = None
+        return conditions
+
+    @cached_property
+    def condition_errors(self) -> list[tuple[Edge, ConditionSyntaxError]]:
+        """What is wrong with conditions, pointing into the outer text."""
+        errors: list[tuple[Edge, ConditionSyntaxError]] = []
+        for edge, text in self.conditional_edges:
+            if self.conditions[text] is None:
+                try:
+                    parse_condition(embedded_text(edge, "condition", text))
+                except ConditionSyntaxError as error:
+                    errors.append((edge, error))
+        return errors
+
+    @cached_property
+    def condition_notices(self) -> list[tuple[Edge, Diagnostic]]:
+        """What reading the conditions gave notice of, pointing into the outer text."""
+        notices: list[tuple[Edge, Diagnostic]] = []
+        for edge, text in self.conditional_edges:
+            condition = self.conditions[text]
+            if condition is not None and condition.notices:
+                read = parse_condition(embedded_text(edge, "condition", text))
+                notices.extend((edge, notice) for notice in read.notices)
+        return notices
+
+    @cached_property
+    def stylesheet(self) -> Stylesheet | StylesheetSyntaxError:
+        """The stylesheet, or what is wrong with it, pointing into the outer text."""
+        try:
+            return parse_stylesheet(
+                embedded_text(self.graph, "model_stylesheet", self.graph.model_stylesheet)
+            )
+        except StylesheetSyntaxError as error:
+            return error
+
+    def nearest_node(self, name: str) -> str:
+        """The id most like a name, or empty; for the first ``MAX_SUGGESTIONS`` names only."""
+        if name not in self._suggestions and len(self._suggestions) < MAX_SUGGESTIONS:
+            self._suggestions[name] = nearest(name, self.graph.nodes)
+        return self._suggestions.get(name, "")

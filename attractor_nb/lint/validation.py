@@ -1,0 +1,111 @@
+"""Runs the rules: all of them, whatever the first ones find (spec 7.3, 7.4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.lint.options import LintOptions
+from attractor_nb.lint.registry import BUILT_IN_RULES
+from attractor_nb.lint.survey import Survey
+from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.protocols import LintRule
+
+OFF: Final = "off"
+"""The severity override that silences a rule."""
+
+
+def validate(
+    graph: Graph,
+    extra_rules: Iterable[LintRule] | None = None,
+    *,
+    options: LintOptions | None = None,
+    severity: Mapping[str, Severity | str] | None = None,
+) -> list[Diagnostic]:
+    """Everything that the built-in rules and ``extra_rules`` find, in source order.
+
+    Args:
+        graph: A graph after its transforms (ruling 9).
+        extra_rules: Rules of the caller. One that raises becomes an ERROR that names it.
+        options: Which handlers there are and how strict to be.
+        severity: Another severity, or ``"off"``, by the name of a rule.
+
+    Raises:
+        OptionError: ``severity`` holds something else.
+    """
+    overrides = {name: _read_severity(name, level) for name, level in (severity or {}).items()}
+    survey = Survey(graph, options or LintOptions())
+    found: list[Diagnostic] = []
+    for built_in in BUILT_IN_RULES:
+        if overrides.get(built_in.name) != OFF:
+            found.extend(built_in.diagnose(survey))
+    for extra in extra_rules or ():
+        found.extend(_apply(extra, graph))
+    if overrides:
+        found = [
+            replace(each, severity=level) if isinstance(level, Severity) else each
+            for each in found
+            if (level := overrides.get(each.rule)) != OFF
+        ]
+    return sorted(found, key=_position)
+
+
+def validate_or_raise(
+    graph: Graph,
+    extra_rules: Iterable[LintRule] | None = None,
+    *,
+    options: LintOptions | None = None,
+    severity: Mapping[str, Severity | str] | None = None,
+) -> list[Diagnostic]:
+    """What ``validate`` finds, when none of it is an ERROR.
+
+    Raises:
+        ValidationError: Some of it is; the error carries all findings.
+        OptionError: ``severity`` holds something else.
+    """
+    diagnostics = validate(graph, extra_rules, options=options, severity=severity)
+    if any(found.is_error for found in diagnostics):
+        raise ValidationError(diagnostics)
+    return diagnostics
+
+
+def _apply(rule: LintRule, graph: Graph) -> Sequence[Diagnostic]:
+    """The findings of a rule that is not ours, whatever it does."""
+    name = type(rule).__name__
+    try:
+        name = rule.name
+        found = list(rule.apply(graph))
+        stranger = next((each for each in found if not isinstance(each, Diagnostic)), None)  # pyright: ignore[reportUnnecessaryIsInstance] - other people's code keeps no types
+    except Exception as error:  # noqa: BLE001 - a rule of the caller may raise anything
+        return [_broken(name, f"raised {type(error).__name__}: {error}")]
+    if stranger is not None:
+        return [_broken(name, f"gave a {type(stranger).__name__} in place of a Diagnostic")]
+    return found
+
+
+def _broken(name: str, what: str) -> Diagnostic:
+    return Diagnostic(str(name), Severity.ERROR, f'the lint rule "{name}" {what}')
+
+
+def _read_severity(name: str, level: Severity | str) -> Severity | str:
+    if level == OFF:
+        return OFF
+    if level in Severity.__members__.values():
+        return Severity(level)
+    levels = [*Severity, OFF]
+    raise OptionError(
+        f'"{level}" is no severity for the rule "{name}"{did_you_mean(str(level), levels)}',
+        hint=f"use one of {', '.join(levels)}",
+    )
+
+
+def _position(found: Diagnostic) -> int:
+    """Where a finding stands in the source; those about the whole graph come first."""
+    return found.span.outermost().start if found.span is not None else -1

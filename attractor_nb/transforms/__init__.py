@@ -1,0 +1,22 @@
+"""Rewritings of a graph between parsing and lint (spec 9.1, 9.2; ruling 9).
+
+One file a transform. None changes the graph it is given; none knows lint, the engine or another
+transform. Those that people register run after these, in the order of registration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.transforms.stylesheet_application import StylesheetApplication
+from attractor_nb.transforms.variable_expansion import VariableExpansion
+
+if TYPE_CHECKING:
+    from attractor_nb.protocols import Transform
+
+__all__ = ["StylesheetApplication", "VariableExpansion", "built_in_transforms"]
+
+
+def built_in_transforms() -> tuple[Transform, ...]:
+    """The transforms that every pipeline goes through, in their order."""
+    return (VariableExpansion(), StylesheetApplication())

@@ -1,0 +1,52 @@
+"""Nodes get their model, provider and reasoning effort from stylesheet and graph (spec 8.5, 9.2).
+
+A node's own attribute wins over the stylesheet, the stylesheet over a `node [...]` default block, that
+block over the graph's attribute of the same name, and the graph over the system's default.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import StylesheetSyntaxError
+from attractor_nb.languages.stylesheet import PROPERTIES, Stylesheet, parse_stylesheet, resolve_properties
+
+if TYPE_CHECKING:
+    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.graph import Graph, Node
+
+
+class StylesheetApplication:
+    """Resolves the model properties of every node.
+
+    A stylesheet that does not parse is passed over here: lint reports it, with its place.
+    """
+
+    def apply(self, graph: Graph) -> Graph:
+        """The graph with resolved model properties; resolved values do not count as explicit."""
+        stylesheet = _stylesheet(graph.model_stylesheet)
+        defaults = {name: graph.attrs[name] for name in PROPERTIES if name in graph.attrs}
+        if not stylesheet.rules and not defaults:
+            return graph
+        changed = [
+            node.with_attrs(changes)
+            for node in graph.nodes.values()
+            if (changes := _changes(node, stylesheet, defaults))
+        ]
+        return graph.with_nodes(changed) if changed else graph
+
+
+def _changes(node: Node, stylesheet: Stylesheet, defaults: dict[str, AttrValue]) -> dict[str, AttrValue]:
+    changes = {name: value for name, value in defaults.items() if name not in node.attrs}
+    styled = resolve_properties(stylesheet, node)
+    changes.update((name, value) for name, value in styled.items() if name not in node.explicit)
+    return {name: value for name, value in changes.items() if node.attrs.get(name) != value}
+
+
+@lru_cache(maxsize=16)
+def _stylesheet(text: str) -> Stylesheet:
+    try:
+        return parse_stylesheet(text)
+    except StylesheetSyntaxError:
+        return Stylesheet()
