@@ -31,7 +31,11 @@ class Example:
 
 
 TABLE = [
-    Example("spec_2_10_subgraph", "start Plan Implement exit"),
+    Example(
+        "spec_2_10_subgraph",
+        "start Plan Implement exit",
+        (("prompt_on_llm_nodes", "Plan"), ("prompt_on_llm_nodes", "Implement")),
+    ),
     Example("spec_2_13_simple", "start run_tests report exit"),
     Example("spec_2_13_branch", "start plan implement validate gate exit"),
     Example(
@@ -39,11 +43,24 @@ TABLE = [
         "start review_gate ship_it exit",
         (("implicit_node", "ship_it"), ("implicit_node", "fixes")),
     ),
-    Example("spec_8_6_stylesheet", "start plan implement critical_review exit"),
+    Example(
+        "spec_8_6_stylesheet",
+        "start plan implement critical_review exit",
+        (
+            ("prompt_on_llm_nodes", "plan"),
+            ("prompt_on_llm_nodes", "implement"),
+            ("prompt_on_llm_nodes", "critical_review"),
+            ("unused_class", "plan"),
+        ),
+    ),
     Example(
         "spec_11_13_smoke",
         "start plan implement review done",
-        (("goal_gate_has_retry", "implement"),),
+        (
+            ("goal_gate_has_retry", "implement"),
+            ("all_conditions_may_fail", "implement"),
+            ("all_conditions_may_fail", "review"),
+        ),
     ),
     Example("verification_3_goal_gate", "start implement test done"),
     Example("verification_4_multi_path", "start check next_step done"),
