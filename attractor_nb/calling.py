@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
     """Call a function of either kind and wait for its result, without blocking the loop."""
-    result = function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
+    result: Any = (
+        function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
+    )
     return await result if inspect.isawaitable(result) else result
 
 

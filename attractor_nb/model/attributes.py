@@ -204,6 +204,25 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
         AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
         ("human.prompt", _S, "", "Longer text under a gate's question."),
+        AttributeSpec(
+            "human.type",
+            _NODE,
+            _C,
+            "multiple_choice",
+            "What kind of answer a gate asks for (spec 6.2).",
+            ("multiple_choice", "yes_no", "confirmation", "freeform", "multi_select"),
+        ),
+        AttributeSpec(
+            "llm.temperature",
+            _NODE,
+            _F,
+            None,
+            "Sampling temperature of the model; 0 is the least random.",
+            minimum=0,
+        ),
+        AttributeSpec(
+            "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
+        ),
         AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
         ("response_schema", _S, "", "JSON Schema of the response (spec companion, ruling 26)."),
         AttributeSpec(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
@@ -25,7 +25,7 @@ class Response(str):
     usage: Usage | None
     is_truncated: bool
 
-    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False) -> Response:
+    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False) -> Self:
         """A text with its facts."""
         response = super().__new__(cls, text)
         response.usage = usage

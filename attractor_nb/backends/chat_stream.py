@@ -1,0 +1,155 @@
+"""A streamed chat completion over plain HTTP on loopback, in the wire form of OpenAI.
+
+The few lines of HTTP/1.1 that one known server needs, on asyncio's own streams: cancelling closes
+the connection, and by that ends the generation. It knows nothing of nodes or runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from attractor_nb.errors import RetryableError, TerminalError
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+
+DATA_PREFIX = b"data: "
+LINE_LIMIT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished completion.
+
+    Attributes:
+        text: All of its text.
+        is_truncated: It ended at the token limit.
+        usage: What it consumed.
+    """
+
+    text: str
+    is_truncated: bool
+    usage: Usage
+
+
+async def complete_chat(
+    address: str, request: Mapping[str, Any], on_text: Callable[[str], None]
+) -> Completion:
+    """Post a chat completion request and read its stream to the end.
+
+    Args:
+        address: Base URL of the server, such as ``http://127.0.0.1:8080``.
+        request: The body, without the fields about streaming.
+        on_text: Given each piece of text as it arrives.
+
+    Raises:
+        RetryableError: The server is gone, busy, or broke off: a part of an answer is no answer.
+        TerminalError: The server refuses the request.
+    """
+    body = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    try:
+        async with _posted(address, "/v1/chat/completions", body) as reader:
+            return await _read_stream(reader, on_text)
+    except (OSError, EOFError, ValueError) as error:
+        raise RetryableError(f"the model server broke off: {error or type(error).__name__}") from error
+
+
+async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], None]) -> Completion:
+    parts: list[str] = []
+    finish_reason, usage = "", Usage(calls=1)
+    async for event in _events(reader):
+        if "error" in event:
+            raise _refusal(event, 500)
+        if counted := event.get("usage"):
+            usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0), 0.0, 1)
+        for choice in event.get("choices", ()):
+            finish_reason = choice.get("finish_reason") or finish_reason
+            if text := choice.get("delta", {}).get("content"):
+                parts.append(text)
+                on_text(text)
+    if not finish_reason:
+        raise EOFError("the answer has no end")
+    return Completion("".join(parts), finish_reason == "length", usage)
+
+
+async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
+    async for line in _lines(reader):
+        if line.startswith(DATA_PREFIX):
+            data = line[len(DATA_PREFIX) :].strip()
+            if data == b"[DONE]":
+                return
+            yield json.loads(data)
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in _chunks(reader):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The chunks of a body in chunked transfer coding."""
+    while size := int(await reader.readline() or b"0", 16):
+        yield await reader.readexactly(size)
+        await reader.readline()
+
+
+@asynccontextmanager
+async def _posted(address: str, path: str, body: Mapping[str, Any]) -> AsyncGenerator[asyncio.StreamReader]:
+    """Post a JSON body; gives the reader of a streamed answer, and closes the connection."""
+    url = urlsplit(address)
+    data = json.dumps(body).encode()
+    reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=LINE_LIMIT_BYTES)
+    try:
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + data)
+        await writer.drain()
+        status, headers = await _read_head(reader)
+        if status != 200 or headers.get("transfer-encoding") != "chunked":
+            raise _refusal(await _read_json(reader, headers), status)
+        yield reader
+    finally:
+        writer.close()
+
+
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    version, _, rest = (await reader.readline()).partition(b" ")
+    if not version.startswith(b"HTTP/"):
+        raise EOFError("no answer")
+    status = int(rest[:3])
+    headers: dict[str, str] = {}
+    while line := (await reader.readline()).strip():
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip().lower()
+    return status, headers
+
+
+async def _read_json(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> Any:
+    data = await reader.readexactly(int(headers.get("content-length", "0")))
+    return json.loads(data)
+
+
+def _refusal(answer: Any, status: int) -> Exception:
+    error: dict[str, Any] = (
+        cast("dict[str, Any]", answer).get("error", {}) if isinstance(answer, dict) else {}
+    )
+    message = str(error.get("message", "no reason given"))
+    if error.get("type") == "exceed_context_size_error":
+        return TerminalError(
+            f"the prompt does not fit the local model: {message}",
+            hint="shorten the prompt, set fidelity=truncate, or give the backend more context_tokens",
+        )
+    if status >= 500 or status == 429:
+        return RetryableError(f"the model server answered {status}: {message}")
+    return TerminalError(f"the model server refused the request ({status}): {message}")

@@ -1,0 +1,68 @@
+"""Any function as a backend: a client of one's own, a rule, a test."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.calling import call
+from attractor_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Node
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.protocols import MaybeAwaitable
+
+_ARGUMENTS = ("node", "prompt", "context")
+
+
+class FunctionBackend:
+    """Calls a function, plain or async; a plain one may block, it has a thread of its own.
+
+    Args:
+        function: Takes ``(node, prompt, context)``, or one argument: the prompt. Returns the
+            response text or an Outcome.
+
+    Raises:
+        OptionError: The function takes neither.
+    """
+
+    def __init__(self, function: Callable[..., MaybeAwaitable[str | Outcome]] | Callable[..., Any]) -> None:
+        self._function = function
+        self._takes_prompt_alone = _takes_prompt_alone(function)
+
+    async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
+        """What the function returns."""
+        if self._takes_prompt_alone:
+            return await call(self._function, prompt)
+        return await call(self._function, node, prompt, context)
+
+    def __repr__(self) -> str:
+        return f"FunctionBackend({getattr(self._function, '__qualname__', self._function)!s})"
+
+
+def _takes_prompt_alone(function: Callable[..., Any]) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C and silent about its arguments, such as str
+        return True
+    required = [
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    # One required argument is the prompt, whatever options come after it.
+    for count in (1, 3) if len(required) == 1 else (3, 1):
+        try:
+            signature.bind(*_ARGUMENTS[:count])
+        except TypeError:
+            continue
+        return count == 1
+    raise OptionError(
+        f"a backend function takes (node, prompt, context) or (prompt), not {signature}",
+        hint="def backend(node, prompt, context): ...",
+    )

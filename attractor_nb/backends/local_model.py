@@ -1,0 +1,219 @@
+"""A small real model on this machine, offline (extra ``local``).
+
+The backend starts a server process on loopback when a run opens it, waits until it is healthy, and
+ends it with the last run that uses it. The model is small: it follows short instructions and its
+judgement means little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import json
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.backends.chat_stream import complete_chat
+from attractor_nb.backends.model_file import check_model, check_server, find_model
+from attractor_nb.errors import AttractorError, RetryableError
+from attractor_nb.model.response import Response
+from attractor_nb.stage import stream_output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Node
+    from attractor_nb.protocols import Processes
+
+SYSTEM_PROMPT = (
+    "You are a careful engineer. Do exactly what the task asks, in plain text. "
+    "Answer briefly, in at most eight sentences, and then stop."
+)
+VERDICT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "outcome": {"enum": ["success", "partial_success", "retry", "fail"]},
+        "notes": {"type": "string", "maxLength": 200},
+    },
+    "required": ["outcome", "notes"],
+}
+ADDRESS_PREFIX = "http://"
+
+
+class LocalModelBackend:
+    """Runs prompts on a local model.
+
+    Args:
+        model_path: A GGUF file; by default the installed one.
+        max_tokens: Where a response is cut off, unless the node has ``llm.max_tokens``.
+        temperature: Of the sampling, unless the node has ``llm.temperature``; 0 always gives the
+            same answer.
+        context_tokens: Size of the context window: prompt and response together.
+        start_timeout_seconds: How long the server may take to become healthy.
+        processes: Starts the server; this machine's processes by default.
+    """
+
+    def __init__(
+        self,
+        model_path: Path | None = None,
+        *,
+        max_tokens: int = 320,
+        temperature: float = 0.0,
+        context_tokens: int = 4096,
+        start_timeout_seconds: float = 60.0,
+        processes: Processes | None = None,
+    ) -> None:
+        self._model_path = model_path
+        self._max_tokens = max_tokens
+        self._temperature = temperature
+        self._context_tokens = context_tokens
+        self._start_timeout_seconds = start_timeout_seconds
+        self._processes = processes
+        self._lock = threading.Lock()
+        self._user_count = 0
+        self._server: _Server | None = None
+
+    @classmethod
+    def installed(cls) -> LocalModelBackend:
+        """A backend for the installed model.
+
+        Raises:
+            OptionError: The model or its engine is not installed; the hint is the command for it.
+        """
+        check_server()
+        return cls(find_model())
+
+    async def open(self) -> None:
+        """Start the server, unless another run has, and wait until it answers.
+
+        Raises:
+            OptionError: Model or engine are not there.
+            RetryableError: The server did not become healthy in time.
+        """
+        with self._lock:
+            self._user_count += 1
+        try:
+            await self._address()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the server with its last user."""
+        with self._lock:
+            self._user_count = max(0, self._user_count - 1)
+            if self._user_count:
+                return
+            server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+    async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
+        """The model's answer, streamed as it arrives."""
+        completion = await complete_chat(await self._address(), self._request(node, prompt), stream_output)
+        return Response(completion.text, usage=completion.usage, is_truncated=completion.is_truncated)
+
+    def _request(self, node: Node, prompt: str) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "messages": [
+                {"role": "system", "content": SYSTEM_PROMPT},
+                {"role": "user", "content": prompt},
+            ],
+            "temperature": node.get("llm.temperature", float, self._temperature),
+            "max_tokens": node.get("llm.max_tokens", int, self._max_tokens),
+            "repeat_penalty": 1.1,  # small models else say the same sentence until they are cut off
+            "seed": 1,
+        }
+        if (schema := _response_schema(node)) is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+        return request
+
+    async def _address(self) -> str:
+        with self._lock:
+            if self._server is None or self._server.is_ended:
+                self._server = _Server(self._command(), self._processes or _local_processes())
+            server = self._server
+        return await server.address(self._start_timeout_seconds)
+
+    def _command(self) -> list[str]:
+        check_server()
+        path = find_model() if self._model_path is None else check_model(self._model_path)
+        arguments = [str(path.absolute()), str(self._context_tokens), str(os.getpid())]
+        return [sys.executable, "-m", "attractor_nb.backends.local_server", *arguments]
+
+    def __repr__(self) -> str:
+        return f"LocalModelBackend({str(self._model_path) if self._model_path else 'installed model'})"
+
+
+class _Server:
+    """A server process. It belongs to the loop that started it and may be used from any."""
+
+    def __init__(self, command: list[str], processes: Processes) -> None:
+        self._ready: concurrent.futures.Future[str] = concurrent.futures.Future()
+        self._output = ""
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._serve(command, processes))
+
+    @property
+    def is_ended(self) -> bool:
+        return self._task.done() or self._loop.is_closed()
+
+    async def address(self, timeout_seconds: float) -> str:
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                return await asyncio.shield(asyncio.wrap_future(self._ready))
+        except TimeoutError:
+            raise RetryableError(f"the model server was not ready after {timeout_seconds:g} s") from None
+
+    async def stop(self) -> None:
+        if self._loop.is_closed():
+            return  # ended with its loop
+        if self._loop is not asyncio.get_running_loop():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+            return
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _serve(self, command: list[str], processes: Processes) -> None:
+        try:
+            result = await processes.run(command, on_output=self._take_output)
+        except AttractorError as error:
+            self._settle(error)
+            return
+        except asyncio.CancelledError:
+            self._settle(RetryableError("the model server was stopped"))
+            raise
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.exit_code}"]
+        self._settle(RetryableError(f"the model server ended: {lines[-1]}"))
+
+    def _take_output(self, channel: str, text: str) -> None:
+        if channel == "stdout" and not self._ready.done():
+            self._output += text
+            line, end, _ = self._output.partition("\n")
+            if end and line.startswith(ADDRESS_PREFIX):
+                self._ready.set_result(line.strip())
+
+    def _settle(self, error: AttractorError) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+
+
+def _response_schema(node: Node) -> Any:
+    """The schema that the engine makes the response keep to, or None."""
+    if text := node.get("response_schema", str, ""):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None  # reported when the response is read
+    return VERDICT_SCHEMA if node.get("verdict", str, "") == "json" else None
+
+
+def _local_processes() -> Processes:
+    from attractor_nb.processes import LocalProcesses  # noqa: PLC0415 - only a started server needs it
+
+    return LocalProcesses()

@@ -1,0 +1,96 @@
+"""A task for a model (spec 4.5; ruling 26).
+
+It composes the prompt, calls the backend, keeps prompt and response as files and judges what came
+back. Which of the returned outcome and a status.json counts is the engine's decision (ruling 27).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.calling import call
+from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.response import Response
+from attractor_nb.stage import current_stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.protocols import CodergenBackend
+
+EXCERPT_CHARACTERS = 200
+"""Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
+GOAL_VARIABLE = "$goal"
+
+
+class CodergenHandler:
+    """Puts a node's prompt to a backend."""
+
+    def __init__(self, backend: CodergenBackend) -> None:
+        self._backend = backend
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS with the response, or what the backend's outcome or the verdict says.
+
+        An empty response is RETRY: it is never a success. A response that a token limit cut off is
+        PARTIAL_SUCCESS. What the backend raises is classed by the engine (appendix D).
+        """
+        scope = current_stage()
+        prompt = compose_prompt(node, graph, scope.preamble)
+        scope.files.write_text("prompt.md", prompt)
+        result: Any = await call(self._backend.run, node, prompt, context)
+        if isinstance(result, Outcome):
+            return result
+        if not isinstance(result, str):
+            kind = type(result).__name__
+            return Outcome.fail(
+                f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True
+            )
+        scope.files.write_text("response.md", result)
+        outcome = _judged(node, graph, result)
+        return outcome if (usage := _usage_of(result)) is None else replace(outcome, usage=usage)
+
+
+def compose_prompt(node: Node, graph: Graph, preamble: str = "") -> str:
+    """The text that goes to the model: carried context, the task, and the request for a verdict.
+
+    The prompt was expanded by the variable transform already and is expanded here for graphs that
+    took no transform; a goal that itself contains ``$goal`` is not expanded twice.
+    """
+    task = node.prompt
+    if not task:
+        task = node.label.replace(GOAL_VARIABLE, graph.goal)
+    elif GOAL_VARIABLE not in graph.goal:
+        task = task.replace(GOAL_VARIABLE, graph.goal)
+    sections = [f"## Context\n\n{preamble.strip()}\n\n## Task\n\n{task}" if preamble.strip() else task]
+    if asks_for_verdict(node):
+        sections.append(verdict_request(node, graph))
+    return "\n\n".join(sections)
+
+
+def _judged(node: Node, graph: Graph, text: str) -> Outcome:
+    if not text.strip():
+        return Outcome.retry("the response is empty")
+    updates = {
+        "last_stage": node.id,
+        "last_response": text[:EXCERPT_CHARACTERS],
+        f"{node.id}.response": str(text),
+    }
+    if asks_for_verdict(node):
+        return read_verdict(node, graph, text).with_updates(updates)
+    if isinstance(text, Response) and text.is_truncated:
+        return Outcome(
+            StageStatus.PARTIAL_SUCCESS,
+            notes=f"Stage completed: {node.id}; the response was cut off by the token limit",
+            context_updates=updates,
+        )
+    return Outcome(StageStatus.SUCCESS, notes=f"Stage completed: {node.id}", context_updates=updates)
+
+
+def _usage_of(text: str) -> Usage | None:
+    return text.usage if isinstance(text, Response) else None

@@ -1,0 +1,108 @@
+"""Which handler executes a node (spec 4.2, 4.12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.shapes import DEFAULT_TYPE, SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.protocols import Handler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.protocols import MaybeAwaitable
+
+BUILT_IN_TYPES = frozenset(SHAPE_TO_TYPE.values())
+"""The handler types that the spec names (2.8), whether or not they are registered."""
+
+
+class FunctionHandler:
+    """A handler made of a function with the arguments of ``Handler.execute``."""
+
+    def __init__(self, function: Callable[..., MaybeAwaitable[Outcome | None]]) -> None:
+        self._function = function
+
+    def execute(
+        self, node: Node, context: Context, graph: Graph, logs_root: Path
+    ) -> MaybeAwaitable[Outcome | None]:
+        """Call the function."""
+        return self._function(node, context, graph, logs_root)
+
+    def __repr__(self) -> str:
+        return f"FunctionHandler({getattr(self._function, '__qualname__', self._function)!s})"
+
+
+class HandlerRegistry:
+    """Handlers by type.
+
+    A built-in type without a handler is an error and not a model's task: a fan-out that a model
+    merely talks about would be a success that nobody had.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler] | None = None) -> None:
+        self._handlers: dict[str, Handler] = dict(handlers or {})
+
+    def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
+        """Give a type its handler, in place of an earlier one.
+
+        Args:
+            handler_type: The value of a node's ``type`` attribute, or a built-in type to replace.
+            handler: An object with ``execute``, or a function with the same arguments.
+
+        Raises:
+            OptionError: The type is empty, or the handler cannot be called.
+        """
+        if not handler_type.strip():
+            raise OptionError(
+                "a handler type is a non-empty text", hint='registry.register("my.type", handler)'
+            )
+        if isinstance(handler, type):
+            raise OptionError(
+                f"handler {handler_type!r} is the class {handler.__name__}, not an object of it",
+                hint=f"register {handler.__name__}(…)",
+            )
+        if isinstance(handler, Handler):
+            self._handlers[handler_type] = handler
+        elif callable(handler):
+            self._handlers[handler_type] = FunctionHandler(handler)
+        else:
+            raise OptionError(
+                f"handler {handler_type!r} is a {type(handler).__name__} without an execute method",
+                hint="give an object with execute(node, context, graph, logs_root), or such a function",
+            )
+
+    def resolve(self, node: Node) -> Handler:
+        """The handler of a node: by its type, else by its shape, else the model's (spec 4.2).
+
+        Raises:
+            TerminalError: No handler is registered for the node's built-in type.
+        """
+        if node.type in self._handlers:
+            return self._handlers[node.type]
+        wanted = node.type if node.type in BUILT_IN_TYPES else type_of_shape(node.shape)
+        found = self._handlers.get(wanted)
+        if found is not None:
+            return found
+        raise TerminalError(
+            f"node {node.id!r} needs a handler of type {wanted!r}, and none is registered",
+            hint=f"register one for {wanted!r}; there are handlers for {', '.join(sorted(self.known_types))}"
+            if self._handlers
+            else f"register one for {DEFAULT_TYPE!r}",
+        )
+
+    @property
+    def known_types(self) -> frozenset[str]:
+        """All types that have a handler."""
+        return frozenset(self._handlers)
+
+    def copy(self) -> HandlerRegistry:
+        """A registry of its own with the same handlers."""
+        return HandlerRegistry(self._handlers)
+
+    def __repr__(self) -> str:
+        return f"HandlerRegistry({', '.join(sorted(self._handlers))})"

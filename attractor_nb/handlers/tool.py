@@ -1,0 +1,88 @@
+"""A command (spec 4.10; ruling 25).
+
+No text of the context or of a model ever becomes part of the command: values reach it as JSON on
+stdin, as a file, and as environment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.stage import current_stage
+from attractor_nb.storage.strict_json import json_bytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.protocols import CommandResult, Processes
+    from attractor_nb.stage import StageScope
+
+CONTEXT_FILE = "context.json"
+TAIL_CHARACTERS = 500
+"""How much of a failed command's stderr is in its failure reason."""
+_PRIVATE_PREFIX = "internal."
+
+
+class ToolHandler:
+    """Runs a node's ``tool_command``."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS for exit code 0, else FAIL with the exit code and the end of stderr."""
+        command = node.tool_command
+        if not command.strip():
+            return Outcome.fail("No tool_command specified", is_terminal=True)
+        scope = current_stage()
+        values = {
+            key: value for key, value in context.snapshot().items() if not key.startswith(_PRIVATE_PREFIX)
+        }
+        document = json_bytes(values)
+        scope.files.write_text(CONTEXT_FILE, document.decode())
+        timeout = node.timeout
+
+        def announce(channel: str, text: str) -> None:
+            scope.stream(text, channel)
+
+        result = await self._processes.run(
+            command,
+            env=_environment(scope),
+            stdin=document,
+            timeout_seconds=None if timeout is None else timeout.seconds,
+            output_directory=scope.files.directory,
+            on_output=announce,
+        )
+        return _outcome(command, result, f"{timeout}")
+
+
+def _environment(scope: StageScope) -> dict[str, str]:
+    directory = scope.files.directory.absolute()
+    return {
+        "ATTRACTOR_RUN_ID": scope.run_id,
+        "ATTRACTOR_NODE_ID": scope.node_id,
+        "ATTRACTOR_STAGE_DIR": str(directory),
+        "ATTRACTOR_LOGS_ROOT": str(scope.logs_root.absolute()),
+        "ATTRACTOR_CONTEXT_FILE": str(directory / CONTEXT_FILE),
+        "ATTRACTOR_IDEMPOTENCY_KEY": scope.idempotency_key,
+    }
+
+
+def _outcome(command: str, result: CommandResult, timeout: str) -> Outcome:
+    updates: dict[str, Any] = {
+        "tool.output": result.stdout,
+        "tool.stderr": result.stderr,
+        "tool.exit_code": result.exit_code,
+    }
+    if result.is_timed_out:
+        reason = f"the command timed out after {timeout} and was ended"
+    elif result.exit_code != 0:
+        reason = f"the command ended with exit code {result.exit_code}"
+    else:
+        return Outcome(StageStatus.SUCCESS, notes=f"Tool completed: {command}", context_updates=updates)
+    if tail := result.stderr.strip()[-TAIL_CHARACTERS:]:
+        reason += f": {tail}"
+    return Outcome.fail(reason).with_updates(updates)

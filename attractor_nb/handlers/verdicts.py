@@ -1,0 +1,139 @@
+"""JSON verdicts at the end of a response (ruling 26).
+
+A node with ``verdict=json`` asks the model to end with a status object, read by the same reader as
+a status.json. One with ``response_schema`` asks for a JSON value of that schema. A verdict that is
+missing or invalid is RETRY: a model that did not say it succeeded did not succeed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.errors import StatusFileError, TerminalError
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.storage.status_file import outcome_from_status
+from attractor_nb.storage.strict_json import JsonProblem, read_json
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Graph, Node
+
+SEARCHED_CHARACTERS = 64 * 1024
+"""How much of a response's end is searched for its verdict."""
+MAX_COMPLAINT_CHARACTERS = 300
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_DECODER = json.JSONDecoder()
+
+
+def asks_for_verdict(node: Node) -> bool:
+    """Whether the node's response must end in a JSON verdict."""
+    return node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
+
+
+def verdict_request(node: Node, graph: Graph) -> str:
+    """The section of the prompt that tells the model what to end with."""
+    schema = node.get("response_schema", str, "")
+    if schema:
+        return f"## Response format\n\nEnd with one JSON block that satisfies this JSON Schema:\n\n{schema}"
+    labels = [edge.label for edge in graph.outgoing_edges(node.id) if edge.label]
+    wanted = '{"outcome": "success | partial_success | retry | fail", "notes": "why, in one sentence"'
+    if labels:
+        wanted += f', "preferred_next_label": "{" | ".join(labels)}"'
+    return f"## Response format\n\nEnd with one JSON block of this form:\n\n{wanted}}}"
+
+
+def read_verdict(node: Node, graph: Graph, text: str) -> Outcome:
+    """The outcome that a response's verdict stands for; RETRY when it is missing or invalid.
+
+    Raises:
+        TerminalError: The node's own ``response_schema`` is no JSON Schema.
+    """
+    block = last_json_block(text)
+    if not block:
+        return Outcome.retry("the response does not end with a JSON verdict")
+    schema = node.get("response_schema", str, "")
+    if schema:
+        return _read_structured(node, graph, block, schema)
+    return _read_status(node, graph, block)
+
+
+def _read_status(node: Node, graph: Graph, block: str) -> Outcome:
+    targets = [edge.target for edge in graph.outgoing_edges(node.id)]
+    try:
+        return outcome_from_status(_read_object(block), targets=targets)
+    except StatusFileError as error:
+        return Outcome.retry(f"the JSON verdict{error.message.removeprefix('status.json')}")
+    except JsonProblem as problem:
+        return Outcome.retry(f"the JSON verdict {problem}")
+
+
+def _read_object(block: str) -> dict[str, Any]:
+    value = read_json(block)
+    if not isinstance(value, dict):
+        raise JsonProblem("is no object")
+    return cast("dict[str, Any]", value)
+
+
+def _read_structured(node: Node, graph: Graph, block: str, schema: str) -> Outcome:
+    try:
+        value = read_json(block)
+    except JsonProblem as problem:
+        return Outcome.retry(f"the JSON verdict {problem}")
+    if complaint := _schema_complaint(node, schema, value):
+        return Outcome.retry(f"the JSON verdict does not satisfy response_schema: {complaint}")
+    if node.get("verdict", str, "") == "json":
+        return _read_status(node, graph, block)
+    updates = {f"{node.id}.verdict": value}
+    return Outcome.success(f"Stage completed: {node.id}").with_updates(updates)
+
+
+def _schema_complaint(node: Node, schema: str, value: Any) -> str:
+    """What is wrong with a value, or empty. References to other documents are never fetched."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import, and rarely needed
+    from jsonschema.exceptions import SchemaError, ValidationError  # noqa: PLC0415 - as above
+    from referencing import Registry  # noqa: PLC0415 - as above
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - as above
+
+    try:
+        document = read_json(schema)
+        Draft202012Validator.check_schema(document)
+        validator: Any = Draft202012Validator
+        validator(document, registry=cast("Any", Registry)()).validate(value)
+    except ValidationError as found:
+        return f"{found.message[:MAX_COMPLAINT_CHARACTERS]} (at {found.json_path})"
+    except (JsonProblem, SchemaError, Unresolvable) as error:
+        reason = str(error).splitlines()[0]
+        raise TerminalError(
+            f"response_schema of node {node.id!r} is no JSON Schema: {reason}",
+            hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
+        ) from None
+    return ""
+
+
+def last_json_block(text: str) -> str:
+    r"""The last fenced block, or the last JSON object outside fences, whichever comes later; or empty.
+
+    >>> last_json_block('First {"a": 1}, then\n```json\n{"b": 2}\n```\n')
+    '{"b": 2}'
+    >>> last_json_block('No fence: {"a": {"b": 1}} and some words')
+    '{"a": {"b": 1}}'
+    """
+    tail = text[-SEARCHED_CHARACTERS:]
+    fenced, rest = "", 0
+    for found in _FENCED.finditer(tail):
+        fenced, rest = found[1].strip(), found.end()
+    return _last_object(tail[rest:]) or fenced
+
+
+def _last_object(text: str) -> str:
+    last, position = "", text.find("{")
+    while position >= 0:
+        try:
+            _, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = position + 1
+        else:
+            last = text[position:end]
+        position = text.find("{", end)
+    return last

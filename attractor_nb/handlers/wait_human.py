@@ -1,0 +1,163 @@
+"""A human gate (spec 4.6; rulings 23, 24).
+
+The choices are the node's outgoing edges. An answer that matches none of them is refused and asked
+for again; it never becomes the first choice. Who is asked, and how an answer gets here from a
+button, a terminal or another process, is the interviewer's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.calling import call
+from attractor_nb.decisions.choices import check_answer, choices_of, find_choice
+from attractor_nb.errors import AnswerRefused
+from attractor_nb.model.duration import Duration
+from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.stage import current_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.decisions.choices import Choice
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.protocols import Interviewer
+
+MAX_ASKED = 10
+"""How often a question is put before a gate that gets only refused answers fails."""
+_YES_OR_NO = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
+
+
+class WaitHumanHandler:
+    """Asks a person which way to go."""
+
+    def __init__(self, interviewer: Interviewer) -> None:
+        self._interviewer = interviewer
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
+        choices = choices_of(graph.outgoing_edges(node.id))
+        if not choices:
+            return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
+        question = question_of(node, choices, f"{node.id}:{current_stage().visit}")
+        wanted = node.get("human.default_choice", str, "")
+        if wanted and question.default is None:
+            known = ", ".join(f"{choice.label!r}" for choice in choices)
+            reason = f"human.default_choice {wanted!r} is none of the choices {known}"
+            return Outcome.fail(reason, is_terminal=True)
+        answer = await self._ask(question)
+        if isinstance(answer, Outcome):
+            return answer
+        return _outcome(question, choices, answer)
+
+    async def _ask(self, question: Question) -> Answer | Outcome:
+        """An answer that fits the question, or the outcome of not getting one."""
+        loop = asyncio.get_running_loop()
+        seconds = question.timeout_seconds
+        deadline = None if seconds is None else loop.time() + seconds
+        for _ in range(MAX_ASKED):
+            answer: Any = await call(self._interviewer.ask, question)
+            if not isinstance(answer, Answer):
+                kind = type(answer).__name__
+                return Outcome.fail(f"the interviewer returned {kind}, not an Answer", is_terminal=True)
+            if answer.is_skipped:
+                return Outcome.fail("human skipped interaction")
+            if answer.is_timeout:
+                if question.default is None:
+                    return Outcome.retry("human gate timeout, no default")
+                answer = question.default
+            try:
+                return check_answer(question, answer)
+            except AnswerRefused as refused:
+                await call(self._interviewer.inform, refused.message, question.stage)
+            if deadline is not None:
+                question = replace(question, timeout_seconds=max(0.0, deadline - loop.time()))
+        return Outcome.fail(f"none of {MAX_ASKED} answers matched a choice")
+
+
+def question_of(node: Node, choices: Sequence[Choice], question_id: str) -> Question:
+    """The question that a gate puts.
+
+    ``human.timeout`` says how long it waits, and in its absence the node's ``timeout``: for a gate
+    both mean the time a person has. A default that matches no choice is left out.
+    """
+    kind = QuestionType(node.get("human.type", str, "") or QuestionType.MULTIPLE_CHOICE)
+    has_options = kind in (QuestionType.MULTIPLE_CHOICE, QuestionType.MULTI_SELECT)
+    timeout = node.get("human.timeout", Duration) or node.timeout
+    detail = node.get("human.prompt", str, "")
+    return Question(
+        text=node.label,
+        type=kind,
+        options=tuple(Option(choice.key, choice.label) for choice in choices) if has_options else (),
+        default=_default_answer(node, kind, choices),
+        timeout_seconds=None if timeout is None else timeout.seconds,
+        stage=node.id,
+        metadata={"detail": detail} if detail else {},
+        id=question_id,
+    )
+
+
+def _default_answer(node: Node, kind: QuestionType, choices: Sequence[Choice]) -> Answer | None:
+    wanted = node.get("human.default_choice", str, "")
+    found = find_choice(choices, wanted) if wanted else None
+    if kind is QuestionType.FREEFORM:
+        return Answer(wanted, text=wanted, answered_by="default") if wanted else None
+    if kind in _YES_OR_NO:
+        for value in (AnswerValue.YES, AnswerValue.NO):
+            if wanted and (normalize_label(wanted) == value or (found and _side(choices, value) == found)):
+                return Answer(value, answered_by="default")
+        return None
+    if found is None:
+        return None
+    option = Option(found.key, found.label)
+    selected = (option,) if kind is QuestionType.MULTI_SELECT else ()
+    return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
+
+
+def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> Outcome:
+    updates: dict[str, Any] = {"human.gate.text": answer.text} if answer.text else {}
+    if question.type is QuestionType.FREEFORM:
+        chosen = [found] if (found := find_choice(choices, answer.text)) else list(choices[:1])
+        if not found and len(choices) > 1:
+            return Outcome.success(f"{question.stage}: answered in words").with_updates(updates)
+    elif question.type in _YES_OR_NO:
+        side = _side(choices, answer.value)
+        if side is None:
+            return Outcome.fail(f"the answer was {answer.value}, and no edge stands for it").with_updates(
+                updates
+            )
+        chosen = [side]
+    else:
+        options = answer.selected_options or ((answer.selected_option,) if answer.selected_option else ())
+        keys = {option.key for option in options}
+        chosen = [choice for choice in choices if choice.key in keys]
+    if not chosen:
+        return Outcome.fail("the answer selects no choice").with_updates(updates)
+    updates["human.gate.selected"] = ",".join(choice.key for choice in chosen)
+    updates["human.gate.label"] = ", ".join(choice.label for choice in chosen)
+    return Outcome(
+        StageStatus.SUCCESS,
+        preferred_label=chosen[0].label,
+        suggested_next_ids=tuple(choice.target for choice in chosen),
+        context_updates=updates,
+        notes=f"{question.stage}: {updates['human.gate.label']}",
+    )
+
+
+def _side(choices: Sequence[Choice], value: str) -> Choice | None:
+    """The choice that yes or no stands for: of that name, of that key, or by its place.
+
+    By place the first of at most two edges is yes and the second no.
+    """
+    initial = value[0].upper()
+    for choice in choices:
+        if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
+            return choice
+    position = 0 if value == AnswerValue.YES else 1
+    return choices[position] if position < len(choices) <= 2 else None

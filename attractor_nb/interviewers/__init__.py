@@ -1,0 +1,77 @@
+"""Ways to ask people, and ways to do without them (spec 6).
+
+An interviewer knows questions and answers; never a handler, a run or the notebook.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import OptionError
+from attractor_nb.interviewers.auto_approve import AutoApproveInterviewer
+from attractor_nb.interviewers.callback import CallbackInterviewer
+from attractor_nb.interviewers.console import ConsoleInterviewer
+from attractor_nb.interviewers.deferred import DeferredInterviewer
+from attractor_nb.interviewers.queue import QueueInterviewer
+from attractor_nb.interviewers.recording import RecordingInterviewer, ReplayInterviewer
+from attractor_nb.interviewers.refusing import RefusingInterviewer
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.protocols import Interviewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "AutoApproveInterviewer",
+    "CallbackInterviewer",
+    "ConsoleInterviewer",
+    "DeferredInterviewer",
+    "QueueInterviewer",
+    "RecordingInterviewer",
+    "RefusingInterviewer",
+    "ReplayInterviewer",
+    "resolve_interviewer",
+]
+
+NAMED: dict[str, Callable[[], Interviewer]] = {
+    "auto": AutoApproveInterviewer,
+    "console": ConsoleInterviewer,
+    "deferred": DeferredInterviewer,
+    "refuse": RefusingInterviewer,
+}
+"""The interviewers that an option can name."""
+
+
+def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) -> Interviewer:
+    """The interviewer that an argument or option means.
+
+    Args:
+        spec: A name of ``NAMED``, an interviewer, or a function of a question. None: the console
+            where there is one, and otherwise nobody.
+
+    Raises:
+        OptionError: It means none.
+    """
+    if spec is None:
+        console = ConsoleInterviewer()
+        return console if console.is_terminal else RefusingInterviewer()
+    if isinstance(spec, str):
+        if spec in NAMED:
+            return NAMED[spec]()
+        raise OptionError(
+            f"there is no interviewer {spec!r}{did_you_mean(spec, NAMED)}",
+            hint=f"one of {', '.join(NAMED)}; or give an interviewer or a function of a question",
+        )
+    if isinstance(spec, type):
+        raise OptionError(
+            f"the interviewer is the class {spec.__name__}, not an object of it",
+            hint=f"give {spec.__name__}(…)",
+        )
+    if isinstance(spec, Interviewer):
+        return spec
+    if callable(spec):
+        return CallbackInterviewer(spec)
+    raise OptionError(
+        f"a {type(spec).__name__} is no interviewer",
+        hint=f"give one of {', '.join(NAMED)}, an object with ask, ask_multiple and inform, or a function",
+    )

@@ -1,0 +1,28 @@
+"""Nobody is asked: yes, and the first option (spec 6.4). For tests, CI and demos."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.model.question import Answer, AnswerValue, QuestionType
+
+if TYPE_CHECKING:
+    from attractor_nb.model.question import Question
+
+_NAME = "auto-approve"
+_TEXT = "auto-approved"
+
+
+class AutoApproveInterviewer(SequentialInterviewer):
+    """Approves everything at once. The record says that no person did."""
+
+    async def ask(self, question: Question) -> Answer:
+        """YES, the first option, or the text ``auto-approved``."""
+        if question.type in (QuestionType.YES_NO, QuestionType.CONFIRMATION):
+            return Answer(AnswerValue.YES, answered_by=_NAME)
+        if question.options:
+            first = question.options[0]
+            chosen = (first,) if question.type is QuestionType.MULTI_SELECT else ()
+            return Answer(first.key, selected_option=first, selected_options=chosen, answered_by=_NAME)
+        return Answer(_TEXT, text=_TEXT, answered_by=_NAME)

@@ -1,0 +1,111 @@
+"""Questions at a terminal, or over a pipe (spec 6.4).
+
+At a terminal there are menus with keys; over a pipe one line is one answer. A wrong answer is asked
+for again, and the end of the input is a skipped question, never an approval. Prompts go to stderr,
+so that stdout stays the program's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from attractor_nb.decisions.choices import check_answer
+from attractor_nb.errors import AnswerRefused
+from attractor_nb.interviewers.line_input import LineInput
+from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
+from attractor_nb.interviewers.terminal_text import shown
+from attractor_nb.model.question import Answer, AnswerValue, QuestionType
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from attractor_nb.model.question import Question
+
+MAX_LINES = 10
+"""Wrong lines after which a question is skipped: a pipe that repeats itself must come to an end."""
+_NAME = "console"
+_PROMPTS = {
+    QuestionType.MULTIPLE_CHOICE: "Select: ",
+    QuestionType.MULTI_SELECT: "Select (several with commas): ",
+    QuestionType.YES_NO: "[Y/N]: ",
+    QuestionType.CONFIRMATION: "Confirm [Y/N]: ",
+    QuestionType.FREEFORM: "> ",
+}
+
+
+class ConsoleInterviewer(SequentialInterviewer):
+    """Asks at the console.
+
+    Args:
+        stdin: Where answers come from; the program's stdin by default.
+        stderr: Where questions go; the program's stderr by default.
+    """
+
+    def __init__(self, stdin: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        self._stdin = sys.stdin if stdin is None else stdin
+        self._stderr = sys.stderr if stderr is None else stderr
+        self._lines = LineInput(self._stdin)
+        self._turn = asyncio.Lock()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person can be asked here."""
+        return _is_terminal(self._stdin) and _is_terminal(self._stderr)
+
+    async def ask(self, question: Question) -> Answer:
+        """A checked answer; SKIPPED at the end of the input; the default or TIMEOUT when time is over."""
+        async with self._turn:
+            answer = await answer_within(question, self._asked(question))
+            if answer.is_timeout:
+                self._print("\nno answer in time")
+            return answer
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Print a message."""
+        self._print(f"[i] {stage}: {message}" if stage else f"[i] {message}")
+
+    async def _asked(self, question: Question) -> Answer:
+        if not self.is_terminal:
+            return await self._asked_by_line(question)
+        from attractor_nb.interviewers.menus import ask_by_menu  # noqa: PLC0415 - slow to import, for people only
+
+        if detail := shown(str(question.metadata.get("detail", ""))):
+            self._print(detail)
+        while True:
+            answer = await ask_by_menu(question, self._stdin, self._stderr)
+            try:
+                return check_answer(question, answer)
+            except AnswerRefused as refused:
+                self._print(refused.message)
+
+    async def _asked_by_line(self, question: Question) -> Answer:
+        self._print(f"[?] {shown(question.text)}")
+        if detail := shown(str(question.metadata.get("detail", ""))):
+            self._print(detail)
+        for option in question.options:
+            self._print(f"  [{option.key}] {shown(option.label)}")
+        for _ in range(MAX_LINES):
+            self._print(_PROMPTS[question.type], end="")
+            line = await self._lines.read_line()
+            if line is None:
+                self._print("\nno more input: the question is skipped")
+                break
+            text = line if question.type is QuestionType.FREEFORM else ""
+            try:
+                return check_answer(question, Answer(line, text=text, answered_by=_NAME))
+            except AnswerRefused as refused:
+                self._print(refused.message)
+        return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+
+    def _print(self, text: str, end: str = "\n") -> None:
+        self._stderr.write(text + end)
+        self._stderr.flush()
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # replaced or closed by the host
+        return False

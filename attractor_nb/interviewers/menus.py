@@ -1,0 +1,91 @@
+"""Menus at a terminal, drawn by questionary. Imported only when a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import questionary
+from prompt_toolkit.input import create_input
+from prompt_toolkit.output import create_output
+
+from attractor_nb.interviewers.terminal_text import shown
+from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.question import Answer, AnswerValue, QuestionType
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from attractor_nb.model.question import Option, Question
+
+_NAME = "console"
+_STYLE = questionary.Style([("qmark", "bold"), ("question", "bold"), ("pointer", "bold"), ("answer", "")])
+
+
+async def ask_by_menu(question: Question, stdin: TextIO, stderr: TextIO) -> Answer:
+    """The answer a person picks or types; not yet checked. Can be cancelled: the terminal is restored."""
+    terminal: dict[str, Any] = {
+        "input": create_input(stdin),
+        "output": create_output(stderr),
+        "style": _STYLE,
+        "qmark": "?",
+    }
+    try:
+        return await _answered(question, shown(question.text), terminal)
+    except EOFError:  # Ctrl-D
+        return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+
+
+async def _answered(question: Question, text: str, terminal: dict[str, Any]) -> Answer:
+    match question.type:
+        case QuestionType.MULTIPLE_CHOICE:
+            key = await _picked(_select(question, text, terminal))
+            return Answer(key, answered_by=_NAME)
+        case QuestionType.MULTI_SELECT:
+            entries = [questionary.Choice(_title(option), value=option.key) for option in question.options]
+            keys: list[str] = await _picked(questionary.checkbox(text, choices=entries, **terminal))
+            return Answer(",".join(keys), answered_by=_NAME)
+        case QuestionType.YES_NO | QuestionType.CONFIRMATION:
+            is_yes: bool = await _picked(
+                questionary.confirm(text, default=False, auto_enter=False, **terminal)
+            )
+            return Answer(AnswerValue.YES if is_yes else AnswerValue.NO, answered_by=_NAME)
+        case QuestionType.FREEFORM:
+            written: str = await _picked(questionary.text(text, **terminal))
+            return Answer(written, text=written, answered_by=_NAME)
+
+
+def _select(question: Question, text: str, terminal: dict[str, Any]) -> questionary.Question:
+    keys = [option.key.lower() for option in question.options]
+    has_shortcuts = all(len(key) == 1 and key.isascii() and key.isalnum() for key in keys)
+    entries = [
+        questionary.Choice(_title(option), value=option.key, shortcut_key=key if has_shortcuts else None)
+        for option, key in zip(question.options, keys, strict=True)
+    ]
+    return questionary.select(
+        text,
+        choices=entries,
+        use_shortcuts=has_shortcuts,
+        use_jk_keys=False,
+        instruction="(key or arrows, then Enter)",
+        **terminal,
+    )
+
+
+def _title(option: Option) -> str:
+    """The label without its accelerator, which the menu shows itself."""
+    label = option.label.strip()
+    bare = normalize_label(label)
+    return shown(label[-len(bare) :] if bare and label.lower().endswith(bare) else label)
+
+
+async def _picked(prompt: questionary.Question) -> Any:
+    try:
+        return await prompt.unsafe_ask_async()
+    except KeyboardInterrupt:
+        # The menu reads keys raw, so Ctrl-C came as a key. Make it the signal that it would have
+        # been, for whoever hosts the run, and wait for that to end the question.
+        os.kill(os.getpid(), signal.SIGINT)
+        return await asyncio.get_running_loop().create_future()

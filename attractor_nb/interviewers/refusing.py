@@ -1,0 +1,27 @@
+"""There is nobody to ask, and a gate must not wait for ever or approve itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from attractor_nb.errors import TerminalError
+from attractor_nb.interviewers.sequential import SequentialInterviewer
+
+if TYPE_CHECKING:
+    from attractor_nb.model.question import Question
+
+
+class RefusingInterviewer(SequentialInterviewer):
+    """Fails each question at once, saying how to get it answered."""
+
+    async def ask(self, question: Question) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            TerminalError: Always.
+        """
+        raise TerminalError(
+            f"gate {question.stage!r} needs an answer, and nobody is here to give one",
+            hint='run it at a terminal, give interviewer="auto" (--auto-approve on the command line), '
+            "or answers beforehand: QueueInterviewer([…])",
+        )

@@ -1,0 +1,38 @@
+"""What the tests of a user's own handlers, backends and interviewers need.
+
+Nothing here touches the network, the clock or chance; each piece stands in for one seam of
+``protocols.py``:
+
+- ``ScriptedBackend``: responses, outcomes and exceptions by node, and a record of all calls
+- ``ScriptedInterviewer``: answers by gate, and a record of all questions
+- ``FakeProcesses``: results of commands, and a record of what was run
+- ``ManualClock``, ``SeededRandomness``: time that passes when told to, chance that repeats itself
+- ``try_stage``: one attempt of one handler, outside a run, with its files and events
+- ``verify_handler``, ``verify_backend``, ``verify_interviewer``: does an implementation keep its
+  seam's contract?
+"""
+
+from __future__ import annotations
+
+from attractor_nb.testing.clocks import ManualClock, SeededRandomness
+from attractor_nb.testing.conformance import verify_backend, verify_handler, verify_interviewer
+from attractor_nb.testing.fake_processes import FakeCommand, FakeProcesses, FakeResult
+from attractor_nb.testing.scripted import BackendCall, ScriptedBackend, ScriptedInterviewer
+from attractor_nb.testing.trials import FolderFiles, StageTrial, try_stage
+
+__all__ = [
+    "BackendCall",
+    "FakeCommand",
+    "FakeProcesses",
+    "FakeResult",
+    "FolderFiles",
+    "ManualClock",
+    "ScriptedBackend",
+    "ScriptedInterviewer",
+    "SeededRandomness",
+    "StageTrial",
+    "try_stage",
+    "verify_backend",
+    "verify_handler",
+    "verify_interviewer",
+]

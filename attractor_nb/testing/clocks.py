@@ -1,0 +1,61 @@
+"""Time and chance in the hands of a test."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+class ManualClock:
+    """A clock (``protocols.Clock``) on which waiting takes no time.
+
+    ``sleep`` moves the clock on and lets other tasks run once.
+
+    Attributes:
+        sleeps: The seconds of every ``sleep``, in order.
+    """
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._time = start
+        self._monotonic = 0.0
+        self.sleeps: list[float] = []
+
+    def time(self) -> float:
+        """The wall clock of the test."""
+        return self._time
+
+    def monotonic(self) -> float:
+        """Seconds since the test began."""
+        return self._monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, in no time."""
+        self.sleeps.append(seconds)
+        self.advance(seconds)
+        await asyncio.sleep(0)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._time += seconds
+        self._monotonic += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock forward, or back; the monotonic one does not notice."""
+        self._time += seconds
+
+
+class SeededRandomness:
+    """Chance (``protocols.Randomness``) that is the same for the same seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+
+    def uniform(self, low: float, high: float) -> float:
+        """A number in [low, high]."""
+        return self._random.uniform(low, high)
+
+    def new_id(self) -> str:
+        """Eight characters of lower-case base32."""
+        return "".join(self._random.choice(_BASE32) for _ in range(8))

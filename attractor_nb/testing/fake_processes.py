@@ -1,0 +1,72 @@
+"""Commands that are not run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class FakeResult:
+    """How a command shall end (``protocols.CommandResult``)."""
+
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = 0
+    is_timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FakeCommand:
+    """A command as it would have been run."""
+
+    command: str | Sequence[str]
+    cwd: Path | None
+    env: Mapping[str, str]
+    stdin: bytes
+    timeout_seconds: float | None
+    output_directory: Path | None
+
+
+@dataclass
+class FakeProcesses:
+    """Runs nothing (``protocols.Processes``).
+
+    Attributes:
+        results: How the next commands end, in order; after the last one the last one again.
+        commands: What was run.
+    """
+
+    results: Iterable[FakeResult | Exception] = ()
+    commands: list[FakeCommand] = field(default_factory=list[FakeCommand])
+
+    def __post_init__(self) -> None:
+        self._left = list(self.results) or [FakeResult()]
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        output_directory: Path | None = None,
+        on_output: Any = None,
+    ) -> FakeResult:
+        """Record the command and give the next result, its output streamed first."""
+        self.commands.append(
+            FakeCommand(command, cwd, dict(env or {}), stdin, timeout_seconds, output_directory)
+        )
+        result = self._left.pop(0) if len(self._left) > 1 else self._left[0]
+        if isinstance(result, Exception):
+            raise result
+        if on_output is not None:
+            for channel in ("stdout", "stderr"):
+                if text := getattr(result, channel):
+                    on_output(channel, text)
+        return result

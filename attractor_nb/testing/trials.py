@@ -1,0 +1,109 @@
+"""One attempt of one handler, outside a run."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.calling import call
+from attractor_nb.context import Context
+from attractor_nb.model.graph import Graph
+from attractor_nb.stage import StageScope, enter_stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Node
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.protocols import Handler
+
+
+class FolderFiles:
+    """A plain folder as the directory of a stage (``stage.StageFiles``)."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @property
+    def directory(self) -> Path:
+        """The folder; made when first asked for."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return self._directory
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file."""
+        (self.directory / name).write_text(text, "utf-8")
+
+    def append_text(self, name: str, text: str) -> None:
+        """Add to a file."""
+        with (self.directory / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file; None when there is none."""
+        path = self._directory / name
+        return path.read_text("utf-8") if path.exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrial:
+    """What one attempt did.
+
+    Attributes:
+        outcome: What the handler returned.
+        events: What it announced.
+        files: What it wrote.
+        context: The context it was given, with its own changes.
+    """
+
+    outcome: Outcome | None
+    events: tuple[Event, ...]
+    files: FolderFiles
+    context: Context
+
+
+async def try_stage(
+    handler: Handler,
+    node: Node,
+    logs_root: Path,
+    *,
+    graph: Graph | None = None,
+    context: Context | None = None,
+    preamble: str = "",
+    visit: int = 1,
+    attempt: int = 1,
+) -> StageTrial:
+    """Run one attempt of a handler with a stage scope of its own, as the engine would.
+
+    Args:
+        handler: What to try.
+        node: The node it executes.
+        logs_root: The run directory; the stage's folder is made in it.
+        graph: The node's graph; by default one of this node alone.
+        context: The run's context; by default an empty one.
+        preamble: Context carried into a model's prompt.
+        visit: Which visit of the node it is.
+        attempt: Which attempt of the visit it is.
+    """
+    graph = graph or Graph("trial", nodes={node.id: node})
+    context = Context() if context is None else context
+    events: list[Event] = []
+    files = FolderFiles(logs_root / node.id)
+    scope = StageScope(
+        run_id="trial",
+        node_id=node.id,
+        visit=visit,
+        attempt=attempt,
+        logs_root=logs_root,
+        files=files,
+        announce=events.append,
+        preamble=preamble,
+    )
+    variables = copy_context()
+    variables.run(enter_stage, scope)
+    work = call(handler.execute, node, context, graph, logs_root)
+    outcome = await asyncio.get_running_loop().create_task(work, context=variables)
+    return StageTrial(outcome, tuple(events), files, context)
