@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends.chat_stream import complete_chat
@@ -23,8 +24,6 @@ from attractor_nb.model.response import Response
 from attractor_nb.stage import stream_output
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import Processes
@@ -143,7 +142,8 @@ class LocalModelBackend:
         check_server()
         path = find_model() if self._model_path is None else check_model(self._model_path)
         arguments = [str(path.absolute()), str(self._context_tokens), str(os.getpid())]
-        return [sys.executable, "-m", "attractor_nb.backends.local_server", *arguments]
+        program = Path(__file__).with_name("local_server.py")
+        return [sys.executable, "-P", str(program), *arguments]  # by its path: quick, and found everywhere
 
     def __repr__(self) -> str:
         return f"LocalModelBackend({str(self._model_path) if self._model_path else 'installed model'})"

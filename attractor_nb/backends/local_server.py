@@ -1,4 +1,4 @@
-"""The program that serves a local model: ``python -m attractor_nb.backends.local_server``.
+"""The program that serves a local model. It is run by its path and imports nothing of ours.
 
 A process of its own, because starting the engine blocks every thread of its process, and because a
 process can be ended at any moment. It says its address on one line and then serves until it is

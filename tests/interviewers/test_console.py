@@ -1,0 +1,277 @@
+"""The console: over a pipe, and at a real terminal (spec 6.4, 6.5)."""
+
+import asyncio
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import attractor_nb
+from attractor_nb.interviewers import ConsoleInterviewer
+from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.testing import verify_interviewer
+
+CHOICE = Question("Ship it?", options=(Option("A", "[A] Approve"), Option("R", "Reject")), stage="review")
+
+
+def at_pipe(text, question=CHOICE):
+    errors = io.StringIO()
+    answer = asyncio.run(ConsoleInterviewer(io.StringIO(text), errors).ask(question))
+    return answer, errors.getvalue()
+
+
+def test_it_keeps_the_interviewer_contract_over_a_pipe():
+    lines = "a\ny\nn\nsome words\nt,d\n" * 2
+    answers = asyncio.run(verify_interviewer(ConsoleInterviewer(io.StringIO(lines), io.StringIO())))
+    assert [answer.value for answer in answers] == ["A", "yes", "no", "some words", "T,D"]
+
+
+def test_a_question_is_shown_with_its_detail_and_its_keys():
+    question = Question("Ship it?", options=CHOICE.options, metadata={"detail": "Read the diff."})
+    assert (
+        at_pipe("A\n", question)[1]
+        == "[?] Ship it?\nRead the diff.\n  [A] [A] Approve\n  [R] Reject\nSelect: "
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["a", "A", " [A] Approve ", "approve"], ids=["key", "upper-key", "label", "bare-label"]
+)
+def test_a_line_chooses_by_key_or_label(line):
+    answer, _ = at_pipe(f"{line}\n")
+    assert (answer.selected_option, answer.answered_by) == (CHOICE.options[0], "console")
+
+
+def test_a_wrong_answer_is_asked_again_with_the_choices():
+    answer, shown = at_pipe("maybe\n\nr\n")
+    assert answer.value == "R"
+    assert '"maybe" is none of the choices: A = "[A] Approve", R = "Reject"' in shown
+    assert shown.count("Select: ") == 3
+
+
+@pytest.mark.parametrize("text", ["", "maybe\n"], ids=["at-once", "after-a-wrong-answer"])
+@pytest.mark.parametrize("kind", [QuestionType.MULTIPLE_CHOICE, QuestionType.YES_NO], ids=str)
+def test_the_end_of_the_input_is_a_skipped_question_and_never_an_approval(text, kind):
+    answer, shown = at_pipe(text, Question("Ship it?", kind, CHOICE.options))
+    assert answer.is_skipped
+    assert "no more input: the question is skipped" in shown
+
+
+def test_endless_wrong_input_comes_to_an_end():
+    assert at_pipe("maybe\n" * 1000)[0].is_skipped
+
+
+@pytest.mark.parametrize("word", ["perhaps", "", "ja"], ids=["word", "blank", "other-language"])
+def test_yes_and_no_are_never_guessed(word):
+    answer, _ = at_pipe(f"{word}\nno\n", Question("Sure?", QuestionType.YES_NO))
+    assert answer.value == AnswerValue.NO
+
+
+def test_control_characters_of_a_pipeline_do_not_reach_the_terminal():
+    question = Question(
+        "Ship\x1b[2J it?", options=(Option("A", "App\x07rove"),), metadata={"detail": "a\x1bb"}
+    )
+    shown = at_pipe("A\n", question)[1]
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+def test_news_are_printed():
+    errors = io.StringIO()
+    console = ConsoleInterviewer(io.StringIO(), errors)
+    asyncio.run(console.inform("tests are green", "test"))
+    asyncio.run(console.inform("the end", ""))
+    assert errors.getvalue() == "[i] test: tests are green\n[i] the end\n"
+
+
+def test_a_closed_or_missing_stdin_is_no_terminal():
+    closed = io.StringIO()
+    closed.close()
+    assert not ConsoleInterviewer(closed, io.StringIO()).is_terminal
+
+
+@pytest.fixture
+def pipe():
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "w") as sender:
+        yield stdin, sender
+
+
+def test_lines_that_come_together_answer_one_question_each(pipe):
+    stdin, sender = pipe
+    sender.write("a\nr\n")
+    sender.flush()
+    answers = asyncio.run(ConsoleInterviewer(stdin, io.StringIO()).ask_multiple([CHOICE, CHOICE]))
+    assert [answer.value for answer in answers] == ["A", "R"]
+
+
+def test_a_line_may_arrive_in_pieces_while_the_loop_goes_on(pipe):
+    stdin, sender = pipe
+
+    async def ask():
+        asking = asyncio.create_task(ConsoleInterviewer(stdin, io.StringIO()).ask(CHOICE))
+        for piece in ("app", "rove\r", "\n"):
+            await asyncio.sleep(0.01)
+            assert not asking.done()
+            sender.write(piece)
+            sender.flush()
+        return await asking
+
+    assert asyncio.run(ask()).value == "A"
+
+
+def test_a_question_over_a_pipe_times_out_and_the_next_one_is_read(pipe):
+    stdin, sender = pipe
+    console = ConsoleInterviewer(stdin, io.StringIO())
+
+    async def ask():
+        quick = Question("Ship it?", options=CHOICE.options, timeout_seconds=0.02)
+        default = Answer("R", selected_option=CHOICE.options[1])
+        first = await console.ask(quick)
+        second = await console.ask(
+            Question("", options=CHOICE.options, timeout_seconds=0.02, default=default)
+        )
+        sender.write("a\n")
+        sender.flush()
+        return first, second, await console.ask(CHOICE)
+
+    first, second, third = asyncio.run(ask())
+    assert (first.value, second.value, second.answered_by, third.value) == ("timeout", "R", "default", "A")
+
+
+def test_a_cancelled_question_leaves_no_thread_behind(pipe):
+    stdin, _ = pipe
+    before = threading.active_count()
+
+    async def cancel():
+        asking = asyncio.create_task(ConsoleInterviewer(stdin, io.StringIO()).ask(CHOICE))
+        await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
+
+    asyncio.run(cancel())
+    assert threading.active_count() == before
+
+
+def test_answers_come_from_a_plain_file_too(tmp_path):
+    path = tmp_path / "answers"
+    path.write_text("maybe\nR")
+    with path.open() as stdin:
+        assert asyncio.run(ConsoleInterviewer(stdin, io.StringIO()).ask(CHOICE)).value == "R"
+
+
+PACKAGE_ROOT = str(Path(attractor_nb.__file__).parent.parent)
+PROGRAM = """
+import asyncio
+from attractor_nb.interviewers import ConsoleInterviewer
+from attractor_nb.model.question import Answer, Option, Question, QuestionType
+
+options = (Option("A", "[A] Approve"), Option("R", "Reject"))
+question = Question("Ship it?", QuestionType({kind!r}), options, metadata={{"detail": "Read it."}}, timeout_seconds={timeout})
+async def main():
+    console = ConsoleInterviewer()
+    assert console.is_terminal
+    answer = await console.ask(question)
+    print("ANSWER", repr(str(answer.value)), repr(answer.text))
+asyncio.run(main())
+"""
+
+
+class Terminal:
+    """A program at a terminal of its own, typed to by the test."""
+
+    def __init__(self, kind="multiple_choice", timeout=None):
+        self.screen = ""
+        self._ours, theirs = pty.openpty()
+        environment = {
+            **os.environ,
+            "TERM": "xterm",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            "PYTHONPATH": PACKAGE_ROOT,
+        }
+        self.program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM.format(kind=kind, timeout=timeout)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def read_until(self, text):
+        while text not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.screen):
+            try:
+                data = os.read(self._ours, 4096)
+            except OSError:
+                data = b""
+            assert data, f"the program ended before it said {text!r}: {self.screen}"
+            self.screen += data.decode(errors="replace")
+
+    def type(self, keys):
+        os.write(self._ours, keys.encode())
+
+    def close(self):
+        os.close(self._ours)
+        if self.program.poll() is None:
+            os.killpg(self.program.pid, signal.SIGKILL)
+        self.program.wait()
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def open_terminal(**options):
+        opened.append(Terminal(**options))
+        return opened[-1]
+
+    yield open_terminal
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits_for", "keys", "expected"),
+    [
+        ("multiple_choice", "Reject", "r\r", "'R' ''"),
+        ("multiple_choice", "Reject", "\x1b[B\r", "'R' ''"),
+        ("multi_select", "Reject", " \x1b[B \r", "'A,R' ''"),
+        ("multi_select", "Reject", "\r \r", "'A' ''"),
+        ("yes_no", "Ship it?", "y\r", "'yes' ''"),
+        ("confirmation", "Ship it?", "n\r", "'no' ''"),
+        ("freeform", "Ship it?", "add tests\r", "'add tests' 'add tests'"),
+        ("freeform", "Ship it?", "\x04", "'skipped' ''"),
+    ],
+    ids=["key", "arrow", "several", "nothing-selected-is-asked-again", "yes", "no", "text", "end-of-input"],
+)
+def test_at_a_terminal_keys_answer(terminal, kind, waits_for, keys, expected):
+    opened = terminal(kind=kind)
+    opened.read_until("Read it.")
+    opened.read_until(waits_for)
+    for key in re.findall(r"\x1b\[B|.", keys, re.DOTALL):
+        opened.type(key)
+    opened.read_until(f"ANSWER {expected}")
+
+
+def test_at_a_terminal_the_time_runs_out_too(terminal):
+    opened = terminal(timeout=0.5)
+    opened.read_until("Ship it?")
+    opened.read_until("no answer in time")
+    opened.read_until("ANSWER 'timeout'")
+
+
+def test_ctrl_c_at_a_menu_is_the_interrupt_that_it_would_have_been(terminal):
+    opened = terminal()
+    opened.read_until("Reject")
+    opened.type("\x03")
+    opened.read_until("KeyboardInterrupt")
+    assert opened.program.wait(10) != 0
