@@ -1,0 +1,242 @@
+"""Commands on this machine: environment, start, end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import signal
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from attractor_nb.errors import TerminalError
+from attractor_nb.processes.descendants import (
+    MARK_NAME,
+    Watchdog,
+    is_group_alive,
+    is_marked,
+    marked_processes,
+    send_signal,
+)
+from attractor_nb.processes.output import OutputChannel
+from attractor_nb.storage.disk import storage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.processes.output import OutputListener
+
+SHELL = "/bin/sh"
+GRACE_SECONDS = 1.0
+"""Between TERM and KILL, after a timeout."""
+CANCEL_GRACE_SECONDS = 0.3
+"""Between TERM and KILL when the stage is cancelled: somebody waits for the prompt."""
+SECRET_NAMES = re.compile(
+    r"(?:.*_)?(?:API_?KEYS?|TOKENS?|SECRETS?|SECRET_KEY|ACCESS_KEY|PASSWORD|PASSWD|CREDENTIALS)"
+    r"|(?:OPENAI|ANTHROPIC|AZURE_OPENAI|GEMINI|VERTEX|MISTRAL|COHERE|GROQ|OPENROUTER|TOGETHER|DEEPSEEK"
+    r"|XAI|FIREWORKS|PERPLEXITY|REPLICATE|HUGGINGFACE|HF|BEDROCK|WATSONX)_.*"
+    r"|AWS_(?:ACCESS_KEY_ID|SESSION_TOKEN)|GOOGLE_APPLICATION_CREDENTIALS",
+    re.IGNORECASE,
+)
+"""Environment variables that no command inherits."""
+_POLL_SECONDS = 0.02
+_DRAIN_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """How a command ended (``protocols.CommandResult``).
+
+    Attributes:
+        exit_code: Its exit code; negative: the signal that ended it.
+        stdout: Its output, decoded with replacement; the middle of a long one is left out.
+        stderr: Its error output, likewise.
+        is_timed_out: The time ran out and the group was ended.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    is_timed_out: bool = False
+
+
+class LocalProcesses:
+    """Commands on this machine (``protocols.Processes``)."""
+
+    def __init__(self, *, shell: str = SHELL, environment: Mapping[str, str] | None = None) -> None:
+        """Take a shell, and what commands inherit from: this process's environment if not given."""
+        self._shell = shell
+        self._environment = environment
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        output_directory: Path | None = None,
+        on_output: OutputListener | None = None,
+    ) -> CommandOutput:
+        """Run a command and wait for its end; cancelling ends it and all that it started.
+
+        Args:
+            command: Text for the shell, or an argument list.
+            cwd: Working directory.
+            env: Values added to a copy of the environment that has no provider keys.
+            stdin: What it reads; then its input ends.
+            timeout_seconds: Then the group gets TERM, a grace, and KILL.
+            output_directory: Where ``stdout.txt`` and ``stderr.txt`` get the output, up to
+                ``output.MAX_SPOOLED_BYTES`` each.
+            on_output: Called with ``(channel, text)`` as output arrives.
+
+        Raises:
+            TerminalError: The command cannot be started: no such program, shell or directory.
+            StorageError: The output cannot be written.
+        """
+        arguments = [self._shell, "-c", command] if isinstance(command, str) else list(command)
+        mark = secrets.token_hex(8)
+        environment = {**command_environment(self._environment), **(env or {}), MARK_NAME: mark}
+        with contextlib.ExitStack() as stack:
+            channels = [
+                stack.enter_context(OutputChannel(name, output_directory, on_output))
+                for name in ("stdout", "stderr")
+            ]
+            job = await _Job.start(arguments, cwd, environment, stdin, channels, mark)
+            is_timed_out = False
+            grace = CANCEL_GRACE_SECONDS
+            try:
+                is_timed_out = not await job.wait(timeout_seconds)
+                grace = GRACE_SECONDS
+            finally:
+                exit_code = await job.end(grace)
+        for channel in channels:
+            channel.raise_failure()
+        stdout, stderr = (channel.text() for channel in channels)
+        return CommandOutput(exit_code, stdout, stderr, is_timed_out)
+
+
+def command_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment that commands inherit: without provider keys and other secrets."""
+    inherited = os.environ if environment is None else environment
+    return {name: value for name, value in inherited.items() if not SECRET_NAMES.fullmatch(name)}
+
+
+class _Job:
+    """A command that runs."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        watchdog: Watchdog,
+        channels: Sequence[OutputChannel],
+        mark: str,
+    ) -> None:
+        self._process = process
+        self._watchdog = watchdog
+        self._channels = channels
+        self._mark = mark
+
+    @classmethod
+    async def start(
+        cls,
+        arguments: Sequence[str],
+        cwd: Path | None,
+        environment: Mapping[str, str],
+        stdin: bytes,
+        channels: Sequence[OutputChannel],
+        mark: str,
+    ) -> _Job:
+        loop = asyncio.get_running_loop()
+        with contextlib.ExitStack() as stack:
+            source = stack.enter_context(_input_file(stdin))
+            writers: list[int] = []
+            for channel in channels:
+                reader, writer = os.pipe()
+                stack.callback(os.close, writer)
+                writers.append(writer)
+                pipe = os.fdopen(reader, "rb", buffering=0)
+                await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *arguments,
+                    stdin=source,
+                    stdout=writers[0],
+                    stderr=writers[1],
+                    cwd=cwd,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise _cannot_start(arguments, cwd, error) from error
+        try:
+            watchdog = await Watchdog.start(process.pid)
+        except OSError as error:
+            send_signal(process.pid, signal.SIGKILL)
+            raise _cannot_start([SHELL], None, error) from error
+        except BaseException:
+            send_signal(process.pid, signal.SIGKILL)
+            raise
+        return cls(process, watchdog, channels, mark)
+
+    async def wait(self, timeout_seconds: float | None) -> bool:
+        """Wait for the command's end; False when the time ran out first."""
+        ended = asyncio.ensure_future(self._process.wait())
+        waited: set[asyncio.Future[object]] = {ended, *(channel.failed for channel in self._channels)}
+        try:
+            done, _ = await asyncio.wait(waited, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+        return bool(done)
+
+    async def end(self, grace_seconds: float) -> int:
+        """End whatever is left of the command, at the latest after the grace; its exit code."""
+        group = self._process.pid
+        strays = marked_processes(self._mark)
+        try:
+            if strays or is_group_alive(group):
+                await self._end_gently(group, strays, grace_seconds)
+        finally:
+            self._watchdog.dismiss()
+        exit_code = await self._process.wait()
+        await self._watchdog.wait()
+        await asyncio.wait([channel.ended for channel in self._channels], timeout=_DRAIN_SECONDS)
+        return exit_code
+
+    async def _end_gently(self, group: int, strays: Sequence[int], grace_seconds: float) -> None:
+        """TERM, wait, KILL; the last one also when waiting is interrupted."""
+        send_signal(group, signal.SIGTERM, strays)
+        try:
+            while grace_seconds > 0 and (
+                is_group_alive(group) or any(is_marked(stray, self._mark) for stray in strays)
+            ):
+                await asyncio.sleep(_POLL_SECONDS)
+                grace_seconds -= _POLL_SECONDS
+        finally:
+            send_signal(group, signal.SIGKILL, {*strays, *marked_processes(self._mark)})
+
+
+def _input_file(data: bytes) -> BinaryIO:
+    """A file that a command reads to its end; unlike a pipe it never blocks us."""
+    try:
+        file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's with closes it
+        file.write(data)
+        file.seek(0)
+    except OSError as error:
+        raise storage_error(error, "write", tempfile.gettempdir()) from error
+    return file
+
+
+def _cannot_start(arguments: Sequence[str], cwd: Path | None, error: Exception) -> TerminalError:
+    if cwd is not None and not cwd.is_dir():
+        return TerminalError(f"the working directory {cwd} does not exist", hint="make it, or name another")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return TerminalError(
+        f"{arguments[0]!r} cannot be started: {reason.lower()}",
+        hint="check that it is installed and on the PATH" if isinstance(error, FileNotFoundError) else "",
+    )
