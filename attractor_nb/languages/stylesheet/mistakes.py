@@ -53,6 +53,12 @@ _MISTAKES: Final = tuple(
             'enclose the comment in "/*" and "*/"',
         ),
         ((_State.SELECTOR,), r"@[\w-]*", '"{found}" is not a selector: there are no at-rules', _EXAMPLE_RULE),
+        (
+            (_State.SELECTOR,),
+            r"""["'][^"'{]*["']?""",
+            "a selector is not quoted",
+            "write `*`, a shape, `.class` or `#id`",
+        ),
         ((_State.SELECTOR,), r"\}", 'there is no rule that "}" could close', 'remove the "}"'),
         ((_State.SELECTOR,), r"\{", 'expected a selector before "{"', 'write "*" for all nodes'),
         ((_State.SELECTOR,), r"#[\w-]*", '"{found}" is not a node id', "write `#` and the id of a node"),
@@ -105,8 +111,8 @@ _MISTAKES: Final = tuple(
         (
             (_State.END,),
             r"""[^\s;{}"']+""",
-            "a value of several words needs quotes",
-            "quote the value, or end the declaration with a semicolon",
+            'expected ";" after the value, found "{found}"',
+            "quote a value of several words, or end the declaration with a semicolon",
         ),
         (
             (_State.END,),
