@@ -1,1 +1,164 @@
-"""AI pipelines as directed graphs in Graphviz DOT: author, lint, draw, run, ask, resume."""
+"""AI pipelines as directed graphs in Graphviz DOT: author, lint, draw, run, ask, resume.
+
+    from attractor_nb import Pipeline
+
+    pipeline = Pipeline(Path("review.dot"))
+    result = pipeline.run(wait=True)
+    result["plan"].response
+
+In a notebook: ``%load_ext attractor_nb``, then a ``%%attractor`` cell. Names are imported when they
+are first used, so that loading the extension costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attractor_nb.backends import FunctionBackend as FunctionBackend
+    from attractor_nb.backends import LocalModelBackend as LocalModelBackend
+    from attractor_nb.backends import SimulatedBackend as SimulatedBackend
+    from attractor_nb.context import Context as Context
+    from attractor_nb.errors import AttractorError as AttractorError
+    from attractor_nb.errors import RetryableError as RetryableError
+    from attractor_nb.errors import TerminalError as TerminalError
+    from attractor_nb.errors import ValidationError as ValidationError
+    from attractor_nb.interviewers import AutoApproveInterviewer as AutoApproveInterviewer
+    from attractor_nb.interviewers import CallbackInterviewer as CallbackInterviewer
+    from attractor_nb.interviewers import ConsoleInterviewer as ConsoleInterviewer
+    from attractor_nb.interviewers import QueueInterviewer as QueueInterviewer
+    from attractor_nb.interviewers import RecordingInterviewer as RecordingInterviewer
+    from attractor_nb.languages.dot import parse_dot as parse_dot
+    from attractor_nb.languages.dot import write_dot as write_dot
+    from attractor_nb.lint import validate as validate
+    from attractor_nb.lint import validate_or_raise as validate_or_raise
+    from attractor_nb.model.diagnostic import Diagnostic as Diagnostic
+    from attractor_nb.model.diagnostic import Severity as Severity
+    from attractor_nb.model.graph import Edge as Edge
+    from attractor_nb.model.graph import Graph as Graph
+    from attractor_nb.model.graph import Node as Node
+    from attractor_nb.model.outcome import Outcome as Outcome
+    from attractor_nb.model.outcome import StageStatus as StageStatus
+    from attractor_nb.model.outcome import Usage as Usage
+    from attractor_nb.model.question import Answer as Answer
+    from attractor_nb.model.question import AnswerValue as AnswerValue
+    from attractor_nb.model.question import Option as Option
+    from attractor_nb.model.question import Question as Question
+    from attractor_nb.model.question import QuestionType as QuestionType
+    from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
+    from attractor_nb.pipeline.loading import runs as runs
+    from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
+    from attractor_nb.pipeline.run import Run as Run
+    from attractor_nb.pipeline.run_result import RunResult as RunResult
+    from attractor_nb.pipeline.spec_names import load_checkpoint as load_checkpoint
+    from attractor_nb.pipeline.spec_names import run_pipeline as run_pipeline
+    from attractor_nb.stage import current_stage as current_stage
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Answer": "model.question",
+    "AnswerValue": "model.question",
+    "AttractorError": "errors",
+    "AutoApproveInterviewer": "interviewers",
+    "CallbackInterviewer": "interviewers",
+    "ConsoleInterviewer": "interviewers",
+    "Context": "context",
+    "Diagnostic": "model.diagnostic",
+    "Edge": "model.graph",
+    "FunctionBackend": "backends",
+    "Graph": "model.graph",
+    "LocalModelBackend": "backends",
+    "Node": "model.graph",
+    "Option": "model.question",
+    "Outcome": "model.outcome",
+    "Pipeline": "pipeline.pipeline",
+    "Question": "model.question",
+    "QuestionType": "model.question",
+    "QueueInterviewer": "interviewers",
+    "RecordingInterviewer": "interviewers",
+    "RetryableError": "errors",
+    "Run": "pipeline.run",
+    "RunResult": "pipeline.run_result",
+    "Severity": "model.diagnostic",
+    "SimulatedBackend": "backends",
+    "StageStatus": "model.outcome",
+    "TerminalError": "errors",
+    "Usage": "model.outcome",
+    "ValidationError": "errors",
+    "current_stage": "stage",
+    "load_checkpoint": "pipeline.spec_names",
+    "load_pipeline": "pipeline.loading",
+    "parse_dot": "languages.dot",
+    "run_pipeline": "pipeline.spec_names",
+    "runs": "pipeline.loading",
+    "validate": "lint",
+    "validate_or_raise": "lint",
+    "write_dot": "languages.dot",
+}
+__all__ = [
+    "Answer",
+    "AnswerValue",
+    "AttractorError",
+    "AutoApproveInterviewer",
+    "CallbackInterviewer",
+    "ConsoleInterviewer",
+    "Context",
+    "Diagnostic",
+    "Edge",
+    "FunctionBackend",
+    "Graph",
+    "LocalModelBackend",
+    "Node",
+    "Option",
+    "Outcome",
+    "Pipeline",
+    "Question",
+    "QuestionType",
+    "QueueInterviewer",
+    "RecordingInterviewer",
+    "RetryableError",
+    "Run",
+    "RunResult",
+    "Severity",
+    "SimulatedBackend",
+    "StageStatus",
+    "TerminalError",
+    "Usage",
+    "ValidationError",
+    "current_stage",
+    "load_checkpoint",
+    "load_ipython_extension",
+    "load_pipeline",
+    "parse_dot",
+    "run_pipeline",
+    "runs",
+    "unload_ipython_extension",
+    "validate",
+    "validate_or_raise",
+    "write_dot",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'attractor_nb' has no attribute {name!r}")
+    value = getattr(import_module(f"attractor_nb.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Load the magics, the completion and the live view: ``%load_ext attractor_nb``."""
+    import_module("attractor_nb.notebook").load_ipython_extension(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Take them away again: ``%unload_ext attractor_nb``."""
+    import_module("attractor_nb.notebook").unload_ipython_extension(ipython)

@@ -156,6 +156,11 @@ class Context:
                 self._values[key] = _External(dict(value)) if is_reference(value) else value
             self._logs.extend(logs)
 
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._values:
+            raise KeyError(key)
+        return self.get(key)
+
     def __contains__(self, key: object) -> bool:
         return key in self._values
 

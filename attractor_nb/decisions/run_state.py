@@ -81,7 +81,9 @@ class RunState:
         restart_logs_root: That directory.
         recent: The newest stages, for preambles.
         recent_values: The newest context changes, for preambles.
+        fidelity: Fidelity mode of the last model stage.
         resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
+        is_flight_lost: After a resume: the visit under way counts as failed and is not run again.
     """
 
     next_node: str
@@ -107,7 +109,9 @@ class RunState:
     restart_logs_root: str = ""
     recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
     recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
+    fidelity: str = ""
     resumed_hops: int = 0
+    is_flight_lost: bool = False
 
     def apply(self, event: Event, *, is_passed_through: bool = False) -> None:
         """Take in an event of the log, or one that was just announced.
@@ -128,6 +132,7 @@ class RunState:
             flight = self.in_flight
             failures = flight.failures if flight and flight.node_id == event.name else 0
             self.in_flight = InFlight(event.name, event.visit, event.attempt, failures, is_started=True)
+            self.fidelity = event.fidelity or self.fidelity
         elif isinstance(event, GoalGateUnsatisfied):
             self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
             self.stale_gates.update(event.passed_over)
@@ -227,6 +232,7 @@ class RunState:
                 for entry in self.recent
             ],
             "recent_values": self.recent_values,
+            "fidelity": self.fidelity,
         }
 
     @classmethod
@@ -252,6 +258,7 @@ class RunState:
         state.restart_target, state.restart_logs_root = plain["restart"]
         state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
         state.recent_values = dict(plain["recent_values"])
+        state.fidelity = plain["fidelity"]
         return state
 
     def apply_all(self, events: Iterable[Event], diamonds: frozenset[str]) -> None:

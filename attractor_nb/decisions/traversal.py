@@ -143,6 +143,7 @@ class RunEnd:
 Effect = Execute | Wait | Announce | Commit
 Traversal = Generator[Effect, Any, RunEnd]
 
+LOST_REASON = "interrupted: it was cut off by a stop, and is not run again (on_interrupted=fail)"
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
 
 
@@ -270,10 +271,14 @@ def _run_stage(
     visit = flight.visit if flight else state.visits.get(node_id, 0) + 1
     attempt = flight.attempt + 1 if flight else 1
     failures = flight.failures if flight else 0
+    outcome: Outcome | None = None
     fidelity, thread, preamble = _carry(plan, planned, state, run_id)
     context.set("current_node", node_id)
     duration = 0.0
-    while True:
+    if flight is not None and state.is_flight_lost:
+        state.is_flight_lost = False
+        attempt, outcome = flight.attempt, Outcome.fail(LOST_REASON, is_terminal=True)
+    while outcome is None:
         started = StageStarted(
             name=node_id,
             index=index,
@@ -286,12 +291,13 @@ def _run_stage(
         result: StageResult = yield Execute(planned, started, preamble)
         state.elapsed_seconds = result.elapsed
         duration += result.duration
-        outcome = result.outcome
-        if outcome.status.is_success or outcome.status is StageStatus.SKIPPED:
+        tried = result.outcome
+        if tried.status.is_success or tried.status is StageStatus.SKIPPED:
+            outcome = tried
             break
         failures += 1
-        if not should_retry(planned.retry, outcome, failures):
-            outcome = final_outcome(outcome, allow_partial=planned.allow_partial)
+        if not should_retry(planned.retry, tried, failures):
+            outcome = final_outcome(tried, allow_partial=planned.allow_partial)
             break
         delay = delay_seconds(planned.retry.backoff, failures, uniform)
         context.set(f"internal.retry_count.{node_id}", failures)
@@ -301,8 +307,8 @@ def _run_stage(
             visit=visit,
             attempt=attempt,
             duration=result.duration,
-            outcome=outcome,
-            error=outcome.failure_reason,
+            outcome=tried,
+            error=tried.failure_reason,
             will_retry=True,
         )
         yield Announce(failed)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.decisions.traversal import Announce, Commit, Execute, RunEnd, Wait, traverse
+from attractor_nb.decisions.traversal import Announce, Commit, Execute, RunEnd, traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.model.events import (
     CheckpointSaved,
@@ -26,6 +26,7 @@ from attractor_nb.model.events import (
     PipelineRestarted,
     PipelineResumed,
     PipelineStarted,
+    RunWarning,
     StageFailed,
 )
 
@@ -60,6 +61,7 @@ class RunSetup:
         stop_after: How many stages to run before pausing; None for no pause.
         is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
         is_resumed: It goes on from a recorded state.
+        warning: Something to say at the beginning, or empty.
     """
 
     plan: Plan
@@ -76,6 +78,7 @@ class RunSetup:
     stop_after: int | None = None
     is_checkpointed_each_stage: bool = False
     is_resumed: bool = False
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,9 @@ class Runner:
                 restart_of=self._restart_of,
             )
         setup.stream.announce(event, is_synced=True)
+        if setup.warning:
+            setup.stream.announce(RunWarning(message=setup.warning))
+            setup.warning = ""
         self._save_checkpoint(is_forced=True)
 
     async def _traverse(self) -> tuple[RunEnd, Attempts]:
@@ -230,9 +236,7 @@ class Runner:
         setup.stream.announce(
             PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)), is_synced=True
         )
-        setup.store.save_manifest(
-            {"status": "restarted", "end_time": self._now(), "restarted_as": store.logs_root.name}
-        )
+        setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
         self._restart_of = str(setup.store.logs_root)
         setup.store.close()
         setup.store = store

@@ -38,6 +38,7 @@ class RunOptions:
         checkpoint_every_stage: Write checkpoint.json after every stage (the letter of spec 5.3).
         host: ``thread``, or ``kernel``: a task in the running loop.
         stop_after: Pause after that many stages.
+        on_interrupted: For a resume: ``rerun``, ``ask`` or ``fail`` in place of the node's own rule.
         observers: Called with every event.
         is_shown: Whether presenters (the notebook) show the run.
         clock, randomness, processes: The seams that tests replace.
@@ -59,6 +60,7 @@ class RunOptions:
     checkpoint_every_stage: bool = False
     host: str = "thread"
     stop_after: int | None = None
+    on_interrupted: str | None = None
     observers: Sequence[EventObserver] = ()
     is_shown: bool = True
     clock: Clock | None = None
@@ -99,6 +101,8 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         raise OptionError(
             f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}"
         )
+    if options.on_interrupted not in {None, "rerun", "ask", "fail"}:
+        raise OptionError(f"on_interrupted is rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and options.stop_after < 1:
         raise OptionError(f"stop_after is at least 1, not {options.stop_after}")
     if not isinstance(options.params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped

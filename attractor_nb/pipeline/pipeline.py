@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from attractor_nb.errors import ValidationError
 from attractor_nb.languages.dot import write_dot
+from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.hosts import start_job
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import BackendSpec, InterviewerSpec, RunOptions, read_options
@@ -14,7 +15,7 @@ from attractor_nb.pipeline.preparation import Preparation, Source, prepare
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.resuming import continue_run
 from attractor_nb.pipeline.run import Run
-from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, Beginning, Seams, begin, seams_of, wire
+from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, wire
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
 from attractor_nb.views.svg import render_svg
@@ -23,7 +24,7 @@ from attractor_nb.views.text_table import graph_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import networkx
+    import networkx as nx
 
     from attractor_nb.model.diagnostic import Diagnostic, Severity
     from attractor_nb.model.events import EventObserver
@@ -154,13 +155,11 @@ class Pipeline:
         """The graph as a picture, errors marked."""
         return render_svg(self.graph, diagnostics=self.diagnostics)
 
-    def to_networkx(self) -> networkx.MultiDiGraph:
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""
-        import networkx
+        import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
 
-        result: networkx.MultiDiGraph = networkx.MultiDiGraph(
-            name=self.graph.name, **_plain(self.graph.attrs)
-        )
+        result: nx.MultiDiGraph = nx.MultiDiGraph(name=self.graph.name, **_plain(self.graph.attrs))
         for node in self.graph.nodes.values():
             result.add_node(node.id, handler_type=node.handler_type, **_plain(node.attrs))
         for index, edge in enumerate(self.graph.edges):

@@ -98,7 +98,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``running``, ``waiting`` (for a person), ``completed``, ``failed``, ``interrupted`` or ``paused``."""
+        """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
         if self._finished is not None:
             return _LONG_STATUS.get(self._finished.status, self._finished.status)
         if self.is_done:
@@ -128,7 +128,10 @@ class Run:
 
     def details(self) -> str:
         """The volatile facts: id, directory, duration."""
-        return f"run {self.id}\ndirectory {self.logs_root}\nstatus {self.status}\nduration {self.view.duration:.1f} s"
+        return (
+            f"run {self.id}\ndirectory {self.logs_root}\nstatus {self.status}"
+            f"\nduration {self.view.duration:.1f} s"
+        )
 
     # -- listening -----------------------------------------------------------------------------------
 
@@ -279,7 +282,7 @@ class Run:
             RunNotFound: There is no run at that place.
             CheckpointCorrupt: Its log is damaged; says what is salvageable.
         """
-        from attractor_nb.pipeline.loading import load_run
+        from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
 
         return load_run(Path(logs_root))
 

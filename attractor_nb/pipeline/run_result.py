@@ -14,6 +14,7 @@ from attractor_nb.views.svg import render_svg
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
     from attractor_nb.views.state import RunView
@@ -94,7 +95,7 @@ class RunResult:
         node_outcomes: Latest status of each node that was executed.
         outcomes: Latest outcome of each node.
         visits: Committed visits of each node.
-        context: The final context; values kept as artifacts are references.
+        context: The final context, as ``context["key"]`` or ``context.get("key")``.
         usage: What all model calls consumed.
         duration: Running time in seconds.
         next_node: Where a resume goes on, or empty.
@@ -111,7 +112,7 @@ class RunResult:
     node_outcomes: Mapping[str, StageStatus]
     outcomes: Mapping[str, Outcome]
     visits: Mapping[str, int]
-    context: Mapping[str, Any]
+    context: Context = field(repr=False)
     usage: Usage
     duration: float
     next_node: str

@@ -95,6 +95,7 @@ class MemoryRunStore:
         self._logs_root = Path(tempfile.gettempdir()) / f"attractor-{uuid4().hex}"
         self._lock = threading.RLock()
         self._kept: dict[MemoryStageFiles, None] = {}
+        self._latest: dict[str, MemoryStageFiles] = {}
         self._kept_size = 0
         self._root: RunDirectory | None = None
         self._stages: StageDirectories | None = None
@@ -126,7 +127,13 @@ class MemoryRunStore:
 
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The files of a new attempt: none yet."""
-        return MemoryStageFiles(self, node_id, visit, attempt)
+        files = self._latest[node_id] = MemoryStageFiles(self, node_id, visit, attempt)
+        return files
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file of a stage's latest visit; None when there is none, or it was forgotten."""
+        files = self._latest.get(node_id)
+        return None if files is None else files.read_text(name)
 
     def is_checkpoint_due(self) -> bool:
         """Never: there is nowhere to keep one."""

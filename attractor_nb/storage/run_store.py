@@ -23,7 +23,7 @@ from attractor_nb.storage.manifest_file import (
     read_manifest,
 )
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
-from attractor_nb.storage.stage_directories import StageDirectories
+from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
 from attractor_nb.storage.stage_names import StageNames
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class DirectoryRunStore:
         self, facts: Mapping[str, Any], latest: Mapping[str, tuple[int, int]], *, is_written: bool = False
     ) -> DirectoryRunStore:
         self._manifest = ManifestFile(self._disk, self._root, facts, is_synced=self._is_full)
-        names = StageNames(facts.get("stage_directories", {}), latest)
+        self._names = names = StageNames(facts.get("stage_directories", {}), latest)
         self._stages = StageDirectories(
             self._disk,
             self._root,
@@ -210,6 +210,14 @@ class DirectoryRunStore:
             StorageError: The disk refused, or something planted stands in the way.
         """
         return self._stages.open(node_id, visit, attempt)
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file of a stage's latest visit; None when there is none. After closing too.
+
+        Raises:
+            StorageError: It is too large, no plain file, or cannot be read.
+        """
+        return read_stage_text(self._root.path, self._names.name_of(node_id), name)
 
     def is_checkpoint_due(self) -> bool:
         """Whether the next unforced checkpoint is due; asked once after each stage (ruling 29)."""

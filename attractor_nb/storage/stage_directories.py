@@ -114,6 +114,18 @@ def _check_name(name: str) -> None:
         raise StorageError(f"{name!r} is no file name for a stage", hint="use a plain name without /")
 
 
+def read_stage_text(logs_root: Path, directory_name: str, name: str) -> str | None:
+    """The text of a file of a stage of a run that may be closed; None when there is none.
+
+    Raises:
+        StorageError: It is too large, no plain file, or cannot be read.
+    """
+    _check_name(name)
+    directory = logs_root / directory_name
+    data = read_plain_file(directory / name, max_bytes=MAX_STAGE_FILE_BYTES)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
 class StageDirectories:
     """Makes room for each new attempt of a stage."""
 

@@ -18,6 +18,7 @@ from attractor_nb.storage.legacy import find_legacy_checkpoints, read_legacy_che
 from attractor_nb.storage.lock import is_owned, read_owner
 from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
 from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class StoredRun:
     def stage_directory(self, node_id: str) -> Path:
         """Where the files of a node's latest visit are; whether it was visited is another question."""
         return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file of a stage's latest visit; None when there is none.
+
+        Raises:
+            RunNotFound: There can be no such stage.
+            StorageError: The file is too large, no plain file, or cannot be read.
+        """
+        return read_stage_text(self.logs_root, self.stage_directory(node_id).name, name)
 
 
 def read_run(logs_root: Path) -> StoredRun:

@@ -1,0 +1,111 @@
+"""Where a run begins: its plan, its directory, its context and its first node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.context import Context
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.plan import Plan, compile_plan
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.engine.runner import mirror_graph
+from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.storage.run_store import DirectoryRunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.protocols import Clock, Randomness, RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What tests replace."""
+
+    clock: Clock
+    randomness: Randomness
+
+
+@dataclass(slots=True)
+class Beginning:
+    """Where a run begins, or goes on.
+
+    Attributes:
+        plan: The compiled graph.
+        store: The run directory, owned.
+        context: The context as it stands.
+        state: The state as it stands.
+        run_id: The run.
+        inputs: The values the caller gave.
+        sequence: Number of the last event in the log.
+        events: For a resume: all events so far, for the views.
+        interviews: For a resume: those of the gate that was cut off.
+        warning: For a resume: what the user asked to be warned of, or empty.
+    """
+
+    plan: Plan
+    store: RunStore
+    context: Context
+    state: RunState
+    run_id: str
+    inputs: Mapping[str, Any]
+    sequence: int = 0
+    events: Sequence[Event] = ()
+    interviews: Sequence[Event] = ()
+    warning: str = ""
+
+
+def seams_of(options: RunOptions) -> Seams:
+    """The clock and the randomness of a run."""
+    return Seams(options.clock or SystemClock(), options.randomness or SystemRandomness())
+
+
+def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
+    """A fresh run in a fresh directory.
+
+    Raises:
+        OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
+    """
+    plan = compile_plan(pipeline.graph, bounds=bounds_of(pipeline.graph, options.bounds))
+    inputs = {**pipeline.params, **options.params}
+    Context(inputs)
+    store, run_id = _new_store(pipeline, plan, options, seams)
+    context = Context(store=store.values)
+    mirror_graph(plan, context)
+    context.apply_updates(inputs)
+    return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)
+
+
+def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams) -> tuple[RunStore, str]:
+    if options.durability == "none":
+        return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
+    if options.logs_root is not None:
+        logs_root, run_id = Path(options.logs_root), seams.randomness.new_id()
+    else:
+        base = Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE
+        logs_root, run_id = new_run_directory(base, clock=seams.clock, randomness=seams.randomness)
+    manifest = {
+        "run_id": run_id,
+        "pipeline_name": plan.name,
+        "goal": plan.graph.goal,
+        "status": "running",
+        "start_node": plan.start,
+        "node_count": len(plan.nodes),
+        "model": plan.graph.get("llm_model", str) or None,
+        "graph_hash": plan.graph.content_hash,
+    }
+    store = DirectoryRunStore.create(
+        logs_root,
+        durability=options.durability,
+        source_text=pipeline.to_dot(),
+        manifest=manifest,
+        clock=seams.clock,
+    )
+    return store, run_id

@@ -1,0 +1,90 @@
+"""Reading a stored run back: the same handle, without an engine behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.engine.runner import RunOutcome
+from attractor_nb.errors import RunNotFound
+from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.resuming import restored_state
+from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.wiring import result_of
+from attractor_nb.source import SourceText
+from attractor_nb.storage.stored_run import StoredRun, list_runs, read_run
+
+if TYPE_CHECKING:
+    from attractor_nb.storage.stored_run import RunSummary
+
+_ENDED = frozenset({"completed", "failed", "paused"})
+_LIVE = frozenset({"running", "resumed"})
+
+
+def load_pipeline(logs_root: str | Path, **options: Any) -> Pipeline:
+    """The pipeline that a run directory holds.
+
+    Args:
+        logs_root: The run directory.
+        **options: As of ``Pipeline``: custom handlers are not stored and must be given again.
+
+    Raises:
+        RunNotFound: There is no run, or it does not hold its source.
+    """
+    stored = read_run(Path(logs_root))
+    return _pipeline(stored, options)
+
+
+def _pipeline(stored: StoredRun, options: dict[str, Any]) -> Pipeline:
+    if stored.source_text is None:
+        raise RunNotFound(
+            f"{stored.logs_root} does not hold the pipeline's source",
+            hint="load the pipeline yourself: Pipeline(path).resume(directory)",
+        )
+    source = SourceText(stored.source_text, str(stored.logs_root / "pipeline.dot"))
+    return Pipeline(source, **options)
+
+
+def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
+    """A stored run as a handle: states, prompts, responses, result. Read-only; nobody needs to own it.
+
+    Raises:
+        RunNotFound: There is no run at that place.
+        CheckpointCorrupt: Its log is damaged; says what is salvageable.
+    """
+    stored = read_run(logs_root)
+    pipeline = pipeline or _pipeline(stored, {})
+    run = Run(
+        pipeline,
+        str(stored.manifest.get("run_id", "")),
+        stored.logs_root,
+        stored.read_stage_file,
+    )
+    for event in stored.events:
+        run.take(event)
+    if stored.status not in _LIVE:
+        state = restored_state(compile_plan(pipeline.graph), stored)
+        context = ended_context(_values(stored), (), StoredValues(stored.logs_root))
+        run.settle(
+            result_of(run, state, context, RunOutcome(_standing(stored), state.reason, run.view.duration))
+        )
+    return run
+
+
+def _standing(stored: StoredRun) -> str:
+    return stored.status if stored.status in _ENDED else "interrupted"
+
+
+def _values(stored: StoredRun) -> dict[str, Any]:
+    """The context as the newest records say."""
+    values = dict((stored.checkpoint or {}).get("context", {}))
+    for event in stored.tail:
+        values.update(getattr(event, "context", {}))
+    return values
+
+
+def runs(base: str | Path = ".attractor/runs") -> list[RunSummary]:
+    """The runs under a runs base, newest first."""
+    return list_runs(Path(base))

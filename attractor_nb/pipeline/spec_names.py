@@ -1,0 +1,94 @@
+"""The names that the specification's own examples use (spec 7.3, 9.3, 9.6, 11.13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import RunNotFound
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.storage.stored_run import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.run_result import RunResult
+
+
+def run_pipeline(
+    graph: Graph | str | Path,
+    context: Context | None = None,
+    *,
+    llm_callback: Callable[..., Any] | None = None,
+    **options: Any,
+) -> RunResult:
+    """Run a graph and wait for its end (spec 11.13).
+
+    Args:
+        graph: A parsed graph, DOT text or a path.
+        context: Its values begin the run; afterwards it holds the run's.
+        llm_callback: Answers prompts: a function of ``(node, prompt, context)`` or ``(prompt)``.
+        **options: See ``RunOptions``; ``handlers``, ``transforms`` and ``rules`` as of ``Pipeline``.
+
+    Raises:
+        ValidationError: Lint found errors; nothing was run.
+    """
+    own = {name: options.pop(name) for name in ("handlers", "transforms", "rules") if name in options}
+    pipeline = Pipeline(graph, backend=llm_callback, **own)
+    params = dict(options.pop("params", {}) or {})
+    if context is not None:
+        params = {**context.snapshot(), **params}
+    result = pipeline.run(wait=True, params=params, **options)
+    if context is not None:
+        context.apply_updates({key: result.context[key] for key in result.context})
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A stored state of a run (spec 5.3).
+
+    Attributes:
+        timestamp: When it was made, in seconds since 1970 (UTC).
+        current_node: The last completed node.
+        completed_nodes: All completed nodes in order.
+        node_retries: Failed attempts by node.
+        context_values: The context; large values are references to artifacts.
+        logs: Entries of the run log.
+        next_node: Where a resume goes on.
+        node_outcomes: Latest status by node.
+    """
+
+    timestamp: float
+    current_node: str
+    completed_nodes: tuple[str, ...]
+    node_retries: dict[str, int]
+    context_values: dict[str, Any]
+    logs: tuple[Any, ...]
+    next_node: str
+    node_outcomes: dict[str, str]
+
+
+def load_checkpoint(logs_root: str | Path) -> Checkpoint:
+    """The newest valid checkpoint of a run directory (spec 11.13).
+
+    Raises:
+        RunNotFound: There is no run, or it has no checkpoint yet.
+        CheckpointCorrupt: What is there is damaged.
+    """
+    plain = read_run(Path(logs_root)).checkpoint
+    if plain is None:
+        raise RunNotFound(f"{logs_root} has no checkpoint yet")
+    return Checkpoint(
+        float(plain.get("timestamp", 0.0)),
+        str(plain.get("current_node", "")),
+        tuple(plain.get("completed_nodes", ())),
+        dict(plain.get("node_retries", {})),
+        dict(plain.get("context", {})),
+        tuple(plain.get("logs", ())),
+        str(plain.get("next_node", "")),
+        dict(plain.get("node_outcomes", {})),
+    )
