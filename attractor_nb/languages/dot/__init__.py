@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.languages.dot.collector import paused_collector
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.formatter import write_tree
 from attractor_nb.languages.dot.literals import embed_value
@@ -72,7 +73,9 @@ def parse_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = 
     Raises:
         DotSyntaxError: The text is outside the subset.
     """
-    return lower(parse_syntax(_source(text, name), strict=strict))
+    source = _source(text, name)
+    with paused_collector(len(source.text)):
+        return lower(parse_syntax(source, strict=strict))
 
 
 def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = False) -> DotDocument:
@@ -81,11 +84,13 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
     Arguments and errors as of ``parse_dot``.
     """
     source = _source(text, name)
-    tree = parse_syntax(source, strict=strict)
+    with paused_collector(len(source.text)):
+        tree = parse_syntax(source, strict=strict)
+        graph = lower(tree)
     found = sorted(
         (*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0
     )
-    return DotDocument(source, tree, lower(tree), tuple(found))
+    return DotDocument(source, tree, graph, tuple(found))
 
 
 def _source(text: str | SourceText, name: str) -> SourceText:

@@ -109,7 +109,9 @@ def assignment_mistake(source: SourceText, start: int, after_equals: int) -> Dot
             hint="put the whole value into double quotes",
         )
     if text[after_equals : after_equals + 1] in {"=", ">"}:
-        return symbol_mistake(source, after_equals - 1)
+        return DotSyntaxError(
+            'one "=" is enough', source.span(after_equals - 1, after_equals + 1), hint=f'write {name}="..."'
+        )
     if char in _QUOTE_MARKS or char in '"=<' or text.startswith("/*", at):
         return symbol_mistake(source, at)
     run = _RUN.match(text, at)

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 
 _RUN: Final = re.compile(r"""(?:(?!->|--|//|/\*)[^\s\[\]{}();,="'<>&+])+""")
+_WHAT: Final = {"DIGRAPH": "a bare name", "SUBGRAPH": "a group's id"}
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
-def statement_mistake(source: SourceText, start: int) -> DotSyntaxError:
-    """Why no statement can be read at an offset."""
+def statement_mistake(source: SourceText, start: int, before: str) -> DotSyntaxError:
+    """Why no statement can be read at an offset; ``before`` is the terminal of the token before it."""
     text = source.text
     if found := NAME_AND_EQUALS.match(text, start):
+        if text.startswith("=>", found.end() - 1):
+            return symbol_mistake(source, found.end() - 1)
         return assignment_mistake(source, start, found.end())
     if text[start] == '"':
-        return _string_mistake(source, start)
+        return _string_mistake(source, start, before)
     found = _RUN.match(text, start)
     run = found[0] if found else ""
     end = start + len(run)
@@ -42,14 +45,15 @@ def statement_mistake(source: SourceText, start: int) -> DotSyntaxError:
         )
     if not any(char.isalnum() or char == "_" for char in run):
         return symbol_mistake(source, start)
+    what = _WHAT.get(before, "a node id")
     return DotSyntaxError(
-        f'"{_shown(run)}" cannot be a node id: {_why_no_id(run)}',
+        f'"{_shown(run)}" cannot be {what}: {_why_no_id(run)}',
         source.span(start, end),
-        hint=_with_label(run),
+        hint=_with_label(run, before),
     )
 
 
-def _string_mistake(source: SourceText, start: int) -> DotSyntaxError:
+def _string_mistake(source: SourceText, start: int, before: str) -> DotSyntaxError:
     found = STRING.match(source.text, start)
     if found is None:
         return symbol_mistake(source, start)
@@ -63,7 +67,7 @@ def _string_mistake(source: SourceText, start: int) -> DotSyntaxError:
     return DotSyntaxError(
         "a quoted id is read only when it is a plain identifier: letters, digits and _",
         source.span(*found.span()),
-        hint=_with_label(text),
+        hint=_with_label(text, before),
     )
 
 
@@ -77,13 +81,17 @@ def _why_no_id(run: str) -> str:
     return "it begins with a digit"
 
 
-def _with_label(text: str) -> str:
-    """The advice to keep a text as the label of a node with a plain id."""
+def _with_label(text: str, before: str) -> str:
+    """The advice to keep a text as the label of a node or group with a plain id."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     plain = _NO_WORD.sub("_", ascii_text).strip("_").lower() or "node_1"
     if not is_identifier(plain):
         plain = f"n_{plain}"
     shown = _shown(text).replace('"', '\\"')
+    if before == "DIGRAPH":
+        return f'write digraph "{shown}"'
+    if before == "SUBGRAPH":
+        return f'write subgraph {plain[:40]} {{ label="{shown}" ... }}'
     return f'write {plain[:40]} [label="{shown}"]'
 
 

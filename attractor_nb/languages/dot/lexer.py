@@ -104,7 +104,7 @@ class Lexer:
                 start = self._skip_blanks(position)
                 if start == len(text):
                     break
-                attr = self._declaration(start)
+                attr = self._declaration(start, kind)
                 kind, position = "ATTR", attr.end
                 yield kind, start, position, attr
                 continue
@@ -133,7 +133,7 @@ class Lexer:
                 self._keep_comment(start, position)
             else:
                 name = Name(text_of(found[0].lstrip()), start, position)
-                kind = "NAME" if kind == "DIGRAPH" else self._quoted_id(name)
+                kind = "NAME" if kind == "DIGRAPH" else self._quoted_id(name, kind)
                 yield kind, start, position, name
         yield END, len(text), len(text), None
 
@@ -160,10 +160,10 @@ class Lexer:
                 start, position = found.span(group or 0)
                 self._keep_comment(start, position)
 
-    def _declaration(self, start: int) -> Attr:
+    def _declaration(self, start: int, before: str) -> Attr:
         found = _DECLARATION.match(self.text, start)
         if found is None:
-            raise statement_mistake(self.source, start)
+            raise statement_mistake(self.source, start, before)
         return self._attr(found)
 
     def _attr(self, found: re.Match[str]) -> Attr:
@@ -192,9 +192,9 @@ class Lexer:
         if comment.text.startswith("#"):
             self.notices.append(with_hash(self.source, comment))
 
-    def _quoted_id(self, name: Name) -> str:
+    def _quoted_id(self, name: Name, before: str) -> str:
         if not is_identifier(name.text):
-            raise statement_mistake(self.source, name.start)
+            raise statement_mistake(self.source, name.start, before)
         self.notices.append(quoted_id(self.source, name))
         return "ID"
 

@@ -22,7 +22,6 @@ _SYMBOLS: Final = (
     ("<->", "edges have one direction", "write two edges, one for each direction"),
     ("<-", "edges point to the right", 'write the edge the other way round, with "->"'),
     ("=>", "no such arrow", 'write "->"'),
-    ("==", 'one "=" is enough', 'write name="value"'),
     ("=", 'a name is missing before "="', 'write name="value"'),
     ("/*", "the comment is never closed", 'add "*/" where the comment ends'),
     ("*/", "there is no comment to close here", 'remove "*/", or begin the comment with "/*"'),

@@ -111,7 +111,13 @@ _TABLE: Final = (
     ),
     _Row(frozenset({"ARROW"}), _KEYWORD, "{} is a keyword and cannot be a node id", "take another id"),
     _Row(frozenset({"ARROW"}), frozenset({"ARROW"}), "two arrows in a row", "write a node id between them"),
-    _Row(frozenset({"ARROW"}), _ANY, "the edge has no target", "write a node id after the arrow"),
+    _Row(
+        frozenset({"ARROW"}),
+        _ANY,
+        "the edge has no target",
+        "write a node id after the arrow",
+        is_before_wrong=True,
+    ),
     _Row(
         frozenset({"LBRACK"}),
         frozenset({"COMMA", "SEMICOLON"}),

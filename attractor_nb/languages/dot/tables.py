@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any, TypeVar
 
 Action = Callable[[list[Any]], Any]
@@ -40,7 +40,7 @@ class Tables:
 
 def load_tables() -> Tables:
     """Read the ``tables.json`` beside this module."""
-    plain = json.loads(resources.files(__package__ or "").joinpath("tables.json").read_text("utf-8"))
+    plain = json.loads(Path(__file__).with_name("tables.json").read_text("utf-8"))
     rules = [(origin, size, name) for origin, size, name in plain["rules"]]
     return Tables(plain["grammar_hash"], plain["start"], plain["end"], plain["states"], rules)
 
