@@ -67,7 +67,7 @@ def shorten(text: str, width: float, size: float, *, is_mono: bool = False, is_b
     """The text, cut with an ellipsis when it is wider than ``width`` pixels.
 
     >>> shorten("a rather long label", 60, 12)
-    'a rather…'
+    'a rather l…'
     """
     if text_width(text, size, is_mono=is_mono, is_bold=is_bold) <= width:
         return text

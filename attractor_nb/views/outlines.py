@@ -97,11 +97,10 @@ def bar(box: Box, direction: Direction) -> str:
 def pill(width: float, height: float) -> str:
     """A box with round ends as path data."""
     x, y = width / 2, height / 2
-    bend = y * 0.448
-    return path_data(
-        *("M", y - x, -y, "H", x - y, "C", x - bend, -y, x, -bend, x, 0, "C", x, bend, x - bend, y, x - y, y),
-        *("H", y - x, "C", bend - x, y, -x, bend, -x, 0, "C", -x, -bend, bend - x, -y, y - x, -y, "Z"),
-    )
+    side, end = x - 0.448 * y, 0.552 * y
+    right = ("H", x - y, "C", side, -y, x, -end, x, 0, "C", x, end, side, y, x - y, y)
+    left = ("H", y - x, "C", -side, y, -x, end, -x, 0, "C", -x, -end, -side, -y, y - x, -y)
+    return path_data("M", y - x, -y, *right, *left, "Z")
 
 
 def outline_path(box: Box) -> str:

@@ -294,4 +294,4 @@ def first_words(text: str, limit: int = REASON_CHARS) -> str:
     line = " ".join(text[: 4 * limit].split())
     if len(line) <= limit:
         return line
-    return line[: limit - 1].rsplit(" ", 1)[0].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    return line[:limit].rsplit(" ", 1)[0][: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -58,12 +58,12 @@ def _next_call(view: RunView, graph: Graph, name: str) -> str:
 def duration_text(seconds: float) -> str:
     """A length of time for people.
 
-    >>> duration_text(0.25), duration_text(12.43), duration_text(75), duration_text(7300)
+    >>> duration_text(0.25), duration_text(12.43), duration_text(75), duration_text(7320)
     ('0.25 s', '12.4 s', '1 min 15 s', '2 h 2 min')
     """
     if seconds < 10:
         return f"{seconds:.2f} s"
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:

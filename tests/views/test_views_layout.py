@@ -1,0 +1,274 @@
+"""Coordinates: what must hold for every graph, whichever engine made them."""
+
+import os
+import stat
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.views import layout as layout_module
+from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.layout import graphviz_dot, lay_out
+from attractor_nb.views.layout.geometry import point_at
+from attractor_nb.views.layout.skeleton import skeleton_of
+from attractor_nb.views.scene import Shape
+
+ENGINES = ("dot", "layered")
+SHAPES = ["box", "hexagon", "diamond", "parallelogram", "component", "tripleoctagon", "house", "Mdiamond"]
+
+
+@st.composite
+def graphs(draw, max_nodes=9, has_panels=False):
+    count = draw(st.integers(1, max_nodes))
+    ids = [f"n{number}" for number in range(count)]
+    nodes = {
+        name: Node(
+            name, {"shape": draw(st.sampled_from(SHAPES)), "label": draw(st.text("ab cd", max_size=60))}
+        )
+        for name in ids
+    }
+    ends = st.sampled_from(ids)
+    labels = st.sampled_from([{}, {}, {"label": "yes"}, {"condition": "outcome=success"}])
+    edges = draw(st.lists(st.builds(Edge, ends, ends, labels), max_size=14))
+    groups = ()
+    if has_panels and count > 2:
+        cut = draw(st.integers(1, count - 1))
+        inner = draw(st.integers(0, cut))
+        groups = (
+            Subgraph("a", "First group", "a", tuple(ids[:cut])),
+            Subgraph("b", "Inner", "b", tuple(ids[:inner]), parent=0),
+            Subgraph("c", "Second group", "c", tuple(ids[cut:])),
+        )
+    rankdir = draw(st.sampled_from(["TB", "LR", "BT", "RL"]))
+    return Graph("g", {"rankdir": rankdir}, nodes, tuple(edges), groups)
+
+
+def box_rects(scene, layout, shrink=0.0):
+    return [
+        (
+            x - box.width / 2 + shrink,
+            y - box.height / 2 + shrink,
+            x + box.width / 2 - shrink,
+            y + box.height / 2 - shrink,
+        )
+        for box, (x, y) in zip(scene.boxes, layout.centres, strict=True)
+    ]
+
+
+def overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def contains(outer, inner):
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and outer[2] >= inner[2] and outer[3] >= inner[3]
+
+
+@given(graphs(has_panels=True))
+def test_boxes_never_overlap(graph):
+    scene = draw_scene(graph)
+    rects = box_rects(scene, lay_out(scene, "layered"))
+    assert not [pair for pair in combinations(rects, 2) if overlap(*pair)]
+
+
+@given(graphs(has_panels=True))
+def test_no_edge_runs_through_a_box_that_it_does_not_join(graph):
+    scene = draw_scene(graph)
+    layout = lay_out(scene, "layered")
+    rects = box_rects(scene, layout, shrink=1.0)
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        points = [point_at(cubic, step / 8) for cubic in route.path for step in range(9)]
+        for number, rect in enumerate(rects):
+            if number not in {link.source, link.target}:
+                assert not any(rect[0] < x < rect[2] and rect[1] < y < rect[3] for x, y in points)
+
+
+@given(graphs(has_panels=True))
+def test_no_label_covers_a_box_or_another_label(graph):
+    scene = draw_scene(graph)
+    layout = lay_out(scene, "layered")
+    labels = []
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        if link.lines:
+            (x, y), right, down = route.label, link.width / 2, link.height / 2
+            labels.append((x - right, y - down, x + right, y + down))
+    boxes = box_rects(scene, layout, shrink=0.5)
+    assert not [(a, b) for a in labels for b in boxes if overlap(a, b)]
+    assert not [pair for pair in combinations(labels, 2) if overlap(*pair)]
+
+
+@given(graphs(has_panels=True))
+def test_a_panel_holds_its_members_and_nobody_else(graph):
+    scene = draw_scene(graph)
+    layout = lay_out(scene, "layered")
+    boxes = box_rects(scene, layout)
+    for panel, rect in zip(scene.panels, layout.panels, strict=True):
+        area = (rect.x, rect.y, rect.x + rect.width, rect.y + rect.height)
+        for number, box in enumerate(boxes):
+            assert contains(area, box) if number in panel.members else not overlap(area, box)
+
+
+@given(graphs(has_panels=True))
+def test_everything_lies_inside_the_picture(graph):
+    scene = draw_scene(graph)
+    layout = lay_out(scene, "layered")
+    whole = (0, 0, layout.width, layout.height)
+    rects = box_rects(scene, layout)
+    rects += [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.panels]
+    assert all(contains(whole, rect) for rect in rects)
+    for route in layout.routes:
+        assert all(
+            0 <= x <= layout.width and 0 <= y <= layout.height for cubic in route.path for x, y in cubic
+        )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rankdir", ["TB", "BT", "LR", "RL"])
+def test_the_flow_goes_where_rankdir_says(engine, rankdir):
+    scene = draw_scene(parse_dot(f'digraph g {{ rankdir={rankdir}\n a; b; c; a -> b -> c [label="on"] }}'))
+    layout = lay_out(scene, engine)
+    axis = 1 if rankdir in {"TB", "BT"} else 0
+    places = [centre[axis] for centre in layout.centres]
+    assert places == sorted(places, reverse=rankdir in {"BT", "RL"})
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_loop_back_does_not_turn_the_flow_round(engine):
+    scene = draw_scene(
+        parse_dot("digraph g { s [shape=Mdiamond]; a; b; c; s -> a -> b -> c; c -> a; b -> s }")
+    )
+    layout = lay_out(scene, engine)
+    heights = [layout.centres[number][1] for number in range(4)]
+    assert heights == sorted(heights)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parallel_edges_and_loops_have_ways_of_their_own(engine):
+    text = 'digraph g { a; b; a -> b; a -> b; a -> b [label="x"]; b -> a; a -> a; a -> a [label="y"] }'
+    layout = lay_out(draw_scene(parse_dot(text)), engine)
+    assert len({route.path for route in layout.routes}) == 6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_edges_end_at_the_outline_of_their_target(engine):
+    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
+    layout = lay_out(scene, engine)
+    _, y = layout.centres[1]
+    assert layout.routes[0].tip[1] == pytest.approx(y - scene.boxes[1].height / 2, abs=1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_graph_has_a_layout(engine):
+    layout = lay_out(draw_scene(Graph("nothing")), engine)
+    assert layout.centres == ()
+    assert layout.width > 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_sit_on_their_edges(engine):
+    text = 'digraph g { a; b; c; a -> b [label="yes"]; a -> c [label="no"]; c -> a [label="again"]; b -> c }'
+    scene = draw_scene(parse_dot(text))
+    for link, route in zip(scene.links, lay_out(scene, engine).routes, strict=True):
+        if link.lines:
+            x, y = route.label
+            points = [point_at(cubic, step / 16) for cubic in route.path for step in range(17)]
+            assert min(abs(px - x) + abs(py - y) for px, py in points) < 8
+
+
+def test_a_layout_is_the_same_in_every_process():
+    program = (
+        "from attractor_nb.languages.dot import parse_dot\n"
+        "from attractor_nb.views.svg import render_svg\n"
+        "text = 'digraph g { a; b; c; d; e; a -> b; a -> c; b -> d; c -> d; d -> a; a -> d; e -> d }'\n"
+        "print(render_svg(parse_dot(text), engine='layered'))\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+
+
+def test_equal_scenes_share_one_layout():
+    text = "digraph g { a; b; a -> b }"
+    first, second = (lay_out(draw_scene(parse_dot(text)), "layered") for _ in range(2))
+    assert first is second
+
+
+def test_graphviz_is_told_sizes_and_nothing_that_an_author_wrote():
+    graph = parse_dot(
+        'digraph evil { label="graph-secret"; bogus [label="node-secret", fontname="f\\" onload=x", URL="http-secret"]\n'
+        'subgraph cluster_secret { label="panel-secret"; inner }\n'
+        ' bogus -> inner [label="edge-secret", condition="outcome=success"] }'
+    )
+    lines = "\n".join(graphviz_dot._dot_lines(skeleton_of(draw_scene(graph))))
+    assert "secret" not in lines
+    assert "onload" not in lines
+    assert "bogus" not in lines
+    assert "inner" not in lines
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(OptionError, match="unknown layout engine"):
+        lay_out(draw_scene(Graph("g")), "neato")
+
+
+def fake_dot(directory, monkeypatch, script):
+    path = directory / "dot"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setattr(graphviz_dot, "find_dot", lambda: str(path))
+    monkeypatch.setattr(layout_module, "find_dot", lambda: str(path))
+    layout_module._cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["exit 3", "echo not json", "echo '{}'", 'echo \'{"bb": "1,2"}\'', "exec sleep 60"],
+    ids=["fails", "no json", "empty", "no coordinates", "hangs"],
+)
+def test_a_graphviz_that_does_not_answer_is_replaced_by_the_layered_engine(script, tmp_path, monkeypatch):
+    fake_dot(tmp_path, monkeypatch, script)
+    monkeypatch.setattr(graphviz_dot, "TIMEOUT_SECONDS", 0.2)
+    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
+    assert lay_out(scene, "auto").engine == "layered"
+    with pytest.raises(OptionError, match="could not lay out"):
+        lay_out(scene, "dot")
+
+
+def test_without_graphviz_the_layered_engine_draws(monkeypatch):
+    monkeypatch.setattr(graphviz_dot, "find_dot", lambda: None)
+    monkeypatch.setattr(layout_module, "find_dot", lambda: None)
+    layout_module._cached.cache_clear()
+    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
+    assert lay_out(scene, "auto").engine == "layered"
+    with pytest.raises(OptionError, match="not found"):
+        lay_out(scene, "dot")
+
+
+def test_large_graphs_go_to_the_layered_engine():
+    text = "digraph g {" + ";".join(f"n{k} -> n{k + 1}" for k in range(300)) + "}"
+    assert lay_out(draw_scene(parse_dot(text)), "auto").engine == "layered"
+
+
+def test_an_undeclared_target_has_a_box_that_says_so():
+    graph = Graph("g", nodes={"deploy": Node("deploy")}, edges=(Edge("deploy", "deplyo"),))
+    scene = draw_scene(graph)
+    assert [(box.node_id, box.shape) for box in scene.boxes] == [
+        ("deploy", Shape.BOX),
+        ("deplyo", Shape.MISSING),
+    ]
