@@ -27,7 +27,11 @@ MaybeAwaitable = T | Awaitable[T]
 
 @runtime_checkable
 class Handler(Protocol):
-    """Executes the nodes of one type (spec 4.1)."""
+    """Executes the nodes of one type (spec 4.1).
+
+    One that ends by itself at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
+    the engine ends all others.
+    """
 
     def execute(
         self, node: Node, context: Context, graph: Graph, logs_root: Path
@@ -134,6 +138,10 @@ class RunStore(Protocol):
 
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The files of a new attempt; those of earlier ones are moved aside (ruling 28)."""
+        ...
+
+    def read_events(self) -> Sequence[Event]:
+        """The durable events so far; none where nothing is stored."""
         ...
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:

@@ -179,6 +179,15 @@ def _planned_edge(edge: Edge, index: int, conditions: dict[str, Condition]) -> P
     return PlannedEdge(edge, index, condition, normalize_label(edge.label), edge.target, edge.weight)
 
 
+def _handler_type(graph: Graph, node: Node, *, is_exit: bool) -> str:
+    """What executes a node; an end that only its id makes one is an end all the same (ruling 7)."""
+    if node.type:
+        return node.type
+    if is_exit:
+        return "exit"
+    return "start" if node.id == graph.start_nodes[0].id else node.handler_type
+
+
 def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_exit: bool) -> PlannedNode:
     edges = tuple(edges)
     ranked = sorted(edges, key=_rank)
@@ -196,7 +205,7 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
     return PlannedNode(
         node=node,
         id=node.id,
-        handler_type=node.handler_type,
+        handler_type=_handler_type(graph, node, is_exit=is_exit),
         edges=edges,
         conditional=conditional,
         unconditional=unconditional,
@@ -220,9 +229,10 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
     )
 
 
-def _rank(planned: PlannedEdge) -> tuple[int, str, str, str]:
-    """Best first (spec 3.3); label and condition only so that source order never matters."""
-    return (-planned.weight, planned.target, planned.label, planned.edge.condition)
+def _rank(planned: PlannedEdge) -> tuple[int, str, str, str, str]:
+    """Best first (spec 3.3); all after the target only so that source order never matters."""
+    others = repr(sorted((name, str(value)) for name, value in planned.edge.attrs.items()))
+    return (-planned.weight, planned.target, planned.label, planned.edge.condition, others)
 
 
 def _existing(graph: Graph, *targets: str) -> tuple[str, ...]:

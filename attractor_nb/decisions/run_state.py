@@ -200,18 +200,12 @@ class RunState:
         self.ended, self.reason, self.is_resumable = "", "", False
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values for the checkpoint."""
+        """JSON values: what the keys of a checkpoint that the spec names do not say already."""
         flight = self.in_flight
         return {
-            "next_node": self.next_node,
-            "completed": self.completed,
-            "outcomes": {name: status.value for name, status in self.outcomes.items()},
-            "visits": self.visits,
-            "retries": self.retries,
             "stale_gates": sorted(self.stale_gates),
             "redirects": self.redirects,
             "restarts": self.restarts,
-            "usage": self.usage.to_plain(),
             "elapsed_seconds": self.elapsed_seconds,
             "seen": [self.seen.status.value, self.seen.preferred_label],
             "last": [self.last_status.value, self.last_route, self.last_reason],
@@ -236,16 +230,24 @@ class RunState:
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> RunState:
-        """The inverse of ``to_plain``; raises KeyError, TypeError or ValueError on a foreign shape."""
-        state = cls(plain["next_node"])
-        state.completed = list(plain["completed"])
-        state.outcomes = {name: StageStatus(status) for name, status in plain["outcomes"].items()}
-        state.visits = dict(plain["visits"])
-        state.retries = dict(plain["retries"])
+    def from_checkpoint(cls, checkpoint: Mapping[str, Any]) -> RunState:
+        """The state that a checkpoint holds.
+
+        Args:
+            checkpoint: All its entries; ``state`` is what ``to_plain`` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: It has a foreign shape.
+        """
+        plain: Mapping[str, Any] = checkpoint["state"]
+        state = cls(checkpoint["next_node"])
+        state.completed = list(checkpoint["completed_nodes"])
+        state.outcomes = {name: StageStatus(status) for name, status in checkpoint["node_outcomes"].items()}
+        state.visits = dict(checkpoint["visits"])
+        state.retries = dict(checkpoint["node_retries"])
+        state.usage = Usage.from_plain(checkpoint["usage"])
         state.stale_gates = set(plain["stale_gates"])
         state.redirects, state.restarts = plain["redirects"], plain["restarts"]
-        state.usage = Usage.from_plain(plain["usage"])
         state.elapsed_seconds = plain["elapsed_seconds"]
         status, label = plain["seen"]
         state.seen = Seen(StageStatus(status), label)

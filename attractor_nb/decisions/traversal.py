@@ -15,7 +15,7 @@ for conditions and writes the keys that the engine owns (spec 5.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor_nb.decisions.bounds import cycle_of, exceeded
@@ -406,7 +406,7 @@ def _preamble(plan: Plan, state: RunState, fidelity: str, run_id: str) -> str:
         fidelity,
         goal=plan.graph.goal,
         run_id=run_id,
-        stages=tuple(state.recent),
+        stages=tuple(replace(entry, label=plan.nodes[entry.node_id].node.label) for entry in state.recent),
         values=state.recent_values,
         logs=(),
     )

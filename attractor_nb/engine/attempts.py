@@ -97,7 +97,7 @@ class Attempts:
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
-            if planned.timeout_seconds is None:
+            if planned.timeout_seconds is None or _keeps_own_time(self.handlers[planned.id]):
                 return await self._execute(planned)
             return await self._within(planned, planned.timeout_seconds)
         except asyncio.CancelledError as error:
@@ -155,6 +155,11 @@ class Attempts:
 
 CANCEL_GRACE_SECONDS = 1.0
 """How long a handler may take to clean up after its time ran out."""
+
+
+def _keeps_own_time(handler: Handler) -> bool:
+    """Whether a handler ends by itself at the node's timeout, and knows better how: a tool, a gate."""
+    return bool(getattr(handler, "keeps_own_time", False))
 
 
 def _with_usage(outcome: Outcome, returned: Any) -> Outcome:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from attractor_nb.protocols import Clock, EventSink, RunStore
 
@@ -33,9 +33,10 @@ class EventFeed:
     The iteration ends when the run has ended and everything was delivered.
     """
 
-    def __init__(self, capacity: int = FEED_CAPACITY) -> None:
-        self._events: deque[Event] = deque()
-        self._capacity = capacity
+    def __init__(self, capacity: int = FEED_CAPACITY, recorded: Iterable[Event] = ()) -> None:
+        """Make a buffer that holds ``capacity`` events, beside those recorded before."""
+        self._events: deque[Event] = deque(recorded)
+        self._capacity = capacity + len(self._events)
         self._dropped = 0
         self._is_closed = False
         self._condition = threading.Condition()
@@ -155,9 +156,11 @@ class EventStream:
         return stop
 
     def open_feed(self, capacity: int = FEED_CAPACITY) -> EventFeed:
-        """A feed of every event from now on."""
-        feed = EventFeed(capacity)
-        self.add_sink(feed.put)
+        """A feed of all events: those of the log first, then every one from now on."""
+        with self._lock:
+            recorded = self._store.read_events()
+            feed = EventFeed(capacity, recorded)
+            self._sinks.append(feed.put)
         return feed
 
     def _remove(self, sink: EventSink) -> None:

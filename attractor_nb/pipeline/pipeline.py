@@ -159,7 +159,8 @@ class Pipeline:
         """The graph with all attributes, for analysis; parallel edges are kept."""
         import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
 
-        result: nx.MultiDiGraph = nx.MultiDiGraph(name=self.graph.name, **_plain(self.graph.attrs))
+        result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
+        result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
         for node in self.graph.nodes.values():
             result.add_node(node.id, handler_type=node.handler_type, **_plain(node.attrs))
         for index, edge in enumerate(self.graph.edges):
@@ -199,7 +200,7 @@ class Pipeline:
         """
         before = self._stepped
         if before is None:
-            run = self.run(stop_after=1, **options)
+            run = self._start(self._options({**options, "stop_after": 1}), is_waited_for=True)
         else:
             run = self.resume(before.logs_root, stop_after=1, **options)
         result = run.result()

@@ -129,7 +129,7 @@ def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
     for transform in transforms:
         apply: Callable[[Graph], object] = transform.apply
         result = apply(graph)
-        if not isinstance(result, Graph):
+        if not isinstance(result, Graph):  # pyright: ignore[reportUnnecessaryIsInstance] - transforms may be untyped
             name = type(transform).__name__
             raise OptionError(
                 f"transform {name} returned {type(result).__name__}, not a Graph",

@@ -108,7 +108,7 @@ def restored_state(plan: Plan, stored: StoredRun) -> RunState:
         state, events = RunState(plan.start), stored.events
     else:
         try:
-            state = RunState.from_plain(stored.checkpoint["state"])
+            state = RunState.from_checkpoint(stored.checkpoint)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointCorrupt(
                 f"{stored.logs_root}: the state in checkpoint.json has a foreign shape ({error})",
@@ -170,7 +170,7 @@ def _restored_context(
     plan: Plan, store: DirectoryRunStore, stored: StoredRun
 ) -> tuple[Context, Mapping[str, Any]]:
     started = next((event for event in stored.events if isinstance(event, PipelineStarted)), None)
-    inputs = started.inputs if started else {}
+    inputs: Mapping[str, Any] = started.inputs if started else dict[str, Any]()
     context = Context(store=store.values)
     if stored.checkpoint is not None:
         context.restore(stored.checkpoint.get("context", {}), tuple(stored.checkpoint.get("logs", ())))

@@ -20,6 +20,7 @@ from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunInterrupte
 from attractor_nb.model.events import Event, EventObserver, StageEnd
 from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
+from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.state import RunView, fold_event
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
@@ -148,12 +149,17 @@ class Run:
     subscribe = on_event
 
     def events(self) -> EventFeed:
-        """Events from now on: ``for event in run.events()``, or ``async for``. Ends with the run."""
-        if self._stream is None or self.is_done:
-            feed = EventFeed()
-            feed.close()
-            return feed
-        return self._stream.open_feed()
+        """All events: ``for event in run.events()``, or ``async for``; ends with the run.
+
+        Those of the log come first, then the others as they happen. Where nothing is stored
+        (``durability="none"``), only those from now on.
+        """
+        if self._stream is not None and not self.is_done:
+            return self._stream.open_feed()
+        is_stored = (self.logs_root / "events.jsonl").exists()
+        feed = EventFeed(recorded=read_run(self.logs_root).events if is_stored else ())
+        feed.close()
+        return feed
 
     # -- acting --------------------------------------------------------------------------------------
 

@@ -30,11 +30,12 @@ from attractor_nb.storage.memory_store import MemoryRunStore
 
 if TYPE_CHECKING:
     from attractor_nb.context import Context
+    from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.protocols import CodergenBackend, Interviewer
+    from attractor_nb.protocols import CodergenBackend, Handler, Interviewer
 
 BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human"})
 """Handler types that every run has."""
@@ -85,7 +86,7 @@ def wire(
     )
     backend = resolve_backend(options.backend)
     registry = _registry(pipeline, options, backend, gates)
-    handlers = {node.id: registry.resolve(node.node) for node in start.plan.nodes.values()}
+    handlers = {node.id: _handler_of(registry, node) for node in start.plan.nodes.values()}
     setup = RunSetup(
         plan=start.plan,
         handlers=handlers,
@@ -123,6 +124,14 @@ def _interviewer(options: RunOptions, *, is_waited_for: bool) -> Interviewer:
     if options.interviewer is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")
     return resolve_interviewer(options.interviewer)
+
+
+def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
+    """A node's handler; a start or exit that only its id makes one has theirs (ruling 7)."""
+    is_end = planned.handler_type in {"start", "exit"} and not planned.node.type
+    return registry.resolve(
+        planned.node.with_attrs({"type": planned.handler_type}) if is_end else planned.node
+    )
 
 
 def _registry(

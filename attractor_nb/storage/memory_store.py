@@ -130,6 +130,10 @@ class MemoryRunStore:
         files = self._latest[node_id] = MemoryStageFiles(self, node_id, visit, attempt)
         return files
 
+    def read_events(self) -> tuple[Event, ...]:
+        """None: events are let go."""
+        return ()
+
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file of a stage's latest visit; None when there is none, or it was forgotten."""
         files = self._latest.get(node_id)

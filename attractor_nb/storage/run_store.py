@@ -15,7 +15,7 @@ from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.disk import Disk, check_durability, storage_error
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, EventLog
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, EventLog, read_log
 from attractor_nb.storage.lock import OwnerLock
 from attractor_nb.storage.manifest_file import (
     ManifestFile,
@@ -210,6 +210,14 @@ class DirectoryRunStore:
             StorageError: The disk refused, or something planted stands in the way.
         """
         return self._stages.open(node_id, visit, attempt)
+
+    def read_events(self) -> tuple[Event, ...]:
+        """The events of the log so far.
+
+        Raises:
+            CheckpointCorrupt, StorageError: Somebody else has damaged the log.
+        """
+        return read_log(self._root.path).events
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file of a stage's latest visit; None when there is none. After closing too.
