@@ -11,7 +11,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
-import os
 import sys
 import threading
 from pathlib import Path
@@ -36,7 +35,7 @@ VERDICT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "outcome": {"enum": ["success", "partial_success", "retry", "fail"]},
-        "notes": {"type": "string", "maxLength": 200},
+        "notes": {"type": "string", "maxLength": 120},
     },
     "required": ["outcome", "notes"],
 }
@@ -141,7 +140,7 @@ class LocalModelBackend:
     def _command(self) -> list[str]:
         check_server()
         path = find_model() if self._model_path is None else check_model(self._model_path)
-        arguments = [str(path.absolute()), str(self._context_tokens), str(os.getpid())]
+        arguments = [str(path.absolute()), str(self._context_tokens)]
         program = Path(__file__).with_name("local_server.py")
         return [sys.executable, "-P", str(program), *arguments]  # by its path: quick, and found everywhere
 

@@ -27,7 +27,9 @@ _PRIVATE_PREFIX = "internal."
 
 
 class ToolHandler:
-    """Runs a node's ``tool_command``."""
+    """Runs a node's ``tool_command``; its processes end it when the node's time is over."""
+
+    keeps_own_time = True
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes

