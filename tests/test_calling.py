@@ -1,0 +1,97 @@
+"""The calling convention of the seams."""
+
+import asyncio
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from attractor_nb.calling import call
+
+NAME = ContextVar("name", default="nobody")
+
+
+async def async_double(number):
+    return 2 * number
+
+
+def give_coroutine(number):
+    return async_double(number)
+
+
+def plain_double(number):
+    return 2 * number
+
+
+@pytest.mark.parametrize(
+    "function",
+    [async_double, plain_double, give_coroutine],
+    ids=["async", "plain", "plain-giving-async"],
+)
+def test_a_function_of_either_kind_is_called(function):
+    assert asyncio.run(call(function, 21)) == 42
+
+
+def test_context_variables_reach_a_plain_function():
+    async def ask():
+        NAME.set("Ada")
+        return await call(NAME.get)
+
+    assert asyncio.run(ask()) == "Ada"
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+def test_what_a_plain_function_raises_arrives(error):
+    def fail():
+        raise error
+
+    async def ask():
+        try:
+            await call(fail)
+        except type(error) as caught:
+            return caught
+        return None
+
+    assert asyncio.run(ask()) is error
+
+
+def test_a_stop_iteration_arrives_as_an_error_that_a_task_can_carry():
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(call(next, iter(())))
+
+
+def test_the_late_result_of_a_function_that_was_given_up_is_dropped():
+    released, ended = threading.Event(), threading.Event()
+
+    def late():
+        released.wait(10)
+        ended.set()
+        return "late"
+
+    async def give_up():
+        work = asyncio.create_task(call(late))
+        await asyncio.sleep(0.01)
+        work.cancel()
+        await asyncio.wait([work])
+        released.set()
+        assert await call(ended.wait, 10)
+        await asyncio.sleep(0.01)
+        return work.cancelled()
+
+    assert asyncio.run(give_up())
+
+
+def test_a_function_that_outlives_its_loop_hurts_nobody():
+    released = threading.Event()
+
+    async def leave():
+        work = asyncio.ensure_future(call(released.wait, 10))
+        await asyncio.sleep(0.01)
+        work.cancel()
+
+    asyncio.run(leave())
+    threads = [thread for thread in threading.enumerate() if thread.name == "attractor-call"]
+    released.set()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
