@@ -47,7 +47,7 @@ _MISTAKES: Final = tuple(
         (_ANYWHERE, r"&(?!&)", 'expected "&&", found "&"', 'join clauses with "&&"'),
         (
             _ANYWHERE,
-            r'"(?:\\[\s\S]|[^"\\])*\Z',
+            r'"(?:\\[\s\S]|[^"\\])*\\?\Z',
             "a quoted literal is not closed",
             'add the closing double quote, written \\" inside a DOT string',
         ),

@@ -26,7 +26,7 @@ def start_node(survey: Survey) -> Iterator[Finding]:
 
     Bad:
 
-        digraph { exit [shape=Msquare]  work -> exit  exit }
+        digraph { work [prompt="Do it"] exit [shape=Msquare]  work -> exit }
 
     Good:
 
@@ -57,7 +57,7 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
 
     Bad:
 
-        digraph { start [shape=Mdiamond]  start -> work  work }
+        digraph { start [shape=Mdiamond] work [prompt="Do it"]  start -> work }
 
     Good:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
@@ -151,12 +152,14 @@ def unused_class(survey: Survey) -> Iterator[Finding]:
             yield _unmatched(
                 survey, selector, nearest(selector.name, sorted(carried)), "no node has that class"
             )
-    reported: set[str] = set()
+    unmatched = selected.keys() - carried
+    seen = set(selected)
     for node in survey.graph.nodes.values():
         for name in _own_classes(node):
-            if name not in selected and name not in reported:
-                reported.add(name)
+            # A slip of the stylesheet was reported there; reporting it here too would mend it twice.
+            if name not in seen and not nearest(name, unmatched):
                 yield _unselected(node, name, selected)
+            seen.add(name)
 
 
 def _selectors(survey: Survey) -> Iterable[Selector]:
@@ -184,11 +187,13 @@ def _unselected(node: Node, name: str, selected: Iterable[str]) -> Finding:
     hint = f'; did you mean "{near}"?' if near else ""
     message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{hint}'
     span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")
-    found = node.attr_spans.get("class")
-    if found is not None and (start := (text := embed_value(found.value)).text.find(name)) >= 0:
-        span = text.span(start, start + len(name))
-        if near:
-            fix = outward(Fix(f'write "{near}"', (TextEdit(span, near),)))
+    written = node.attr_spans.get("class")
+    if written is not None:
+        text = embed_value(written.value)
+        if found := re.search(rf"(?:^|,)\s*({re.escape(name)})\s*(?:,|$)", text.text):
+            span = text.span(*found.span(1))
+            if near:
+                fix = outward(Fix(f'write "{near}"', (TextEdit(span, near),)))
     return Finding(message, span, node.id, fix=fix, severity=Severity.INFO)
 
 

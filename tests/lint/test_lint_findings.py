@@ -1,0 +1,569 @@
+"""What the rules find, beyond their pages: one table of pipelines and one test for each ruling."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.languages.dot import apply_edits, parse_dot
+from attractor_nb.lint import LintOptions, validate
+from attractor_nb.lint.cycles import find_cycles
+from attractor_nb.model.graph import Edge, Graph, Node
+
+ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"
+GATE = "ok [shape=hexagon]"
+WORK = 'work [prompt="Do it"]'
+FAN = 'fan [shape=component] a [prompt="A"] b [prompt="B"]'
+
+
+def lint(body, **options):
+    return validate(parse_dot(f"digraph {{ {body} }}"), options=LintOptions(**options))
+
+
+def found(body, **options):
+    return {each.rule for each in lint(body, **options)}
+
+
+def messages(body, rule):
+    return [each.message for each in lint(body) if each.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "body"),
+    [
+        pytest.param(
+            "start_node", f"{ENDS} start2 [shape=Mdiamond] start -> exit start2 -> exit", id="two-starts"
+        ),
+        pytest.param("start_node", "a -> b b -> a", id="no-start-no-candidate"),
+        pytest.param(
+            "terminal_node", f"{ENDS} exit2 [shape=Msquare] start -> exit start -> exit2", id="two-exits"
+        ),
+        pytest.param(
+            "terminal_node",
+            f"start [shape=Mdiamond] {WORK} start -> work work -> work",
+            id="no-exit-no-candidate",
+        ),
+        pytest.param("start_no_incoming", f"{ENDS} start -> start start -> exit", id="start-loop"),
+        pytest.param(
+            "edge_target_exists", f"{ENDS} {WORK} wrk -> exit start -> work -> exit", id="unknown-source"
+        ),
+        pytest.param("edge_target_exists", f"{ENDS} start -> nowhere", id="only-a-target"),
+        pytest.param(
+            "dead_end", "start [shape=Mdiamond] a [prompt=x] start -> a", id="dead-end-without-exit"
+        ),
+        pytest.param(
+            "type_known", f'{ENDS} x [type="com.acme.robot"] start -> x -> exit', id="unregistered-type"
+        ),
+        pytest.param("shape_known", f"{ENDS} x [shape=egg] start -> x -> exit", id="unlike-shape"),
+        pytest.param(
+            "shape_alias", "a [shape=circle] b [shape=doublecircle] a -> b", id="circle-and-doublecircle"
+        ),
+        pytest.param(
+            "tool_without_command",
+            f'{ENDS} t [shape=parallelogram, tool_command=" "] start -> t -> exit',
+            id="blank-command",
+        ),
+        pytest.param(
+            "bad_value", f"{ENDS} {WORK} work [max_retries=-1] start -> work -> exit", id="below-minimum"
+        ),
+        pytest.param(
+            "bad_value", f'{ENDS} {WORK} work [max_retries="many"] start -> work -> exit', id="no-integer"
+        ),
+        pytest.param("bad_value", f'{ENDS} max_budget_usd="cheap" start -> exit', id="no-number"),
+        pytest.param("bad_value", f"{ENDS} max_budget_usd=-1.5 start -> exit", id="negative-budget"),
+        pytest.param(
+            "bad_value", f'{ENDS} {WORK} work [timeout="0s"] start -> work -> exit', id="no-time-at-all"
+        ),
+        pytest.param("bad_value", f"{ENDS} rankdir=XX start -> exit", id="no-direction"),
+        pytest.param(
+            "bad_value",
+            f'{ENDS} {WORK} work [retry_policy="patiant"] start -> work -> exit',
+            id="almost-a-choice",
+        ),
+        pytest.param("bad_value", f'{ENDS} start -> exit [weight="heavy"]', id="edge-value"),
+        pytest.param("bad_duration", f'{ENDS} max_duration="a while" start -> exit', id="graph-duration"),
+        pytest.param(
+            "fidelity_valid", f'{ENDS} default_fidelity="summary:hgh" start -> exit', id="graph-fidelity"
+        ),
+        pytest.param("fidelity_valid", f"{ENDS} start -> exit [fidelity=everything]", id="edge-fidelity"),
+        pytest.param("attribute_typo", f"{ENDS} gaol=x start -> exit", id="graph-typo"),
+        pytest.param("attribute_typo", f'{ENDS} start -> exit [conditon="outcome=success"]', id="edge-typo"),
+        pytest.param(
+            "retry_target_exists", f"{ENDS} retry_target=elsewhere start -> exit", id="graph-target"
+        ),
+        pytest.param(
+            "retry_target_exists",
+            f"{ENDS} {WORK} work [fallback_retry_target=wrk] start -> work -> exit",
+            id="fallback-target",
+        ),
+        pytest.param(
+            "gate_without_effect",
+            "start [shape=Mdiamond, goal_gate=true] exit [shape=Msquare] start -> exit",
+            id="gate-on-start",
+        ),
+        pytest.param(
+            "condition_syntax",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="a > 1"]',
+            id="no-mending",
+        ),
+        pytest.param(
+            "ambiguous_unconditional", f"{ENDS} {WORK} start -> work -> exit start -> exit", id="tie-at-start"
+        ),
+        pytest.param(
+            "accelerator_clash",
+            f"{ENDS} {GATE} {WORK} start -> ok ok -> work ok -> exit [label=Work] work -> exit",
+            id="clash-with-a-target",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f'{ENDS} {WORK} more [prompt="x"] start -> work -> more more -> work start -> exit',
+            id="no-way-out",
+        ),
+        pytest.param(
+            "unbounded_cycle", f"{ENDS} {GATE} start -> ok ok -> ok start -> exit", id="gate-without-way-out"
+        ),
+        pytest.param(
+            "no_join",
+            f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> fan",
+            id="branch-comes-back",
+        ),
+        pytest.param(
+            "duplicate_edge",
+            f"{ENDS} start -> exit [weight=1] start -> exit start -> exit [weight=1]",
+            id="third-equals-first",
+        ),
+        pytest.param(
+            "unused_selector",
+            f'{ENDS} model_stylesheet="hexagn {{ model: a }}" start -> exit',
+            id="unknown-shape",
+        ),
+        pytest.param(
+            "unused_selector",
+            f'{ENDS} model_stylesheet="hexagon {{ model: a }}" start -> exit',
+            id="absent-shape",
+        ),
+        pytest.param(
+            "unused_class",
+            f'{ENDS} {WORK} work [class="b, c"] model_stylesheet=".b {{ model: a }}" start -> work -> exit',
+            id="unselected-class",
+        ),
+    ],
+)
+def test_the_rule_speaks(rule, body):
+    assert rule in found(body)
+
+
+@pytest.mark.parametrize(
+    ("rule", "body"),
+    [
+        pytest.param("start_node", "Start exit [shape=Msquare] Start -> exit", id="start-by-id"),
+        pytest.param("terminal_node", "start [shape=Mdiamond] end start -> end", id="exit-by-id"),
+        pytest.param("prompt_on_llm_nodes", "Start end Start -> end", id="ends-by-id-need-no-prompt"),
+        pytest.param("reachability", "a [prompt=x] b [prompt=x] a -> b", id="no-start-no-orphans"),
+        pytest.param(
+            "shape_known", f'{ENDS} x [shape=egg, type="codergen"] start -> x -> exit', id="type-before-shape"
+        ),
+        pytest.param(
+            "shape_alias",
+            f'{ENDS} x [shape=circle, type="codergen", prompt=x] start -> x -> exit',
+            id="type-before-alias",
+        ),
+        pytest.param(
+            "handler_missing",
+            f"{ENDS} {FAN} start -> fan fan -> a -> exit fan -> b -> exit",
+            id="nobody-runs-it",
+        ),
+        pytest.param(
+            "attribute_typo",
+            f"{ENDS} {WORK} work [color=red, robot_arm=3] start -> work -> exit",
+            id="foreign-names",
+        ),
+        pytest.param(
+            "bad_value",
+            f'{ENDS} {WORK} work [max_retries="3", goal_gate="true", retry_policy=""] start -> work -> exit',
+            id="ruling-2-quoted-values",
+        ),
+        pytest.param("bad_duration", f"{ENDS} {WORK} work [timeout=90] start -> work -> exit", id="seconds"),
+        pytest.param(
+            "goal_gate_has_retry",
+            f"{ENDS} {WORK} work [goal_gate=true] retry_target=work start -> work -> exit",
+            id="target-of-the-graph",
+        ),
+        pytest.param(
+            "gate_mixes_conditions",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="outcome=success"]',
+            id="no-gate",
+        ),
+        pytest.param(
+            "all_conditions_may_fail",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="outcome=success"] work -> work [default=true]',
+            id="default-edge",
+        ),
+        pytest.param(
+            "all_conditions_may_fail",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="context.x=1"] work -> work [condition="context.x!=1"]',
+            id="complementary",
+        ),
+        pytest.param(
+            "all_conditions_may_fail",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="a=="]',
+            id="unreadable",
+        ),
+        pytest.param(
+            "all_conditions_may_fail",
+            f'{ENDS} {WORK} start -> work work -> exit [condition="outcome=success"] work -> work',
+            id="one-without-condition",
+        ),
+        pytest.param(
+            "ambiguous_unconditional",
+            f"{ENDS} {GATE} {WORK} start -> ok ok -> work ok -> exit work -> exit",
+            id="people-choose",
+        ),
+        pytest.param(
+            "ambiguous_unconditional",
+            f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit",
+            id="fan-out-takes-all",
+        ),
+        pytest.param(
+            "ambiguous_unconditional",
+            f"{ENDS} {WORK} start -> work work -> exit work -> work [default=true]",
+            id="default-decides",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f'{ENDS} {WORK} start -> work work -> work [weight=1] work -> exit [label="Done"]',
+            id="label-may-be-preferred",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f"{ENDS} {WORK} start -> work work -> work work -> exit",
+            id="alphabet-leads-out",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f'{ENDS} {GATE} {WORK} start -> work -> ok ok -> work [label="Again"] ok -> exit [label="Done"]',
+            id="gate-in-the-cycle",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f"{ENDS} {GATE} {WORK} start -> work -> ok ok -> work work -> work [weight=1] work -> exit",
+            id="person-in-the-cycle",
+        ),
+        pytest.param(
+            "unbounded_cycle",
+            f'{ENDS} x [type="com.acme.x"] start -> x x -> x [weight=1] x -> exit',
+            id="custom-handlers-choose",
+        ),
+        pytest.param(
+            "no_join",
+            f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit",
+            id="join-at-the-exit",
+        ),
+        pytest.param(
+            "no_join", f"{ENDS} {FAN} start -> fan fan -> a a -> exit b -> exit start -> b", id="one-branch"
+        ),
+        pytest.param(
+            "no_join",
+            f'{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit a -> fan [condition="outcome=fail"]',
+            id="join-in-a-cycle",
+        ),
+        pytest.param(
+            "duplicate_edge", f'{ENDS} start -> exit start -> exit [condition="a=1"]', id="told-apart"
+        ),
+        pytest.param(
+            "unused_class",
+            f'{ENDS} {WORK} work [class="b"] model_stylesheet="* {{ model: a }}" start -> work -> exit',
+            id="no-class-selected",
+        ),
+        pytest.param(
+            "unused_class",
+            f'{ENDS} {WORK} work [class="b"] model_stylesheet="*" start -> work -> exit',
+            id="unreadable-stylesheet",
+        ),
+    ],
+)
+def test_the_rule_is_silent(rule, body):
+    assert rule not in found(body)
+
+
+def test_ruling_8_an_orphan_is_called_unreachable_and_orphan():
+    (message,) = messages(f"{ENDS} {WORK} start -> exit work -> exit", "reachability")
+    assert "unreachable" in message
+    assert "orphan" in message
+    assert '"work"' in message
+
+
+@pytest.mark.parametrize(
+    "jump",
+    [
+        "a [prompt=x, retry_target=fix]",
+        "a [prompt=x, fallback_retry_target=fix]",
+        "a [prompt=x] retry_target=fix",
+        "a [prompt=x] fallback_retry_target=fix",
+    ],
+)
+def test_ruling_8_retry_jumps_count_as_edges(jump):
+    assert "reachability" not in found(f"{ENDS} {jump} fix [prompt=x] start -> a -> exit fix -> a")
+
+
+def test_ruling_4_an_id_near_a_declared_one_is_an_error_with_the_nearest():
+    body = f'{ENDS} implement [prompt="x"] start -> implment implment -> exit start -> implement -> exit'
+    (first, *_) = messages(body, "edge_target_exists")
+    assert (
+        first
+        == 'the edge start -> implment names "implment", which is not declared; did you mean "implement"?'
+    )
+
+
+def test_ruling_4_an_implicit_node_is_a_warning_whose_fix_declares_it():
+    source = "digraph {\n    start [shape=Mdiamond]\n    exit [shape=Msquare]\n    start -> ship_it\n    ship_it -> exit\n}\n"
+    graph = parse_dot(source)
+    (finding,) = validate(graph)
+    assert (finding.rule, finding.severity, finding.node_id) == ("implicit_node", "warning", "ship_it")
+    assert apply_edits(graph.source, finding.fix.edits) == source.replace("exit\n}", "exit\n    ship_it\n}")
+
+
+def test_ruling_5_an_unknown_attribute_like_a_known_one_is_an_info():
+    (finding,) = [
+        each
+        for each in lint(f"{ENDS} {WORK} work [promt=x] start -> work -> exit")
+        if each.rule == "attribute_typo"
+    ]
+    assert (finding.severity, finding.span.text) == ("info", "promt")
+
+
+def test_ruling_6_circles_are_start_and_exit_with_a_warning():
+    findings = lint("a [shape=circle] b [shape=doublecircle] a -> b")
+    assert [(each.rule, each.severity) for each in findings] == [("shape_alias", "warning")] * 2
+
+
+def test_ruling_11_an_outcome_alias_is_an_info_whose_fix_respells_it():
+    source = f'digraph {{ {ENDS} start -> exit [condition="context.a=\\"x\\" && outcome=failed"] }}'
+    graph = parse_dot(source)
+    (finding,) = [each for each in validate(graph) if each.rule == "outcome_alias"]
+    assert finding.severity == "info"
+    assert finding.span.outermost().text == "failed"
+    assert apply_edits(graph.source, finding.fix.edits) == source.replace("failed", "fail")
+
+
+def test_ruling_14_conditions_that_may_all_fail_are_an_info_that_names_the_case():
+    body = f'{ENDS} {WORK} start -> work work -> exit [condition="outcome=success && context.n=1"] work -> work [condition="outcome!=success"]'
+    assert messages(body, "all_conditions_may_fail") == [
+        'no edge of "work" is taken when outcome=success and n is none of 1'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "case"),
+    [
+        ("context.ok", "ok is empty"),
+        ("context.ok=true", "ok is none of true"),
+        ('context.ok!=\\"\\"', "ok is empty"),
+        ("preferred_label=Yes", "preferred_label is none of Yes"),
+        ('context.ok=\\"\\"', "ok is set"),
+    ],
+)
+def test_the_uncovered_case_is_told_in_words(condition, case):
+    body = f'{ENDS} {WORK} start -> work work -> exit [condition="{condition}"]'
+    assert messages(body, "all_conditions_may_fail") == [f'no edge of "work" is taken when {case}']
+
+
+def test_conditions_with_too_many_cases_are_left_alone():
+    many = " && ".join(f"context.k{number}=1" for number in range(12))
+    assert "all_conditions_may_fail" not in found(
+        f'{ENDS} {WORK} start -> work work -> exit [condition="{many}"]'
+    )
+
+
+def test_ruling_16_a_goal_gate_on_a_diamond_checks_nothing():
+    (message,) = messages(
+        f"{ENDS} d [shape=diamond, goal_gate=true] retry_target=d start -> d -> exit", "gate_without_effect"
+    )
+    assert message == '"d" is a conditional node, so its goal_gate checks nothing'
+
+
+def test_ruling_22_branches_without_a_common_node_are_a_warning():
+    (finding,) = [
+        each
+        for each in lint(f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit")
+        if each.rule == "no_join"
+    ]
+    assert (finding.severity, finding.node_id) == ("warning", "fan")
+
+
+def test_ruling_23_choices_with_the_same_key_are_a_warning_whose_fix_gives_another():
+    source = f'digraph {{ {ENDS} {GATE} fix [prompt=x] start -> ok ok -> exit [label="Approve"] ok -> fix [label="[A] Amend"] fix -> ok }}'
+    graph = parse_dot(source)
+    (finding,) = [each for each in validate(graph) if each.rule == "accelerator_clash"]
+    assert "both have the key A" in finding.message
+    assert apply_edits(graph.source, finding.fix.edits) == source.replace("[A] Amend", "[M] Amend")
+
+
+def test_a_built_in_type_without_handler_is_an_error_where_the_pipeline_is_to_run():
+    body = f"{ENDS} {FAN} start -> fan fan -> a -> exit fan -> b -> exit"
+    runnable = frozenset({"start", "exit", "codergen"})
+    (finding,) = [each for each in lint(body, runnable_types=runnable) if each.rule == "handler_missing"]
+    assert (finding.severity, finding.node_id, finding.span.text) == ("error", "fan", "component")
+
+
+def test_a_registered_type_is_known():
+    body = f'{ENDS} x [type="com.acme.x"] start -> x -> exit'
+    assert "type_known" not in found(body, known_types=frozenset({"com.acme.x"}))
+
+
+def test_11_2_a_label_in_place_of_a_prompt_is_an_info_nothing_at_all_a_warning():
+    body = f'{ENDS} a [label="A"] b start -> a -> b -> exit'
+    severities = {each.node_id: each.severity for each in lint(body) if each.rule == "prompt_on_llm_nodes"}
+    assert severities == {"a": "info", "b": "warning"}
+
+
+def test_a_value_inherited_from_a_default_block_is_reported_once():
+    body = f'{ENDS} node [timeout="soon"] a [prompt=x] b [prompt=x] start -> a -> b -> exit'
+    assert len(messages(body, "bad_duration")) == 1
+
+
+def test_a_condition_of_a_chain_is_reported_once():
+    body = f'{ENDS} {WORK} start -> work -> exit [condition="a=="]'
+    assert len(messages(body, "condition_syntax")) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "mended"),
+    [
+        ("5 minutes", "5m"),
+        ("30 sec", "30s"),
+        ("2 Hours", "2h"),
+        ("250 msec", "250ms"),
+        ("1 day", "1d"),
+        ("100 milliseconds", "100ms"),
+    ],
+)
+def test_a_duration_in_words_is_mended(written, mended):
+    source = f'digraph {{ {ENDS} work [prompt=x, timeout="{written}"] start -> work -> exit }}'
+    graph = parse_dot(source)
+    (finding,) = [each for each in validate(graph) if each.rule == "bad_duration"]
+    assert finding.fix.title == f'write "{mended}"'
+    assert validate(parse_dot(apply_edits(graph.source, finding.fix.edits))) == []
+
+
+def test_a_bare_condition_is_mended_as_a_quoted_one():
+    graph = parse_dot(f"digraph {{ {ENDS} start -> exit [condition=success] }}")
+    (finding,) = [each for each in validate(graph) if each.rule == "status_as_key"]
+    assert 'condition="outcome=success"' in apply_edits(graph.source, finding.fix.edits)
+
+
+@pytest.mark.parametrize(
+    "ending", ["exit }", "exit\n}", "exit\n  }\n\n", "exit }\n// the end }", "exit /* } */ }"]
+)
+def test_a_declaration_is_added_wherever_the_last_brace_stands(ending):
+    source = f"digraph {{ {ENDS} start -> ship_it ship_it -> {ending}"
+    graph = parse_dot(source)
+    (finding,) = [each for each in validate(graph) if each.rule == "implicit_node"]
+    after = apply_edits(graph.source, finding.fix.edits)
+    assert ("implicit_node" in {each.rule for each in validate(parse_dot(after))}) is (not finding.fix.edits)
+
+
+def test_suggestions_stay_affordable_however_many_ids_are_wrong():
+    targets = " ".join(f"start -> wrong_{number}" for number in range(200))
+    assert len(messages(f"{ENDS} start -> exit {targets}", "edge_target_exists")) == 200
+
+
+def test_a_class_that_no_rule_selects_is_pointed_at_and_mended_in_its_list():
+    source = f'digraph {{ {ENDS} a [prompt=x, class="precod, critical"] b [prompt=x, class="critical, code,cod"] model_stylesheet=".critical {{ model: m }} .code {{ model: n }}" start -> a -> b -> exit }}'
+    graph = parse_dot(source)
+    first, second = [each for each in validate(graph) if each.rule == "unused_class"]
+    assert (first.span.text, first.fix.edits) == ("precod", ())
+    assert apply_edits(graph.source, second.fix.edits) == source.replace("code,cod", "code,code")
+
+
+def test_a_gate_with_every_key_taken_gets_a_remedy_without_an_edit():
+    labels = [f"[{key}] x" for key in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+    edges = " ".join(
+        f'ok -> n{number} [label="{label}"] n{number} -> exit'
+        for number, label in enumerate([*labels, "[A] x"])
+    )
+    (finding,) = [
+        each for each in lint(f"{ENDS} {GATE} start -> ok {edges}") if each.rule == "accelerator_clash"
+    ]
+    assert finding.fix.edits == ()
+
+
+def test_many_nodes_with_the_same_conditions_are_told_apart():
+    body = f'{ENDS} a [prompt=x] b [prompt=x] start -> a a -> b [condition="outcome=success"] b -> exit [condition="outcome=success"]'
+    assert [each.node_id for each in lint(body) if each.rule == "all_conditions_may_fail"] == ["a", "b"]
+
+
+ADJACENCY = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=14)
+
+
+@given(ADJACENCY)
+def test_cycles_are_the_components_that_networkx_finds(pairs):
+    import networkx as nx
+
+    successors = {name: [target for source, target in pairs if source == name] for name in "abcdef"}
+    predecessors = {name: [source for source, target in pairs if target == name] for name in "abcdef"}
+    graph = nx.DiGraph(pairs)
+    expected = {
+        frozenset(each)
+        for each in nx.strongly_connected_components(graph)
+        if len(each) > 1 or any(graph.has_edge(node, node) for node in each)
+    }
+    cycles = find_cycles(successors, predecessors)
+    assert {frozenset(each) for each in cycles} == expected
+    assert sum(map(len, cycles)) == len({node for each in cycles for node in each})
+
+
+VALUES = st.one_of(
+    st.text(max_size=8),
+    st.integers(-2, 9),
+    st.booleans(),
+    st.sampled_from(["outcome=fail", "* { model: a }", "start", "wait.human", "parallel"]),
+)
+NAMES = st.sampled_from(
+    [
+        "shape",
+        "type",
+        "prompt",
+        "label",
+        "condition",
+        "retry_target",
+        "goal_gate",
+        "timeout",
+        "class",
+        "model_stylesheet",
+        "fidelity",
+        "weight",
+        "x",
+    ]
+)
+ATTRS = st.dictionaries(NAMES, VALUES, max_size=4)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), ATTRS, max_size=4),
+    st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde"), ATTRS), max_size=8),
+    ATTRS,
+)
+def test_any_graph_is_linted_without_an_exception(nodes, edges, attrs):
+    graph = Graph(
+        "G",
+        attrs,
+        {name: Node(name, each) for name, each in nodes.items()},
+        tuple(Edge(*each) for each in edges),
+    )
+    for each in validate(graph, options=LintOptions(runnable_types=frozenset())):
+        assert each.message
+        assert each.fix is None or each.fix.title
+
+
+def test_deep_chains_need_no_stack():
+    size = 5_000
+    nodes = {f"n{number}": Node(f"n{number}", {"prompt": "x"}) for number in range(size)}
+    edges = tuple(Edge(f"n{number}", f"n{(number + 1) % size}") for number in range(size))
+    assert "unbounded_cycle" in {each.rule for each in validate(Graph("G", {}, nodes, edges))}
+
+
+def test_a_hub_of_many_equal_edges_is_linted():
+    edges = (*(Edge("start", "exit", {"label": "x"}) for _ in range(10_000)),)
+    nodes = {"start": Node("start", {"shape": "Mdiamond"}), "exit": Node("exit", {"shape": "Msquare"})}
+    findings = validate(Graph("G", {}, nodes, edges))
+    assert len(findings) == 9_999
