@@ -2,14 +2,13 @@
 
 Two readings take turns: statements, and the inside of an attribute block. Each is one regular
 expression without backtracking (possessive repeats), so the time is linear in the text whatever it
-holds. Comments and notices are set aside on the way. What no expression matches goes to the two
+holds. Comments and quoted ids are set aside on the way. What no expression matches goes to the two
 modules of mistakes, which say what is wrong with it. Knows no statement's meaning.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import DotSyntaxError
@@ -22,21 +21,19 @@ from attractor_nb.languages.dot.literals import (
     is_too_large,
     text_of,
 )
-from attractor_nb.languages.dot.notices import hidden_direction, quoted_id, with_hash
 from attractor_nb.languages.dot.syntax import Attr, Comment, Name
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import SourceText
 
 Token = tuple[str, int, int, Any]
 """Terminal, start, end, and an ``Attr`` or ``Name`` where the terminal carries one."""
 
 END: Final = "$END"
-MAX_DEPTH: Final = 100
-"""How deep groups may nest; nobody writes ten, and what comes later may recurse."""
+MAX_DEPTH: Final = 20
+"""How deep groups may nest: nobody writes ten, what follows may recurse, each level lists members."""
 
 _ID = r"[A-Za-z_][A-Za-z0-9_]*+"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -68,7 +65,6 @@ _DECLARATION = re.compile(_ATTR, re.DOTALL)
 _COMMENTS = re.compile(_COMMENT, re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*+")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
-_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
 _WORDS = {word: word.upper() for word in KEYWORDS}
 
@@ -78,7 +74,7 @@ class Lexer:
 
     Attributes:
         comments: What comments were met, in order.
-        notices: What was read although the subset does not have it.
+        quoted_ids: Ids in quotes, in order (ruling 3).
         braces: Offsets of the braces that are open.
     """
 
@@ -86,7 +82,7 @@ class Lexer:
         self.source = source
         self.text = source.text
         self.comments: list[Comment] = []
-        self.notices: list[Diagnostic] = []
+        self.quoted_ids: list[Name] = []
         self.braces: list[int] = []
 
     def tokens(self) -> Generator[Token, None, None]:
@@ -187,15 +183,12 @@ class Lexer:
         return attr
 
     def _keep_comment(self, start: int, end: int) -> None:
-        comment = Comment(self.text[start:end].rstrip("\r"), start, end)
-        self.comments.append(comment)
-        if comment.text.startswith("#"):
-            self.notices.append(with_hash(self.source, comment))
+        self.comments.append(Comment(self.text[start:end].rstrip("\r"), start, end))
 
     def _quoted_id(self, name: Name, before: str) -> str:
         if not is_identifier(name.text):
             raise statement_mistake(self.source, name.start, before)
-        self.notices.append(quoted_id(self.source, name))
+        self.quoted_ids.append(name)
         return "ID"
 
     def _refuse_keyword_in_capitals(self, word: str, start: int) -> None:
@@ -229,8 +222,4 @@ class Lexer:
                 f"the text contains {name}",
                 self.source.span(*found.span()),
                 hint="this is no text file, or it was read with the wrong encoding; use UTF-8",
-            )
-        for found in _DIRECTION.finditer(self.text):
-            self.notices.append(
-                hidden_direction(self.source, found.start(), unicodedata.name(found[0]).lower())
             )

@@ -1,8 +1,8 @@
 """From syntax tree to graph: what the statements mean (spec 2.5-2.12, 11.1; rulings 2, 4, 5).
 
 Chains become single edges, default blocks reach what follows them in their scope, groups are flattened
-and remembered, values get the type that the attribute table asks for. Nothing here can fail: a value
-that does not fit its type is kept as it was written, and lint says so.
+and remembered, values get the type that the attribute table asks for. A value that does not fit its
+type is kept as it was written, and lint says so.
 
 A node takes the defaults in force at its first statement; later statements of the same id add to it.
 Nodes are in the order of their first statement; implicit ones (ruling 4) follow in the order of mention.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.attr_spans import AttrSpans
 from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
@@ -28,11 +29,17 @@ if TYPE_CHECKING:
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
+MAX_DEFAULTS: Final = 256
+"""How many defaults may be in force at once: the table has 50 attributes a scope, Graphviz a hundred."""
 _NO_NAMES: Final = frozenset[str]()
 
 
 def lower(tree: DotTree) -> Graph:
-    """The graph that a syntax tree means."""
+    """The graph that a syntax tree means.
+
+    Raises:
+        DotSyntaxError: More than ``MAX_DEFAULTS`` default attributes are in force at some place.
+    """
     lowering = _Lowering(tree)
     lowering.read_body(tree.body, _Scope({}, {}, {}, {}), group=None)
     return lowering.graph()
@@ -65,6 +72,10 @@ class _Scope:
             values, written = _read(Scope.EDGE, block.attrs)
             self.edge_values = {**self.edge_values, **values}
             self.edge_written = {**self.edge_written, **written}
+
+    def is_crowded(self) -> bool:
+        """Whether copying these defaults to every node would cost more than reading the text."""
+        return max(len(self.node_values), len(self.edge_values)) > MAX_DEFAULTS
 
 
 class _Declared:
@@ -117,11 +128,20 @@ class _Lowering:
                     self._set(group, statement.block.attrs)
                 else:
                     scope.add(statement.scope, statement.block)
+                    if scope.is_crowded():
+                        raise self._too_many_defaults(statement)
             elif isinstance(statement, Declaration):
                 self._set(group, (statement.attr,))
             else:
                 self._groups.append(_Group(statement, group))
                 self.read_body(statement.body, scope.inner(), len(self._groups) - 1)
+
+    def _too_many_defaults(self, statement: Defaults) -> DotSyntaxError:
+        return DotSyntaxError(
+            f"more than {MAX_DEFAULTS} default attributes are in force",
+            self._tree.span(statement),
+            hint="set attributes on the nodes and edges that need them",
+        )
 
     def _set(self, group: int | None, attrs: Iterable[Attr]) -> None:
         """Attributes of the graph, or of the group they stand in."""
@@ -157,11 +177,13 @@ class _Lowering:
         attrs = MappingProxyType(values) if values else NO_ATTRS
         spans = AttrSpans(self._source, written) if written else NO_SPANS
         source, edges, mentioned = self._source, self._edges, self._mentioned
+        here = scope.inner()
         tail = statement.ids[0]
-        mentioned.setdefault(tail.text, (tail, scope.inner()))
+        if tail.text not in mentioned:
+            mentioned[tail.text] = (tail, here)
         for head in statement.ids[1:]:
             if head.text not in mentioned:
-                mentioned[head.text] = (head, scope.inner())
+                mentioned[head.text] = (head, here)
             edges.append(Edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
             tail = head
 
@@ -193,9 +215,10 @@ class _Lowering:
 
     def _node(self, said: _Declared, classes: tuple[str, ...], *, is_implicit: bool = False) -> Node:
         own, written = said.own, said.own_written
-        values = {**said.scope_values, **own} if said.scope_values else own
-        if said.scope_written:
-            written = {**said.scope_written, **written}
+        values = own
+        if said.scope_values:
+            values = {**said.scope_values, **own} if own else said.scope_values
+            written = {**said.scope_written, **written} if own else said.scope_written
         name = said.name
         return Node(
             name.text,

@@ -18,6 +18,8 @@ def slips(unknown: Collection[str], known: Collection[str]) -> set[str]:
     >>> slips(["implment", "ship_it"], ["implement", "review"])
     {'implment'}
     """
+    if not known:
+        return set()
     if len(unknown) * len(known) > MAX_COMPARISONS:
         return set(unknown)
     by_length: dict[int, list[str]] = {}

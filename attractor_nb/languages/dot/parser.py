@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
-from attractor_nb.languages.dot.notices import bare_group, separator_span, separators
+from attractor_nb.languages.dot.notices import (
+    bare_groups,
+    hash_comments,
+    hidden_directions,
+    quoted_ids,
+    separator_span,
+    separators,
+)
 from attractor_nb.languages.dot.structure_mistakes import structure_mistake
 from attractor_nb.languages.dot.syntax import (
     Attr,
@@ -28,6 +35,7 @@ from attractor_nb.languages.dot.syntax import (
 from attractor_nb.languages.dot.tables import Action, Tables, load_tables, run_tables
 
 if TYPE_CHECKING:
+    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import SourceText
 
 _Gap = tuple[Attr, int | None, Attr]
@@ -67,6 +75,8 @@ class _Actions:
         self._source = lexer.source
         self._is_strict = is_strict
         self._gaps: list[_Gap] = []
+        self._separators: list[Diagnostic] = []
+        self._bare_braces: list[int] = []
 
     def table(self) -> dict[str, Action]:
         """The actions by rule name."""
@@ -79,15 +89,22 @@ class _Actions:
         return self._graph(v[1][3], v[2], v[3], v[4])
 
     def _graph(self, name: Name | None, brace: Token, body: list[Statement], close: Token) -> DotTree:
-        lexer = self._lexer
+        lexer, source = self._lexer, self._source
+        notices = (
+            *self._separators,
+            *hash_comments(source, lexer.comments),
+            *quoted_ids(source, lexer.quoted_ids),
+            *bare_groups(source, sorted(self._bare_braces)),
+            *hidden_directions(source),
+        )
         return DotTree(
-            self._source,
+            source,
             name,
             tuple(body),
             brace[1],
             close[2],
             tuple(lexer.comments),
-            tuple(lexer.notices),
+            notices,
         )
 
     def no_statements(self, _: list[Any]) -> list[Statement]:
@@ -119,7 +136,7 @@ class _Actions:
 
     def bare_group(self, v: list[Any]) -> SubgraphStatement:
         brace, body, close = v
-        self._lexer.notices.append(bare_group(self._source, brace[1]))
+        self._bare_braces.append(brace[1])
         return SubgraphStatement(None, tuple(body), brace[1], brace[1], close[2])
 
     def bare_node(self, v: list[Any]) -> NodeStatement:
@@ -153,7 +170,7 @@ class _Actions:
 
     def block(self, v: list[Any]) -> Block:
         if self._gaps:
-            self._lexer.notices.append(separators(self._source, self._gaps))
+            self._separators.append(separators(self._source, self._gaps))
             self._gaps = []
         return Block(tuple(v[1]), v[0][1], v[-1][2])
 

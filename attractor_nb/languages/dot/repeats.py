@@ -18,34 +18,37 @@ def find_repeats(tree: DotTree) -> tuple[Diagnostic, ...]:
     """A WARNING ``duplicate_attribute`` for each value that a later one of the same name replaces."""
     nodes: dict[str, dict[str, Attr]] = {}
     found: list[Diagnostic] = []
-    for statement in _flat(tree.body):
+    for statement, block in _blocks(tree.body):
         if isinstance(statement, NodeStatement):
-            known = nodes.setdefault(statement.id.text, {})
-            found += _repeats(tree, statement.block, known, f"node {statement.id.text}", statement.id.text)
-        elif not isinstance(statement, SubgraphStatement | Declaration):
-            found += _repeats(tree, statement.block, {}, "this block", "")
+            node_id = statement.id.text
+            _look(tree, block, nodes.setdefault(node_id, {}), (f"node {node_id}", node_id), found)
+        else:
+            _look(tree, block, {}, ("this block", ""), found)
     return tuple(found)
 
 
-def _flat(body: Iterable[Statement]) -> Iterator[Statement]:
+def _blocks(body: Iterable[Statement]) -> Iterator[tuple[Statement, Block]]:
+    """The statements that have attributes, those of inner groups included, in order."""
     for statement in body:
-        yield statement
         if isinstance(statement, SubgraphStatement):
-            yield from _flat(statement.body)
+            yield from _blocks(statement.body)
+        elif not isinstance(statement, Declaration) and statement.block is not None:
+            yield statement, statement.block
 
 
-def _repeats(
-    tree: DotTree, block: Block | None, known: dict[str, Attr], whose: str, node_id: str
-) -> Iterator[Diagnostic]:
-    for attr in block.attrs if block else ():
+def _look(
+    tree: DotTree, block: Block, known: dict[str, Attr], whose: tuple[str, str], found: list[Diagnostic]
+) -> None:
+    for attr in block.attrs:
         earlier = known.get(attr.name)
         known[attr.name] = attr
         if earlier is not None and text_of(earlier.literal) != text_of(attr.literal):
-            line = tree.span(earlier).line
-            yield Diagnostic(
-                "duplicate_attribute",
-                Severity.WARNING,
-                f'"{attr.name}" of {whose} replaces its value of line {line}',
-                node_id=node_id,
-                span=tree.span(attr),
+            found.append(
+                Diagnostic(
+                    "duplicate_attribute",
+                    Severity.WARNING,
+                    f'"{attr.name}" of {whose[0]} replaces its value of line {tree.span(earlier).line}',
+                    node_id=whose[1],
+                    span=tree.span(attr),
+                )
             )

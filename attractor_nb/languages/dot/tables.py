@@ -74,8 +74,9 @@ def run_tables(
             else:
                 made = action([])
             values.append(made)
-            states.append(rows[states[-1]][origin])
-            move = rows[states[-1]].get(kind)
+            state = rows[states[-1]][origin]
+            states.append(state)
+            move = rows[state].get(kind)
         if move is None:
             if states[-1] == tables.end:
                 break

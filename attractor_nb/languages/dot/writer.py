@@ -8,16 +8,19 @@ for Graphviz's sake. Knows values only; ``formatter`` writes syntax trees, comme
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.layout import INDENT, statement_text
-from attractor_nb.languages.dot.literals import is_identifier, quote, spell
+from attractor_nb.languages.dot.literals import is_identifier, quote, spell, text_of
+from attractor_nb.model.attributes import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Edge, Graph, Node
+
+_ORDER: Final = {row.name: number for number, row in reversed(list(enumerate(TABLE)))}
 
 _Spelled = dict[str, str]
 """Attribute names as written to values as written."""
@@ -177,7 +180,7 @@ def _common(
         for name, value in passed.items():
             counts.setdefault(name, Counter())[value] += 1
     most = {name: values.most_common(1)[0][0] for name, values in counts.items() if holders[name] == total}
-    return {name: value for name, value in most.items() if outer.get(name) != value}
+    return _in_order({name: value for name, value in most.items() if outer.get(name) != value})
 
 
 def _edge_text(edge: Edge, indent: str) -> str:
@@ -186,8 +189,15 @@ def _edge_text(edge: Edge, indent: str) -> str:
 
 
 def _spelled(attrs: Mapping[str, AttrValue], names: Iterable[str]) -> _Spelled:
-    chosen = set(names)
-    return {_id(name): spell(value) for name, value in attrs.items() if name in chosen}
+    """Attributes as written, in the order of the table; those it does not know follow by name."""
+    ordered = sorted(names, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    return {_id(name): spell(attrs[name]) for name in ordered if name in attrs}
+
+
+def _in_order(spelled: _Spelled) -> _Spelled:
+    values = {text_of(name): name for name in spelled}
+    ordered = sorted(values, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    return {values[name]: spelled[values[name]] for name in ordered}
 
 
 def _pairs(spelled: _Spelled) -> list[str]:

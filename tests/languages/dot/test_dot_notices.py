@@ -77,6 +77,16 @@ def test_quoted_attribute_names_are_no_notice() -> None:
     assert document.graph.goal == "x"
 
 
+def test_a_habit_gives_one_warning_a_text_whose_fix_mends_every_place() -> None:
+    document = read_dot('digraph G { "a"; "b" # c\n # d\n "a" -> "b" }')
+    rules = {found.rule: found for found in document.diagnostics}
+
+    assert rules["quoted_id"].message == 'the id "a" needs no quotes (and 3 more)'
+    assert rules["hash_comment"].message == 'comments begin with "//", not "#" (and 1 more)'
+    edits = [edit for found in document.diagnostics if found.fix for edit in found.fix.edits]
+    assert apply_edits(document.source, edits) == "digraph G { a; b // c\n // d\n a -> b }"
+
+
 def test_notices_come_in_the_order_of_the_text() -> None:
     document = read_dot('digraph G { "a" [label=A\n shape=box] # c\n { "b" } }')
 
@@ -85,7 +95,6 @@ def test_notices_come_in_the_order_of_the_text() -> None:
         "attr_separator",
         "hash_comment",
         "bare_group",
-        "quoted_id",
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import derived_class, parse_dot, read_dot
+from attractor_nb.languages.dot.lower import MAX_DEFAULTS
 from attractor_nb.languages.dot.nearness import MAX_COMPARISONS, slips
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.graph import Edge, Graph, Node
@@ -341,6 +342,17 @@ def test_a_cell_body_keeps_its_own_line_numbers() -> None:
 
     assert graph.nodes["a"].span is not None
     assert graph.nodes["a"].span.place == "<cell>:3:2"
+
+
+@pytest.mark.parametrize("scope", ["node", "edge"])
+def test_more_defaults_than_anybody_needs_are_refused_with_their_place(scope: str) -> None:
+    blocks = "".join(f"{scope} [k{number}=1]\n" for number in range(MAX_DEFAULTS))
+    body(blocks)
+
+    with pytest.raises(DotSyntaxError, match="more than 256 default attributes") as caught:
+        body(f"{blocks}{scope} [one_more=1]")
+    assert caught.value.span is not None
+    assert caught.value.span.text == f"{scope} [one_more=1]"
 
 
 def test_spans_point_at_ids_edges_attributes_and_group_headers() -> None:
