@@ -201,7 +201,8 @@ class GateCard:
 
     def _hand_in(self, choice: str) -> None:
         """Give the answer to the run; what it says against it is shown in place."""
-        gate_id = self.head.gate.get("id", "")
+        with self._lock:  # a click may come while the question is still being put
+            gate_id = self.head.gate.get("id", "")
         if not gate_id:
             return
         self._set_enabled(is_enabled=False)

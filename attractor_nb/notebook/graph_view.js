@@ -104,6 +104,8 @@ function makeView(model, el, truth, now) {
   const drawing = importDrawing(model.get("svg"));
   drawing.setAttribute("role", "group");
   canvas.append(drawing);
+  // The inspector stands beside the picture where both fit, else below: the picture keeps its size.
+  canvas.style.setProperty("--al-width", `${parseFloat(drawing.getAttribute("width")) || 340}px`);
   const inspector = makeInspector(() => select(null));
   stage.append(canvas, inspector.element);
 

@@ -33,9 +33,11 @@ from attractor_nb.model.events import (
 from attractor_nb.notebook.gate_card import BY_CLICK, GateCard
 from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.state import Delta, RunView, fold_event, merge_deltas
+from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ GATE_TYPE: Final = "wait.human"
 SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
 INSPECTED_CHARS: Final = 20_000
+_NO_WORDS: Final = {"text/plain": ""}
 _ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
@@ -84,8 +87,6 @@ class ShownRun(Protocol):
 
     def __getitem__(self, node_id: str) -> Any: ...
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]: ...
-
 
 class LiveRun:
     """The live view of one run.
@@ -101,7 +102,7 @@ class LiveRun:
         self._run = run
         self._view = copy.deepcopy(run.view)
         self._started = 0.0
-        self._handles: list[DisplayHandle] = []
+        self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
         graph = run.graph
         types = {node.handler_type for node in graph.nodes.values()}
         self.graph_view = GraphView(
@@ -132,9 +133,11 @@ class LiveRun:
 
     def show(self) -> None:
         """Display it in the current cell's output."""
-        handle = display(self.widget, display_id=True)
-        if handle is not None:
-            self._handles.append(handle)
+        view = display(self.widget, display_id=True)
+        words = display(_NO_WORDS, raw=True, display_id=True)
+        assert view is not None, "a display id was asked for"
+        assert words is not None, "a display id was asked for"
+        self._handles.append((view, words))
 
     def paint(self, batch: list[Event]) -> bool:
         """Show a batch of events; returns whether the run has ended."""
@@ -171,9 +174,11 @@ class LiveRun:
         while not self._run.is_done and sys.platform != "emscripten" and time.monotonic() < give_up:
             time.sleep(0.01)
         self.graph_view.settle()
-        bundle = self._run._repr_mimebundle_()
-        for handle in self._handles:
-            handle.update(bundle, raw=True)
+        bundle = bundle_of(self._run)
+        summary = {"text/plain": run_summary(self._view, self._run.graph, has_times=True)}
+        for view, words in self._handles:
+            view.update(bundle, raw=True)
+            words.update(summary, raw=True)
         _close(self.widget)
 
     def _inspect(self, node_id: str) -> list[dict[str, str]]:

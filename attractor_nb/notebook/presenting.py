@@ -66,7 +66,7 @@ class Presenter:
         if self._cells.get(run) != self._shell.execution_count:
             view.show()
 
-    def bundle_result(self, result: Any, **_: Any) -> dict[str, str] | None:
+    def bundle_result(self, result: Any, **_: Any) -> dict[str, str]:
         """A result as a cell's value: words alone where the picture has just been shown live."""
         if result.run_id in self._live_run_ids:
             return {"text/plain": str(result)}
@@ -74,13 +74,16 @@ class Presenter:
         return bundle
 
     def display_pipeline(self, pipeline: Any) -> None:
-        """A pipeline as a cell's value: its picture, and under it the findings, if there are any."""
-        if not pipeline.diagnostics:
+        """A pipeline as a cell's value: its picture, and under it the findings, if there are any.
+
+        A terminal needs nothing of ours: the pipeline's text has its findings.
+        """
+        if not pipeline.diagnostics or not probe(self._shell).has_kernel:
             raise NotImplementedError  # IPython then asks the pipeline itself
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.views.findings import diagnostics_table  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.views.findings import findings_html  # noqa: PLC0415 - %load_ext stays light
 
         display(pipeline._repr_mimebundle_(), raw=True)
-        table = {"text/html": diagnostics_table(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
+        table = {"text/html": findings_html(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
         display(table, raw=True)

@@ -37,6 +37,15 @@ if TYPE_CHECKING:
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
 STOP_SECONDS = 10.0
+HOW_TO_GO_ON = "continue with run.resume()"
+
+
+class RunStopped(RunInterrupted, asyncio.CancelledError):
+    """An ``await run`` was cancelled, and the run with it.
+
+    It is a cancellation, as asyncio wants it, and one of our errors, so that a notebook's Stop button
+    ends in words and not in a traceback.
+    """
 
 
 class Run:
@@ -261,7 +270,7 @@ class Run:
             self.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({asyncio.wrap_future(future)}, timeout=STOP_SECONDS)
-            raise
+            raise RunStopped(self._where_stopped(), hint=HOW_TO_GO_ON) from None
 
     def _future(self) -> Future[RunResult]:
         if self._job is not None:
@@ -277,8 +286,11 @@ class Run:
         self.cancel()
         with contextlib.suppress(FutureTimeout, CancelledError):
             future.result(STOP_SECONDS)
+        return RunInterrupted(self._where_stopped(), hint=HOW_TO_GO_ON)
+
+    def _where_stopped(self) -> str:
         where = f" at {self.view.next_node}" if self.view.next_node else ""
-        return RunInterrupted(f"the run was stopped{where}", hint="continue with run.resume()")
+        return f"the run was stopped{where}"
 
     @classmethod
     def load(cls, logs_root: str | Path) -> Run:

@@ -1,0 +1,276 @@
+"""Drives a real JupyterLab or Notebook 7 in headless Chromium, for tests and for looking at our work.
+
+    with JupyterServer(folder) as server, server.browser() as browser:
+        notebook = browser.open("demo.ipynb")
+        notebook.run_all()
+        notebook.click("Approve")
+        notebook.wait_until_idle()
+
+What it has to work around: cells that are off-screen are not in the page (windowing is switched off),
+the kernel's status can read idle while a cell waits (the ``[*]`` prompt is the truth), and the news
+question lies over everything. Server, kernels and browser are ended by their own ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+CHROMIUM_ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--force-color-profile=srgb",
+]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+DARK_SETTINGS: dict[str, dict[str, Any]] = {
+    "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
+}
+START_SECONDS = 60
+STEP_SECONDS = 0.05
+PANEL = (
+    "[...jupyterapp.shell.widgets('main')].find(w => w.context && w.context.model && w.context.model.cells)"
+)
+
+
+def wait_until(is_true: Callable[[], Any], seconds: float, what: str) -> Any:
+    """Poll until something is true and return it; raise with the reason otherwise."""
+    give_up = time.monotonic() + seconds
+    while True:
+        if value := is_true():
+            return value
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(STEP_SECONDS)
+
+
+def free_port() -> int:
+    """A port on loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class JupyterServer:
+    """A server of our own on loopback, with a random token and folders of its own."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        app: str = "lab",
+        settings: dict[str, dict[str, Any]] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.root = root
+        self.app = app
+        self.port = free_port()
+        self.token = secrets.token_hex(16)
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._environment = environment or {}
+        self._folder = Path(tempfile.mkdtemp(prefix="attractor-browser-"))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> JupyterServer:
+        for plugin, values in self._settings.items():
+            extension, _, name = plugin.partition(":")
+            file = self._folder / "settings" / extension / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values))
+        folders = {
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "IPYTHONDIR": "ipython",
+        }
+        environment = {
+            **os.environ,
+            **{name: str(self._folder / folder) for name, folder in folders.items()},
+            **self._environment,
+        }
+        command = [
+            *(sys.executable, "-m", "jupyter", self.app, "--no-browser", "--allow-root"),
+            *("--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0"),
+            *(f"--ServerApp.root_dir={self.root}", f"--IdentityProvider.token={self.token}"),
+            "--expose-app-in-browser",
+        ]
+        with (self._folder / "server.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+            )
+        try:
+            wait_until(self._is_up, START_SECONDS, "the server")
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _is_up(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise RuntimeError((self._folder / "server.log").read_text()[-2000:])
+        try:
+            with urllib.request.urlopen(f"{self.url}/api?token={self.token}", timeout=1):
+                return True
+        except OSError:
+            return False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is not None and process.poll() is None:
+            # Kernels live in sessions of their own: only the server can end them properly.
+            request = urllib.request.Request(
+                f"{self.url}/api/shutdown", method="POST", headers={"Authorization": f"token {self.token}"}
+            )
+            with suppress(OSError):
+                urllib.request.urlopen(request, timeout=5).close()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(5)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def browser(self, *, width: int = 1180, height: int = 1000, dark: bool = False) -> Iterator[Browser]:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
+            try:
+                page = chromium.new_page(
+                    viewport={"width": width, "height": height},
+                    color_scheme="dark" if dark else "light",
+                    device_scale_factor=2,
+                )
+                yield Browser(self, page)
+            finally:
+                chromium.close()
+
+
+class Browser:
+    """One page and what its console said."""
+
+    def __init__(self, server: JupyterServer, page: Any) -> None:
+        self._server = server
+        self.page = page
+        self.console: list[str] = []
+        page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.console.append(f"pageerror: {error}"))
+
+    def open(self, path: str) -> Notebook:
+        server = self._server
+        place = f"lab/tree/{path}?reset&" if server.app == "lab" else f"notebooks/{path}?"
+        self.page.goto(f"{server.url}/{place}token={server.token}")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_SECONDS * 1000)
+        if server.app == "lab":
+            self.page.evaluate("() => { jupyterapp.shell.collapseLeft(); }")
+        notebook = Notebook(self.page)
+        wait_until(lambda: notebook.kernel_status == "idle", START_SECONDS, "the kernel")
+        return notebook
+
+    @property
+    def our_errors(self) -> list[str]:
+        """Errors on the console that our code could have made."""
+        return [
+            line
+            for line in self.console
+            if line.startswith(("error", "pageerror")) and "Failed to load resource" not in line
+        ]
+
+
+class Notebook:
+    """The open notebook."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def script(self, body: str) -> Any:
+        """Evaluate JavaScript with ``panel`` bound to the notebook's panel; undefined reads as None."""
+        return self.page.evaluate(f"() => {{ const panel = {PANEL}; return ({body}); }}")
+
+    def command(self, name: str) -> None:
+        """Run a command of the application without waiting for its promise."""
+        self.page.evaluate("name => { jupyterapp.commands.execute(name); }", name)
+
+    @property
+    def kernel_status(self) -> str:
+        return self.script("panel?.sessionContext?.session?.kernel?.status ?? ''")
+
+    @property
+    def busy_cells(self) -> int:
+        prompts = "document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')"
+        return self.script(f"[...{prompts}].filter(e => e.textContent.includes('[*]')).length")
+
+    def run_all(self) -> None:
+        self.command("notebook:run-all-cells")
+
+    def run_cell(self, index: int) -> None:
+        self.script(f"(panel.content.activeCellIndex = {index}, panel.content.deselectAll(), 0)")
+        self.command("notebook:run-cell")
+
+    def wait_until_idle(self, seconds: float = 60) -> None:
+        wait_until(
+            lambda: self.kernel_status == "idle" and self.busy_cells == 0, seconds, "all cells to finish"
+        )
+
+    def click(self, text: str, seconds: float = 30) -> None:
+        """Click a visible button in an output by its text, once it is enabled."""
+        button = self.page.locator(".jp-OutputArea button:visible", has_text=text).first
+        button.click(timeout=seconds * 1000)
+
+    def output_text(self) -> str:
+        areas = "document.querySelectorAll('.jp-CodeCell .jp-Cell-outputArea')"
+        return self.script(f"[...{areas}].map(e => e.innerText).join('\\n')")
+
+    def wait_for_text(self, text: str, seconds: float = 60) -> None:
+        try:
+            wait_until(lambda: text in self.output_text(), seconds, repr(text))
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the outputs are:\n{self.output_text()}") from None
+
+    def wait_for(self, selector: str, seconds: float = 30) -> Any:
+        """Wait for a visible element and return its locator."""
+        found = self.page.locator(selector).locator("visible=true").first
+        found.wait_for(timeout=seconds * 1000)
+        return found
+
+    def save(self) -> None:
+        self.command("docmanager:save")
+        wait_until(lambda: not self.script("panel.context.model.dirty"), 15, "the notebook to be saved")
+
+    def shoot(self, path: Path, selector: str = "") -> None:
+        """A picture of an element, or of the whole notebook (the page grows until it fits)."""
+        if selector:
+            self.page.locator(selector).first.screenshot(path=str(path))
+            return
+        cells = "[...document.querySelectorAll('.jp-Notebook .jp-Cell')]"
+        height = self.script(f"{cells}.reduce((sum, e) => sum + e.getBoundingClientRect().height + 6, 180)")
+        size = self.page.viewport_size
+        self.page.set_viewport_size({"width": size["width"], "height": int(min(max(height, 400), 6000))})
+        self.page.screenshot(path=str(path))

@@ -1,0 +1,175 @@
+"""A kernel driven by bare protocol messages, as a front-end would: cells, widgets, clicks, Stop."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SECONDS = 30.0
+
+
+class Cell:
+    """An executed cell: what it showed, by message type, and its reply once it has ended."""
+
+    def __init__(self, message_id: str) -> None:
+        self.message_id = message_id
+        self.messages: list[dict[str, Any]] = []
+        self.reply: dict[str, Any] | None = None
+        self.is_idle = False
+
+    @property
+    def error(self) -> str:
+        """``Name: value`` of the exception that ended it, or empty."""
+        content = (self.reply or {}).get("content", {})
+        return f"{content['ename']}: {content['evalue']}" if content.get("status") == "error" else ""
+
+    def outputs(self, *kinds: str) -> list[dict[str, Any]]:
+        return [message["content"] for message in self.messages if message["msg_type"] in kinds]
+
+    @property
+    def text(self) -> str:
+        """Everything that reads as text."""
+        streams = [content["text"] for content in self.outputs("stream")]
+        shown = self.outputs("execute_result", "display_data")
+        return "".join(streams) + "".join(content["data"].get("text/plain", "") for content in shown)
+
+
+class Kernel:
+    """A running kernel and everything it has said.
+
+    Attributes:
+        widgets: State of every open widget, by comm id.
+        messages: All of its broadcasts.
+    """
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        spec = KernelSpec(argv=[str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"])
+        self._manager = KernelManager(connection_file=str(folder / "kernel.json"))
+        self._manager._kernel_spec = spec
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(folder / "ipython")}
+        environment.pop("ATTRACTOR_LIVE", None)
+        self._manager.start_kernel(cwd=str(folder), env=environment)
+        self._client = self._manager.blocking_client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=SECONDS)
+        self.widgets: dict[str, dict[str, Any]] = {}
+        self.messages: list[dict[str, Any]] = []
+        self._cells: dict[str, Cell] = {}
+
+    def close(self) -> None:
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+    def start(self, code: str, *, is_attended: bool = True) -> Cell:
+        """Execute a cell without waiting for it."""
+        cell = Cell(self._client.execute(code, allow_stdin=is_attended))
+        self._cells[cell.message_id] = cell
+        return cell
+
+    def run(self, code: str, *, is_attended: bool = True) -> Cell:
+        """Execute a cell to its end; it must succeed."""
+        cell = self.wait(self.start(code, is_attended=is_attended))
+        assert not cell.error, cell.error
+        return cell
+
+    def wait(self, cell: Cell) -> Cell:
+        self.wait_until(lambda: cell.is_idle and cell.reply is not None, "the cell to end")
+        return cell
+
+    def wait_until(self, is_true: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
+        """Read messages until something is true; return it."""
+        give_up = time.monotonic() + seconds
+        while not (value := is_true()):
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"waited {seconds} s for {what}; widgets: {self.descriptions}")
+            self._read()
+        return value
+
+    def _read(self) -> None:
+        try:
+            self._take(self._client.get_iopub_msg(timeout=0.05))
+        except Empty:
+            pass
+        try:
+            while True:
+                reply = self._client.get_shell_msg(timeout=0)
+                cell = self._cells.get(reply["parent_header"].get("msg_id", ""))
+                if cell is not None:
+                    cell.reply = reply
+        except Empty:
+            pass
+
+    def _take(self, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+        content = message["content"]
+        match message["msg_type"]:
+            case "comm_open":
+                self.widgets[content["comm_id"]] = dict(content["data"].get("state", {}))
+            case "comm_msg" if content["data"].get("method") == "update":
+                self.widgets.setdefault(content["comm_id"], {}).update(content["data"]["state"])
+            case "comm_close":
+                self.widgets.pop(content["comm_id"], None)
+            case _:
+                pass
+        cell = self._cells.get(message["parent_header"].get("msg_id", ""))
+        if cell is not None:
+            cell.messages.append(message)
+            if message["msg_type"] == "status" and content["execution_state"] == "idle":
+                cell.is_idle = True
+
+    # -- what a person sees and does -------------------------------------------------------------------
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """The open buttons that say something, by comm id."""
+        return {
+            comm_id: state["description"]
+            for comm_id, state in self.widgets.items()
+            if state.get("_model_name") == "ButtonModel" and state.get("description")
+        }
+
+    def wait_for_button(self, text: str) -> str:
+        """The comm id of a button, once it is there."""
+        return self.wait_until(
+            lambda: next((comm_id for comm_id, label in self.descriptions.items() if label == text), ""),
+            f"button {text}",
+        )
+
+    def click(self, text: str, *, subshell_id: str = "") -> None:
+        """Click an ipywidgets button, once it is there."""
+        self.send(self.wait_for_button(text), {"event": "click"}, subshell_id=subshell_id)
+
+    def graph_view(self) -> tuple[str, dict[str, Any]]:
+        """Comm id and state of the live graph."""
+        return self.wait_until(
+            lambda: next((item for item in self.widgets.items() if "svg" in item[1]), None), "the live graph"
+        )
+
+    def send(self, comm_id: str, content: dict[str, Any], *, subshell_id: str = "") -> None:
+        """Send a widget's custom message."""
+        data = {"comm_id": comm_id, "data": {"method": "custom", "content": content}}
+        message = self._client.session.msg("comm_msg", data)
+        if subshell_id:
+            message["header"]["subshell_id"] = subshell_id
+        self._client.shell_channel.send(message)
+
+    def open_subshell(self) -> str:
+        """Open a subshell, as JupyterLab does for widgets; its id."""
+        message = self._client.session.msg("create_subshell_request", {})
+        self._client.control_channel.send(message)
+        while True:
+            reply = self._client.get_control_msg(timeout=SECONDS)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return reply["content"]["subshell_id"]
+
+    def press_stop(self) -> None:
+        """What the Stop button of a front-end does."""
+        self._manager.interrupt_kernel()

@@ -1,0 +1,170 @@
+"""Gates answered by a button while a real kernel runs the pipeline, message by message."""
+
+from __future__ import annotations
+
+import pytest
+
+PIPELINE = """%%attractor review --quiet
+digraph review {
+  start [shape=Mdiamond]
+  plan [label="Plan", prompt="Plan it"]
+  gate [shape=hexagon, label="Is the plan good?"]
+  ship [label="Ship", prompt="Ship it"]
+  redo [label="Redo", prompt="Redo it"]
+  done [shape=Msquare]
+  start -> plan -> gate
+  gate -> ship [label="[A] Approve"]
+  gate -> redo [label="[R] Redo"]
+  ship -> done
+  redo -> done
+}"""
+COMPLETED = "nodes = run.result().completed_nodes; print(run.status, nodes)"
+
+
+def start_review(kernel, *, is_attended=True):
+    kernel.run("%load_ext attractor_nb")
+    kernel.run(PIPELINE)
+    return kernel.run("run = review.run()", is_attended=is_attended)
+
+
+def wait_for_end(kernel, cell):
+    """Until the cell's output was replaced by the static picture."""
+    kernel.wait_until(
+        lambda: [
+            message
+            for message in kernel.messages
+            if message["msg_type"] == "update_display_data" and "image/svg+xml" in message["content"]["data"]
+        ],
+        "the static picture",
+    )
+
+
+def test_a_click_on_a_choice_takes_its_edge_while_no_cell_runs(any_kernel):
+    cell = start_review(any_kernel)
+    any_kernel.click("Redo")
+    wait_for_end(any_kernel, cell)
+    assert "completed ('start', 'plan', 'gate', 'redo', 'done')" in any_kernel.run(COMPLETED).text
+
+
+def test_the_live_view_is_replaced_by_a_picture_that_needs_no_kernel(any_kernel):
+    cell = start_review(any_kernel)
+    shown = cell.outputs("display_data")[0]
+    assert "application/vnd.jupyter.widget-view+json" in shown["data"]
+    any_kernel.click("Approve")
+    wait_for_end(any_kernel, cell)
+    (update,) = [
+        message["content"]
+        for message in any_kernel.messages
+        if message["msg_type"] == "update_display_data" and "image/svg+xml" in message["content"]["data"]
+    ]
+    assert update["transient"]["display_id"] == shown["transient"]["display_id"]
+    assert set(update["data"]) == {"image/svg+xml", "text/plain"}
+    any_kernel.wait_until(lambda: not any_kernel.descriptions, "the widgets to be closed")
+
+
+def test_stop_in_the_live_view_interrupts_the_run(any_kernel):
+    cell = start_review(any_kernel)
+    any_kernel.wait_for_button("Approve")
+    comm_id, _ = any_kernel.graph_view()
+    any_kernel.send(comm_id, {"kind": "stop"})
+    wait_for_end(any_kernel, cell)
+    assert "interrupted" in any_kernel.run("print(run.status)").text
+
+
+def test_a_later_cell_answers_in_place_of_the_button(any_kernel):
+    start_review(any_kernel)
+    any_kernel.wait_for_button("Approve")
+    any_kernel.run("run.answer('gate', 'approve')")
+    assert "'ship'" in any_kernel.run(COMPLETED).text
+
+
+def test_await_run_ends_with_a_click_on_ipykernel_7_4(kernel):
+    start_review(kernel)
+    waiting = kernel.start("result = await run")
+    kernel.click("Approve")
+    assert kernel.wait(waiting).error == ""
+    assert "success" in kernel.run("print(result.status)").text
+
+
+def test_await_run_is_refused_where_it_would_keep_the_button_from_working(old_kernel):
+    start_review(old_kernel)
+    old_kernel.wait_for_button("Approve")
+    refused = old_kernel.wait(old_kernel.start("await run"))
+    assert refused.error.startswith("GateWouldBlock: gate `gate` waits for your answer")
+    assert 'run.answer("gate", choice)' in refused.error
+    old_kernel.click("Approve")
+    assert "completed" in old_kernel.run(COMPLETED).text
+
+
+@pytest.mark.old_kernels
+@pytest.mark.parametrize("old_kernel", ["7.0.1"], indirect=True)
+def test_await_run_ends_with_a_click_that_comes_by_a_subshell(old_kernel):
+    subshell_id = old_kernel.open_subshell()
+    start_review(old_kernel)
+    waiting = old_kernel.start("result = await run")
+    old_kernel.click("Approve", subshell_id=subshell_id)
+    assert old_kernel.wait(waiting).error == ""
+
+
+def test_a_blocking_wait_for_a_gate_is_refused_with_both_remedies(kernel):
+    start_review(kernel)
+    refused = kernel.wait(kernel.start("run.result()"))
+    assert refused.error.startswith("GateWouldBlock")
+    assert "use `await run`, or end this cell and click" in refused.error
+
+
+def test_where_nobody_can_click_a_gate_fails_at_once(any_kernel):
+    cell = start_review(any_kernel, is_attended=False)
+    refused = any_kernel.wait(any_kernel.start("await run", is_attended=False))
+    assert "nobody is here to click" in refused.error
+    assert not any_kernel.widgets
+    assert cell.outputs("display_data") == []
+
+
+def test_where_nobody_looks_the_picture_appears_once_in_the_cell_that_waits(any_kernel):
+    any_kernel.run("%load_ext attractor_nb")
+    any_kernel.run(PIPELINE)
+    started = any_kernel.run("run = review.run(interviewer='auto')", is_attended=False)
+    awaited = any_kernel.run("await run", is_attended=False)
+    assert started.outputs("display_data", "execute_result") == []
+    (shown,) = awaited.outputs("display_data", "execute_result")
+    assert set(shown["data"]) == {"image/svg+xml", "text/plain"}
+
+
+def test_after_a_live_view_the_result_is_words_alone(kernel):
+    start_review(kernel)
+    kernel.click("Approve")
+    (shown,) = kernel.run("await run").outputs("execute_result")
+    assert set(shown["data"]) == {"text/plain"}
+    assert "success" in shown["data"]["text/plain"]
+
+
+SLOW = """
+import asyncio
+async def slow(node, prompt, context):
+    await asyncio.sleep(60)
+run = review.run(backend=slow)
+"""
+
+
+@pytest.mark.parametrize("wait", ["await run", "run.result()"])
+def test_the_kernels_stop_button_ends_the_wait_and_interrupts_the_run(any_kernel, wait):
+    any_kernel.run("%load_ext attractor_nb")
+    any_kernel.run(PIPELINE)
+    any_kernel.run(SLOW)
+    # Said by another thread, once the cell's own thread is in the wait and can be interrupted there.
+    begun = "import threading; threading.Timer(0.3, print, ['begun']).start()"
+    waiting = any_kernel.start(f"{begun}\n{wait}")
+    any_kernel.wait_until(lambda: "begun" in waiting.text, "the cell to begin")
+    any_kernel.press_stop()
+    assert "stopped" in any_kernel.wait(waiting).error
+    assert "interrupted" in any_kernel.run("print(run.status)").text
+
+
+def test_the_kernel_host_runs_in_the_kernels_own_loop_and_takes_a_click(any_kernel):
+    any_kernel.run("%load_ext attractor_nb")
+    any_kernel.run(PIPELINE)
+    cell = any_kernel.run("run = review.run(host='kernel')")
+    any_kernel.click("Approve")
+    wait_for_end(any_kernel, cell)
+    assert "completed" in any_kernel.run("print(run.status)").text
