@@ -1,23 +1,28 @@
 """The calling convention of the seams: coroutine functions run here, plain functions in a thread.
 
-What is plugged in may be written either way. A plain function gets a daemon thread of its own and
-not a pooled one: one that never returns then neither starves the others nor keeps the program from
-ending, and its late result is dropped. Context variables, and so ``current_stage()``, are carried
-over. It knows nothing of handlers, backends or interviewers.
+What is plugged in may be written either way. A plain function gets a thread for itself: one that
+never returns then neither starves the others nor keeps the program from ending, as it would in the
+loop's own pool, and its late result is dropped. Threads that are done wait for the next call, which
+costs a tenth of a new one. Context variables, and so ``current_stage()``, are carried over. It knows
+nothing of handlers, backends or interviewers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
+MAX_IDLE_THREADS = 8
+"""How many threads wait for the next call; more end when they are done."""
 
 
 async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
@@ -41,7 +46,7 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
         else:
             delivered.set_exception(error)
 
-    def work() -> None:
+    def work(worker: _Worker) -> bool:
         result, error = None, None
         try:
             result = variables.run(function, *args)
@@ -49,10 +54,46 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
             error = RuntimeError(f"StopIteration({stop.value!r}) left {function!r}")
         except BaseException as caught:  # noqa: BLE001 - the waiting task decides what it means
             error = caught
+        is_kept = worker.rest()
         try:
             loop.call_soon_threadsafe(deliver, result, error)
         except RuntimeError:
-            return  # the loop has ended: nobody waits for the result
+            return is_kept  # the loop has ended: nobody waits for the result
+        return is_kept
 
-    threading.Thread(target=work, name="attractor-call", daemon=True).start()
+    _resting_worker().start(work)
     return await delivered
+
+
+class _Worker:
+    """A daemon thread that does one piece of work at a time."""
+
+    def __init__(self) -> None:
+        self._works: SimpleQueue[Callable[[_Worker], bool]] = SimpleQueue()
+        threading.Thread(target=self._serve, name="attractor-call", daemon=True).start()
+
+    def start(self, work: Callable[[_Worker], bool]) -> None:
+        self._works.put(work)
+
+    def rest(self) -> bool:
+        """Wait for the next call, unless enough others do; says whether it does."""
+        if len(_RESTING) >= MAX_IDLE_THREADS:
+            return False
+        _RESTING.append(self)
+        return True
+
+    def _serve(self) -> None:
+        while self._works.get()(self):
+            pass
+
+
+_RESTING: list[_Worker] = []
+if hasattr(os, "register_at_fork"):  # a fork takes no threads along; Windows has none
+    os.register_at_fork(after_in_child=_RESTING.clear)
+
+
+def _resting_worker() -> _Worker:
+    try:
+        return _RESTING.pop()
+    except IndexError:
+        return _Worker()

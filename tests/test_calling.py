@@ -1,12 +1,13 @@
 """The calling convention of the seams."""
 
 import asyncio
+import os
 import threading
 from contextvars import ContextVar
 
 import pytest
 
-from attractor_nb.calling import call
+from attractor_nb.calling import MAX_IDLE_THREADS, call
 
 NAME = ContextVar("name", default="nobody")
 
@@ -90,8 +91,36 @@ def test_a_function_that_outlives_its_loop_hurts_nobody():
         work.cancel()
 
     asyncio.run(leave())
-    threads = [thread for thread in threading.enumerate() if thread.name == "attractor-call"]
     released.set()
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
+    assert asyncio.run(call(plain_double, 21)) == 42
+
+
+def test_threads_are_used_again_and_only_a_few_wait():
+    seen = set()
+
+    async def many():
+        for _ in range(50):
+            seen.add(await call(threading.get_ident))
+        gate = threading.Barrier(20)
+        await asyncio.gather(*(call(gate.wait, 10) for _ in range(20)))
+
+    asyncio.run(many())
+    assert len(seen) <= 2
+    for thread in threading.enumerate():
+        if thread.name == "attractor-call" and waiting_threads() > MAX_IDLE_THREADS:
+            thread.join(1)
+    assert waiting_threads() <= MAX_IDLE_THREADS
+
+
+def waiting_threads():
+    return sum(thread.name == "attractor-call" for thread in threading.enumerate())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_makes_threads_of_its_own():
+    asyncio.run(call(plain_double, 1))
+    process = os.fork()
+    if process == 0:
+        os._exit(asyncio.run(call(plain_double, 21)))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 42
