@@ -1,0 +1,23 @@
+"""The command ``attractor-nb``: pipelines from a terminal, a Makefile or CI.
+
+Results go to stdout, progress and reports to stderr. The package may use everything below it and
+nothing of the notebook; nothing imports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code.
+
+    Args:
+        arguments: The arguments after the command's name; those of the process by default.
+    """
+    from attractor_nb.cli.entry import run_command_line  # noqa: PLC0415 - typer is for the command only
+
+    return run_command_line(arguments)

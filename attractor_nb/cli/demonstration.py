@@ -1,0 +1,78 @@
+"""``demo`` and ``model install``: a real pipeline on a real model, on this machine and offline."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from attractor_nb.backends.model_file import MODEL_SIZE, check_server, find_model, install_model
+from attractor_nb.cli.choices import BackendName, GateMode
+from attractor_nb.cli.execution import Settings, run_pipeline
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.errors import OptionError
+from attractor_nb.interviewers import ConsoleInterviewer
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.processes import LocalProcesses
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEMO_NAME = "demo.dot"
+"""Package data; the same text as ``examples/demo.dot``, which a test compares."""
+
+
+def demo_source() -> SourceText:
+    """The pipeline of the demonstration."""
+    return SourceText(files("attractor_nb.cli").joinpath(DEMO_NAME).read_text("utf-8"), DEMO_NAME)
+
+
+def show_demo(
+    *, is_simulated: bool, is_auto_approved: bool, runs_dir: Path | None, is_json: bool = False
+) -> ExitCode:
+    """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere.
+
+    Raises:
+        OptionError: The model or its engine is not installed; the hint says what to do.
+    """
+    if not is_simulated:
+        _check_model()
+    pipeline = Pipeline(demo_source())
+    gates = GateMode.AUTO if is_auto_approved else GateMode.CONSOLE
+    if not is_auto_approved and not ConsoleInterviewer().is_terminal:
+        gates = GateMode.AUTO
+        print("no terminal to ask at: the gate `review` is approved automatically", file=sys.stderr)
+    if not is_simulated:
+        print("the model is SmolLM2 with 135 million parameters, offline, on this machine", file=sys.stderr)
+    settings = Settings(
+        backend=None if is_simulated else BackendName.LOCAL,
+        is_simulated=is_simulated,
+        gates=gates,
+        is_verbose=True,
+        is_json=is_json,
+    )
+    return run_pipeline(pipeline, settings, {"runs_dir": runs_dir})
+
+
+def _check_model() -> None:
+    try:
+        check_server()
+        find_model()
+    except OptionError as error:
+        hint = f"{error.hint}; or without a model: attractor-nb demo --simulate"
+        raise OptionError(error.message, hint=hint) from None
+
+
+def install_local_model() -> ExitCode:
+    """Install the model file, saying its size first, and say what else is missing."""
+
+    def announce(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    announce(f"SmolLM2-135M-Instruct: {MODEL_SIZE}, Apache-2.0")
+    path = asyncio.run(install_model(LocalProcesses(), announce))
+    print(path)
+    check_server()
+    return ExitCode.SUCCESS

@@ -1,0 +1,79 @@
+"""The frame around every command: arguments in, exit code out, whatever happens in between."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from attractor_nb.cli.app import app
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.reporting import exit_code_of, report
+from attractor_nb.errors import AttractorError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Typer carries click inside and gives this class no public name; BadParameter is a usage error is one.
+USAGE_PROBLEM: Final[type[Exception]] = typer.BadParameter.__mro__[2]
+TRACEBACK_VARIABLE: Final = "ATTRACTOR_TRACEBACK"
+
+
+def run_command_line(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    _tolerate_narrow_encodings()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    is_json = "--json" in given
+    try:
+        code = app(given, prog_name="attractor-nb", standalone_mode=False)
+        sys.stdout.flush()
+    except AttractorError as error:
+        report(error, is_json=is_json)
+        return exit_code_of(error)
+    except BrokenPipeError:
+        return _leave_pipe()
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last frame: a user gets a report, never a traceback
+        return _report_foreign(error, is_json=is_json)
+    return int(code or ExitCode.SUCCESS)
+
+
+def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
+    """A wrong command line, or a fault of ours."""
+    if isinstance(error, USAGE_PROBLEM):
+        _report_usage(error, is_json=is_json)
+        return ExitCode.INVALID_INPUT
+    if os.environ.get(TRACEBACK_VARIABLE):
+        traceback.print_exception(error)
+    hint = f"set {TRACEBACK_VARIABLE}=1 and run the command again to see where"
+    fault = AttractorError(f"internal fault: {type(error).__name__}: {error}", hint=hint)
+    report(fault, is_json=is_json)
+    return ExitCode.FAILED
+
+
+def _report_usage(problem: Any, *, is_json: bool) -> None:
+    """Say what is wrong with a command line; a command without arguments shows its help instead."""
+    message: str = problem.format_message()
+    if message.startswith("Usage:"):
+        print(message, file=sys.stderr)
+        return
+    command = problem.ctx.command_path if getattr(problem, "ctx", None) else "attractor-nb"
+    report(OptionError(message.strip(), hint=f"{command} --help"), is_json=is_json)
+
+
+def _leave_pipe() -> ExitCode:
+    """The reader of stdout went away, as ``head`` does: not an error, and nothing more to say."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.SUCCESS
+
+
+def _tolerate_narrow_encodings() -> None:
+    """A mark that the terminal's encoding lacks becomes a question mark instead of an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

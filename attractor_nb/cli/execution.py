@@ -1,0 +1,211 @@
+"""``run`` and ``resume``: a run from the command line, watched, asked at the console, summed up."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.choices import BackendName, Durability, GateMode, GraphChange, OnInterrupted
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.gates import gate_interviewer
+from attractor_nb.cli.inputs import read_params, read_pipeline, read_text
+from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.simulation import SimulatedProcesses
+from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, summary_plain
+from attractor_nb.cli.terminal import Tone
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.pipeline.loading import load_pipeline
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import SEVERITY_LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.run_result import RunResult
+
+_EXIT_CODES: Final = {
+    "success": ExitCode.SUCCESS,
+    "fail": ExitCode.FAILED,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the options that ``run`` and ``resume`` share say.
+
+    Attributes:
+        backend: What answers prompts; simulated, with a notice, when nobody says.
+        is_simulated: No model is asked and no command is run.
+        gates: Who answers; None: the terminal, and nobody where there is none.
+        max_steps: Bound in place of the graph's.
+        durability: What survives what.
+        is_quiet: No progress.
+        is_verbose: Responses under their stages.
+        is_json: The summary as JSON.
+    """
+
+    backend: BackendName | None = None
+    is_simulated: bool = False
+    gates: GateMode | None = None
+    max_steps: int | None = None
+    durability: Durability = Durability.FULL
+    is_quiet: bool = False
+    is_verbose: bool = False
+    is_json: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.is_simulated and self.backend is BackendName.LOCAL:
+            raise OptionError("--simulate asks no model, and --backend local does", hint="give one of them")
+
+
+def run_file(
+    file: str,
+    settings: Settings,
+    *,
+    params: Sequence[str] = (),
+    logs_root: Path | None = None,
+    runs_dir: Path | None = None,
+    is_strict: bool = False,
+) -> ExitCode:
+    """Run the pipeline of a file, or of stdin for ``-``."""
+    if logs_root is not None and runs_dir is not None:
+        raise OptionError(
+            "--logs-root and --runs-dir are both given",
+            hint="--logs-root is this run's own directory, --runs-dir the place where one is made",
+        )
+    values = read_params(params)
+    pipeline = read_pipeline(file, is_strict=is_strict)
+    place = {"logs_root": logs_root, "runs_dir": runs_dir}
+    return run_pipeline(pipeline, settings, {"params": values, **place})
+
+
+def run_pipeline(pipeline: Pipeline, settings: Settings, options: dict[str, Any]) -> ExitCode:
+    """Run a pipeline, with further options of ``Pipeline.run``."""
+
+    def start(given: dict[str, Any]) -> Run:
+        return pipeline.run(wait=False, **options, **given)
+
+    return _watch(pipeline, settings, start)
+
+
+def resume_directory(
+    logs_root: Path,
+    settings: Settings,
+    *,
+    graph: str = "",
+    on_graph_change: GraphChange = GraphChange.ERROR,
+    on_interrupted: OnInterrupted | None = None,
+) -> ExitCode:
+    """Go on with the run of a directory, with its own graph or that of a file."""
+    pipeline = Pipeline(read_text(graph)) if graph else load_pipeline(logs_root)
+
+    def start(given: dict[str, Any]) -> Run:
+        policy = on_interrupted.value if on_interrupted else None
+        return pipeline.resume(
+            logs_root, on_graph_change=on_graph_change.value, on_interrupted=policy, **given
+        )
+
+    return _watch(pipeline, settings, start)
+
+
+def _title(pipeline: Pipeline) -> str:
+    name, label = pipeline.name, one_line(pipeline.graph.get("label", str, ""))
+    return f"{name}   {label}" if label and label != name else name
+
+
+def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, Any]], Run]) -> ExitCode:
+    """Start a run, show it, and sum it up."""
+    progress = Progress(pipeline.graph, is_quiet=settings.is_quiet, is_verbose=settings.is_verbose)
+    options = _options(settings, progress)
+    if not any(found.is_error for found in pipeline.diagnostics):
+        _announce(pipeline, settings, progress)
+    try:
+        run = start(options)
+        result = _wait(run)
+    finally:
+        progress.close()
+    if settings.is_json:
+        print_json(summary_plain(run, result, progress.tally))
+    else:
+        _print_words(run, result, progress, is_quiet=settings.is_quiet)
+    return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
+
+
+def _announce(pipeline: Pipeline, settings: Settings, progress: Progress) -> None:
+    progress.say(_title(pipeline), Tone.STRONG)
+    for found in pipeline.diagnostics:
+        if found.severity is Severity.WARNING:
+            place = f"{found.place}  " if found.place else ""
+            mark = SEVERITY_LETTERS[found.severity]
+            progress.say(f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING)
+    if settings.is_simulated:
+        progress.say("simulated: no model is asked, no command is run", Tone.QUIET)
+    elif settings.backend is None and "codergen" in pipeline.graph.handler_types.values():
+        progress.say("responses are simulated; --backend local asks the model on this machine", Tone.QUIET)
+    progress.say("")
+
+
+def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
+    return {
+        "backend": (settings.backend or BackendName.SIMULATED).value,
+        "interviewer": gate_interviewer(settings.gates, progress),
+        "max_steps": settings.max_steps,
+        "durability": settings.durability.value,
+        "observers": [progress.take],
+        "processes": SimulatedProcesses() if settings.is_simulated else None,
+    }
+
+
+def _wait(run: Run) -> RunResult | None:
+    """The result; of a run that was interrupted, what there is of it."""
+    with _termination_as_interrupt():
+        try:
+            return run.result()
+        except (AttractorError, KeyboardInterrupt):
+            if not run.is_done:
+                return None  # a second Ctrl-C: leave at once
+            with contextlib.suppress(AttractorError, TimeoutError):
+                return run.result(0.0)
+            raise
+
+
+@contextlib.contextmanager
+def _termination_as_interrupt() -> Generator[None]:
+    """SIGTERM stops a run as Ctrl-C does: committed, children ended, to be resumed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_words(run: Run, result: RunResult | None, progress: Progress, *, is_quiet: bool) -> None:
+    """The outcome on stdout; how to go on, which is no result, on stderr."""
+    if not is_quiet:
+        progress.say("")
+    if result is not None:
+        print(in_words(result))
+    if is_to_be_resumed(result, progress.tally):
+        command = resume_command(run.logs_root)
+        node = run.view.next_node
+        where = f"Stopped at `{node}`; continue" if node else "Continue"
+        print(f"{where} with `{command}`", file=sys.stderr)

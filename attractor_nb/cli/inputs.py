@@ -1,0 +1,79 @@
+"""What comes from outside: sources from files and stdin, values from ``--param``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.preparation import read_source
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STDIN = "-"
+
+
+def read_text(file: str) -> SourceText:
+    """The DOT text of a file, or of stdin for ``-``.
+
+    Raises:
+        OptionError: It cannot be read, or is not UTF-8.
+    """
+    if file == STDIN:
+        return SourceText(_read_stdin(), "<stdin>")
+    source = read_source(Path(file))
+    assert isinstance(source, SourceText), "a path is read as text"
+    return source
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise OptionError("stdin is not UTF-8 text", hint="encode it as UTF-8") from None
+
+
+def read_pipeline(file: str, *, is_strict: bool = False) -> Pipeline:
+    """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet.
+
+    Raises:
+        OptionError, DotSyntaxError: It cannot be read.
+    """
+    return Pipeline(read_text(file), strict=is_strict)
+
+
+def read_params(given: Iterable[str]) -> dict[str, Any]:
+    """Context values from ``key=text`` and ``key:=json``.
+
+    >>> read_params(["ticket=42", "tries:=3", "flags:=[true]"])
+    {'ticket': '42', 'tries': 3, 'flags': [True]}
+
+    Raises:
+        OptionError: One of them is neither.
+    """
+    values: dict[str, Any] = {}
+    for entry in given:
+        key, separator, text = entry.partition("=")
+        is_json = key.endswith(":")
+        key = key.removesuffix(":").strip()
+        if not separator or not key:
+            raise OptionError(
+                f"--param {entry!r} is not a key and a value",
+                hint="--param ticket=42 for text, --param 'tries:=3' for JSON",
+            )
+        values[key] = _read_json(key, text) if is_json else text
+    return values
+
+
+def _read_json(key: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise OptionError(
+            f"--param {key}:= is not JSON: {error}", hint=f"--param {key}=… takes the value as text"
+        ) from None

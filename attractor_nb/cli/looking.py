@@ -1,0 +1,215 @@
+"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers``, ``runs``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.choices import GraphFormat
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.files import write_file
+from attractor_nb.cli.inputs import STDIN, read_pipeline, read_text
+from attractor_nb.cli.reporting import diagnostic_plain, print_json
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import read_dot, write_dot
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.pipeline.lint_report import LintReport
+    from attractor_nb.pipeline.pipeline import Pipeline
+
+
+def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
+    """Print what a source means: canonical DOT, or JSON. What was read out of generosity goes to stderr."""
+    document = read_dot(read_text(file), strict=is_strict)
+    if is_json:
+        print_json(document.graph.to_plain())
+        return ExitCode.SUCCESS
+    print(write_dot(document.graph), end="")
+    for found in document.diagnostics:
+        print("\n".join(found.report_lines()), file=sys.stderr)
+    return ExitCode.SUCCESS
+
+
+def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
+    """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
+    pipeline = read_pipeline(file)
+    found = pipeline.lint()
+    if is_json:
+        is_valid = _is_valid(found, is_strict=is_strict)
+        print_json(
+            {
+                "file": file,
+                "is_valid": is_valid,
+                "nodes": len(pipeline.graph.nodes),
+                "edges": len(pipeline.graph.edges),
+                "diagnostics": [diagnostic_plain(entry) for entry in found],
+            }
+        )
+    else:
+        for entry in found:
+            print("\n".join(entry.report_lines()) + "\n")
+        print(_verdict(file, pipeline, found))
+    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
+    """Print what the fixes change; with ``is_written`` change it."""
+    pipeline = read_pipeline(file)
+    preview = pipeline.lint().fix()
+    if not preview.diff:
+        print("nothing to fix", file=sys.stderr)
+        return ExitCode.SUCCESS if _is_valid(pipeline.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+    print(preview.diff, end="")
+    if not is_written:
+        print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
+        return ExitCode.SUCCESS
+    if file == STDIN:
+        raise OptionError("stdin cannot be written to", hint="name the file")
+    write_file(Path(file), preview.text)
+    mended = read_pipeline(file)
+    print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
+    print(_verdict(file, mended, mended.lint()), file=sys.stderr)
+    return ExitCode.SUCCESS if _is_valid(mended.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
+    """Print a graph, or write it to a file. Lint errors do not keep it from being drawn."""
+    pipeline = read_pipeline(file)
+    if graph_format is GraphFormat.JSON and output is None:
+        print_json(pipeline.parsed.to_plain())
+        return ExitCode.SUCCESS
+    text = _drawn(pipeline, graph_format).rstrip("\n") + "\n"
+    if output is None:
+        print(text, end="")
+    else:
+        write_file(output, text)
+    return ExitCode.SUCCESS
+
+
+def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
+    import json  # noqa: PLC0415 - one of five formats
+
+    from attractor_nb.views.text_table import headline, text_table, text_tree  # noqa: PLC0415 - likewise
+
+    match graph_format:
+        case GraphFormat.SVG:
+            return pipeline.to_svg()
+        case GraphFormat.DOT:
+            return write_dot(pipeline.parsed)
+        case GraphFormat.MERMAID:
+            return pipeline.to_mermaid()
+        case GraphFormat.JSON:
+            return json.dumps(pipeline.parsed.to_plain(), indent=2, ensure_ascii=False)
+        case GraphFormat.TEXT:
+            graph = pipeline.graph
+            return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
+
+
+def _is_valid(found: Iterable[Diagnostic], *, is_strict: bool) -> bool:
+    refused = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
+    return not any(entry.severity in refused for entry in found)
+
+
+def _verdict(file: str, pipeline: Pipeline, found: LintReport) -> str:
+    """``review.dot: 1 error, 2 warnings (8 nodes, 9 edges)``."""
+    counts = Counter(entry.severity for entry in found)
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    listed = ", ".join(_count(word, counts[severity]) for severity, word in words.items() if counts[severity])
+    size = f"{_count('node', len(pipeline.graph.nodes))}, {_count('edge', len(pipeline.graph.edges))}"
+    mark = STATUS_LETTERS[NodeStatus.FAIL if counts[Severity.ERROR] else NodeStatus.SUCCESS]
+    return f"{mark} {'stdin' if file == STDIN else file}: {listed or 'no findings'} ({size})"
+
+
+def _count(word: str, number: int, *, plural: str = "") -> str:
+    return f"{number} {word if number == 1 else plural or word + 's'}"
+
+
+_MEANINGS: Final = {
+    "start": "Where the pipeline begins; exactly one.",
+    "exit": "Where it ends, once its goal gates are satisfied; exactly one.",
+    "codergen": "Puts its prompt to the backend: a model, a function, or a simulation.",
+    "wait.human": "Asks a person; the choices are its outgoing edges.",
+    "conditional": "Chooses an edge by what the stage before it came to.",
+    "tool": "Runs its tool_command in a shell; exit code 0 is success.",
+    "parallel": "Runs its branches at the same time.",
+    "parallel.fan_in": "Joins the branches of a parallel stage.",
+    "stack.manager_loop": "Watches over a child pipeline.",
+}
+
+
+def handler_rows() -> list[dict[str, Any]]:
+    """Each handler type with its shape and meaning, and whether this version runs it."""
+    from attractor_nb.model.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
+    from attractor_nb.pipeline.wiring import BUILT_IN_TYPES  # noqa: PLC0415 - likewise
+
+    return [
+        {
+            "type": handler_type,
+            "shape": shape,
+            "meaning": _MEANINGS[handler_type],
+            "is_available": handler_type in BUILT_IN_TYPES,
+        }
+        for shape, handler_type in SHAPE_TO_TYPE.items()
+    ]
+
+
+def show_handlers(*, is_json: bool) -> ExitCode:
+    """Print the handler types."""
+    rows = handler_rows()
+    if is_json:
+        print_json(rows)
+        return ExitCode.SUCCESS
+    table = [["type", "shape", "meaning"]]
+    for row in rows:
+        later = "" if row["is_available"] else " (not in this version)"
+        table.append([row["type"], row["shape"], row["meaning"] + later])
+    print(aligned(table))
+    return ExitCode.SUCCESS
+
+
+_GOES_ON: Final = frozenset({"interrupted", "paused", "abandoned"})
+
+
+def show_runs(base: Path, *, is_json: bool) -> ExitCode:
+    """Print the runs under a runs base, newest first, and how to go on with those that stopped."""
+    from attractor_nb.cli.summary import resume_command, shown_path  # noqa: PLC0415 - for this command only
+    from attractor_nb.pipeline.loading import runs  # noqa: PLC0415 - likewise
+
+    found = runs(base)
+    if is_json:
+        print_json(
+            [
+                {
+                    "run_id": run.run_id,
+                    "pipeline": run.pipeline_name,
+                    "status": run.status,
+                    "start_time": run.start_time or None,
+                    "end_time": run.end_time,
+                    "logs_root": str(run.logs_root),
+                    "is_resumable": run.status in _GOES_ON,
+                }
+                for run in found
+            ]
+        )
+        return ExitCode.SUCCESS
+    if not found:
+        print(f"no runs in {shown_path(base)}", file=sys.stderr)
+        return ExitCode.SUCCESS
+    table = [["started", "pipeline", "status", "run directory"]]
+    table += [
+        [run.start_time or "-", one_line(run.pipeline_name) or "-", run.status, shown_path(run.logs_root)]
+        for run in found
+    ]
+    print(aligned(table))
+    if stopped := next((run for run in found if run.status in _GOES_ON), None):
+        print(f"\ncontinue the newest that stopped: {resume_command(stopped.logs_root)}", file=sys.stderr)
+    return ExitCode.SUCCESS

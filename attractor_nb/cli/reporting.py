@@ -1,0 +1,81 @@
+"""Errors as a terminal and as a program read them. Neither ever sees a traceback."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, StorageError, ValidationError
+
+if TYPE_CHECKING:
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.source import Span
+
+_SETTING = re.compile(r'\b(on_graph_change|on_interrupted|backend|durability)="([a-z]+)"')
+
+
+def exit_code_of(error: AttractorError) -> ExitCode:
+    """What a command ends with after an error."""
+    if isinstance(error, RunInterrupted):
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if isinstance(error, StorageError) else ExitCode.INVALID_INPUT
+
+
+def report(error: AttractorError, *, is_json: bool) -> None:
+    """Print an error: for people on stderr, for programs as the one JSON document on stdout."""
+    if is_json:
+        print_json({"error": error_plain(error)})
+        return
+    first, *rest = (in_options(line) for line in error.report_lines())
+    print("\n".join([f"error: {first}", *rest]), file=sys.stderr)
+
+
+def error_plain(error: AttractorError) -> dict[str, Any]:
+    """An error as JSON values: type, message, hint, place; a validation error's findings too."""
+    plain: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": error.message,
+        "hint": in_options(error.hint),
+        "place": place_plain(error.span) if isinstance(error, SourceError) else None,
+    }
+    if isinstance(error, ValidationError):
+        plain["diagnostics"] = [diagnostic_plain(found) for found in error.diagnostics]
+    return plain
+
+
+def diagnostic_plain(found: Diagnostic) -> dict[str, Any]:
+    """A finding as JSON values."""
+    return {
+        "rule": found.rule,
+        "severity": found.severity.value,
+        "message": found.message,
+        "node": found.node_id or None,
+        "edge": list(found.edge) if found.edge else None,
+        "place": place_plain(found.span),
+        "fix": found.fix.title if found.fix else None,
+        "can_be_fixed": bool(found.fix and found.fix.edits),
+    }
+
+
+def place_plain(span: Span | None) -> dict[str, Any] | None:
+    """Where a span begins, as JSON values."""
+    if span is None:
+        return None
+    return {"file": span.outermost().source.name, "line": span.line, "column": span.column}
+
+
+def in_options(text: str) -> str:
+    """A hint that names Python arguments, in the options of the command line.
+
+    >>> in_options('on_interrupted="rerun" runs it again')
+    '--on-interrupted rerun runs it again'
+    """
+    return _SETTING.sub(lambda match: f"--{match[1].replace('_', '-')} {match[2]}", text)
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document on stdout."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))

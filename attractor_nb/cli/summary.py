@@ -1,0 +1,91 @@
+"""What a run came to, for people in a few lines and for programs as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.state import RunStatus
+from attractor_nb.views.summary import cost_text, duration_text
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.progress import Tally
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.run_result import RunResult
+
+_STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
+
+
+def in_words(result: RunResult) -> str:
+    """Outcome, reason, and where everything is."""
+    count = len(result.completed_nodes)
+    mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
+    parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
+    if result.usage.total_tokens:
+        parts.append(f"{result.usage.total_tokens:,} tokens")
+    if result.usage.cost_usd is not None:
+        parts.append(cost_text(result.usage.cost_usd))
+    lines = ["   ".join(parts)]
+    if result.status == "fail" and result.reason:
+        lines.append(f"  reason  {one_line(result.reason)}")
+    if result.logs_root.is_dir():
+        lines.append(f"  run directory  {shown_path(result.logs_root)}")
+    return "\n".join(lines)
+
+
+def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
+    """Whether there is anything to go on with."""
+    if result is None or result.status not in _STATES:
+        return True
+    return result.status == "fail" and tally.is_resumable
+
+
+def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str, Any]:
+    """The run as JSON values; of the stages, only those that were visited (in order of first visit)."""
+    if result is None:
+        return {"status": "interrupted", "run_id": run.id, "logs_root": str(run.logs_root), "stages": []}
+    return {
+        "pipeline": run.pipeline.name,
+        "status": result.status,
+        "reason": result.reason,
+        "run_id": result.run_id,
+        "logs_root": str(result.logs_root),
+        "duration_seconds": round(result.duration, 3),
+        "next_node": result.next_node or None,
+        "is_resumable": is_to_be_resumed(result, tally),
+        "usage": result.usage.to_plain(),
+        "stages": [_stage_plain(node_id, result, tally) for node_id in dict.fromkeys(result.completed_nodes)],
+    }
+
+
+def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any]:
+    """One stage. Seconds and attempts are those of this call; a resume does not count earlier ones."""
+    outcome = result.outcomes.get(node_id)
+    plain: dict[str, Any] = {
+        "id": node_id,
+        "type": result.graph.handler_types.get(node_id, ""),
+        "status": outcome.status.value if outcome else None,
+        "visits": result.visits.get(node_id, 0),
+    }
+    if node_id in tally.seconds:
+        plain["attempts"] = tally.attempts.get(node_id, 0)
+        plain["duration_seconds"] = round(tally.seconds[node_id], 3)
+    if outcome and outcome.failure_reason:
+        plain["failure_reason"] = outcome.failure_reason
+    if outcome and outcome.preferred_label:
+        plain["preferred_label"] = outcome.preferred_label
+    return plain
+
+
+def resume_command(logs_root: Path) -> str:
+    """The command that goes on with a run."""
+    return f"attractor-nb resume {shlex.quote(shown_path(logs_root))}"
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)

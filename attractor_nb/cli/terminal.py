@@ -1,0 +1,159 @@
+"""stderr as lines, and, at a terminal, a short block beneath them that moves.
+
+A progress line must never stop a run: when the reader of stderr has gone, nothing more is written.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from attractor_nb.views.columns import cells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+PIPED_COLUMNS: Final = 80
+MOST_COLUMNS: Final = 96
+"""Durations further to the right are hard to match with their line."""
+DURATION_COLUMNS: Final = 9
+REFRESHES_PER_SECOND: Final = 8
+
+
+class Tone(StrEnum):
+    """What a piece of text says by its colour; the value is rich's name of the style."""
+
+    PLAIN = ""
+    STRONG = "bold"
+    QUIET = "dim"
+    GOOD = "green"
+    BAD = "red"
+    BUSY = "blue"
+    WAITING = "yellow"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of progress: a mark, a name in a column of its own, words, and a time at the right.
+
+    Attributes:
+        mark: The sign of what happened.
+        name: The node, or empty.
+        words: What there is to say.
+        time: How long it took, in words.
+        tone: Tone of the mark, and of the words when it is ``BAD``.
+    """
+
+    mark: str
+    name: str
+    words: str = ""
+    time: str = ""
+    tone: Tone = Tone.PLAIN
+
+
+class _Console(Console):
+    """A console that falls silent when nobody reads it; rich itself would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+class Terminal:
+    """Writes progress to stderr.
+
+    Args:
+        stream: In place of stderr.
+        name_columns: Width of the column of names.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, name_columns: int = 0) -> None:
+        self._console = _Console(
+            file=stream or sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
+        )
+        self._name_columns = name_columns
+        self._live: Live | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a block can move here."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
+
+    @property
+    def columns(self) -> int:
+        """Width to fill."""
+        return min(self._console.width, MOST_COLUMNS) if self.is_live else PIPED_COLUMNS
+
+    def write(self, line: Line) -> None:
+        """Write a line of progress."""
+        self._print(self.laid_out(line))
+
+    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Write text as it stands."""
+        self._print(Text(text, style=tone.value))
+
+    def laid_out(self, line: Line) -> Text:
+        """A line in its columns. At a terminal its words are cut to fit; elsewhere nothing is lost."""
+        name = line.name + " " * (self._name_columns - cells(line.name))
+        head = f"{line.mark} {name}"
+        room = self.columns - cells(head) - 2 - DURATION_COLUMNS
+        words = fitted(line.words, room) if self.is_live else line.words
+        text = Text(no_wrap=True, overflow="crop")
+        text.append(line.mark, style=line.tone.value)
+        text.append(head[len(line.mark) :])
+        if words or line.time:
+            text.append(f"  {words}", style=(line.tone if line.tone is Tone.BAD else Tone.PLAIN).value)
+        if line.time:
+            gap = max(1, room - cells(words) + DURATION_COLUMNS - cells(line.time))
+            text.append(" " * gap + line.time, style=Tone.QUIET.value)
+        text.rstrip()
+        return text
+
+    def begin(self, block: Callable[[], RenderableType]) -> None:
+        """Show a block beneath the lines, drawn again and again until ``end``."""
+        self.end()
+        if self.is_live and not self._console.quiet:
+            self._live = Live(
+                console=self._console,
+                get_renderable=block,
+                transient=True,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def end(self) -> None:
+        """Take the block away."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    def _print(self, text: Text) -> None:
+        try:
+            self._console.print(text)
+        except OSError:
+            self._console.quiet = True
+
+
+def fitted(text: str, columns: int) -> str:
+    """The text, cut with an ellipsis where it has more columns than there are.
+
+    >>> fitted("Plan the point to make", 12)
+    'Plan the po…'
+    """
+    if cells(text) <= columns:
+        return text
+    kept, width = "", 0
+    for char in text:
+        width += cells(char)
+        if width > columns - 1:
+            break
+        kept += char
+    return kept + "\N{HORIZONTAL ELLIPSIS}"
