@@ -1,30 +1,50 @@
-"""lark for the condition and stylesheet languages: prebuilt tables, and one way for reading to stop.
+"""Runs the parse tables that lark made, for the condition and stylesheet languages.
 
-Each grammar ships next to its tables (``tables.json``), which a test holds against the grammar. JSON,
-unlike lark's own pickle, cannot run code when it is read. Knows nothing of any language.
-
-Run ``python -m attractor_nb.languages.parse_tables`` after a change of either grammar.
+Importing lark costs about eighty milliseconds, so it is not there when a pipeline is read:
+``table_building`` has it compile each grammar into the ``tables.json`` beside it, and this module is the
+loop over them. Each state lexes only what it can use next, as lark's contextual lexer does. Knows no
+language; a test holds the tables against the grammars.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from collections.abc import Mapping, Sequence
 
-PACKAGES = ("attractor_nb.languages.condition", "attractor_nb.languages.stylesheet")
+END = "$END"
+"""lark's name for the end of the text."""
 
 
-class TreeParser(Protocol):
-    """What a language asks of lark."""
+class Token(NamedTuple):
+    """A terminal and where it stands."""
 
-    def parse(self, text: str) -> Tree[Token]:
-        """The syntax tree of a text."""
-        ...
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Branch(NamedTuple):
+    """A rule and what it is made of."""
+
+    rule: str
+    parts: list[Token | Branch]
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The terminals directly under it."""
+        return [part for part in self.parts if isinstance(part, Token)]
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The rules directly under it."""
+        return [part for part in self.parts if isinstance(part, Branch)]
 
 
 class ReadingStoppedError(Exception):
@@ -41,73 +61,111 @@ class ReadingStoppedError(Exception):
         self.expected = expected
 
 
-def parse_tree(package: str, text: str) -> Tree[Token]:
+class Tables:
+    """A compiled LALR(1) grammar.
+
+    Attributes:
+        start: The first state.
+        end: The state in which the whole text has been read.
+        states: Per state, what to do on a symbol: a state to shift to, or ``-1 - rule`` to reduce.
+        rules: Per rule, the symbol it makes, how many values it takes, and its name.
+    """
+
+    def __init__(
+        self,
+        *,
+        start: int,
+        end: int,
+        states: Sequence[Mapping[str, int]],
+        rules: Sequence[tuple[str, int, str]],
+        terminals: Sequence[tuple[str, str]],
+        ignored: Sequence[str],
+    ) -> None:
+        self.start = start
+        self.end = end
+        self.states = states
+        self.rules = rules
+        self._terminals = terminals
+        self._ignored = frozenset(ignored)
+        self._patterns: dict[int, re.Pattern[str]] = {}
+
+    def next_token(self, state: int, text: str, offset: int) -> Token:
+        """The token that a state can use at or, past what is ignored, after an offset.
+
+        Raises:
+            ReadingStoppedError: There is none.
+        """
+        pattern = self._patterns.get(state)
+        if pattern is None:
+            pattern = self._patterns[state] = self._pattern(state)
+        while offset < len(text):
+            found = pattern.match(text, offset)
+            kind = found.lastgroup if found else None
+            if found is None or kind is None:
+                raise ReadingStoppedError(offset, self._expected(state))
+            if kind not in self._ignored:
+                return Token(kind, found[0], offset, found.end())
+            offset = found.end()
+        if END not in self.states[state]:
+            raise ReadingStoppedError(len(text), self._expected(state))
+        return Token(END, "", offset, offset)
+
+    def _pattern(self, state: int) -> re.Pattern[str]:
+        usable = self.states[state].keys() | self._ignored
+        alternatives = [f"(?P<{name}>{pattern})" for name, pattern in self._terminals if name in usable]
+        return re.compile("|".join(alternatives))
+
+    def _expected(self, state: int) -> frozenset[str]:
+        return frozenset(name for name, _ in self._terminals if name in self.states[state])
+
+
+def parse_tree(package: str, text: str) -> Branch:
     """The syntax tree of a text in the language of a package.
 
     Raises:
         ReadingStoppedError: The text is outside the language.
     """
-    from lark import UnexpectedCharacters, UnexpectedToken  # noqa: PLC0415 - lark takes longer to import than we do
+    tables = load_tables(package)
+    states, values = [tables.start], list[Token | Branch]()
+    offset = 0
+    while True:
+        token = tables.next_token(states[-1], text, offset)
+        offset = token.end
+        move = tables.states[states[-1]][token.kind]
+        while move < 0:
+            origin, size, name = tables.rules[-1 - move]
+            parts = values[len(values) - size :]
+            del values[len(values) - size :], states[len(states) - size :]
+            branch = Branch(name, _spliced(parts))
+            values.append(branch)
+            states.append(tables.states[states[-1]][origin])
+            if states[-1] == tables.end:
+                return branch
+            move = tables.states[states[-1]][token.kind]
+        states.append(move)
+        values.append(token)
 
-    try:
-        return load_parser(package).parse(text)
-    except UnexpectedToken as error:
-        token = cast("Token", error.token)
-        offset = len(text) if token.type == "$END" else token.start_pos or 0
-        raise ReadingStoppedError(offset, frozenset(error.expected)) from None
-    except UnexpectedCharacters as error:
-        raise ReadingStoppedError(cast("int", error.pos_in_stream), frozenset(error.allowed or ())) from None
+
+def _spliced(parts: list[Token | Branch]) -> list[Token | Branch]:
+    """The parts of a rule with those of lark's own helper rules, which repetitions become, in their place."""
+    spliced: list[Token | Branch] = []
+    for part in parts:
+        if isinstance(part, Branch) and part.rule.startswith("__"):
+            spliced.extend(part.parts)
+        else:
+            spliced.append(part)
+    return spliced
 
 
 @cache
-def load_parser(package: str) -> TreeParser:
-    """The parser of a package's language, from its tables.
-
-    Tables of another lark version are passed over and the grammar is built instead, which is slower
-    and always right.
-    """
-    import lark  # noqa: PLC0415 - as above
-
-    tables = json.loads(_read(package, "tables.json"), object_pairs_hook=_with_integer_keys)
-    if tables["lark"] != lark.__version__:
-        return cast("TreeParser", _build(package))
-    # Lark's own generated parsers load themselves by this method; the public way is a pickle.
-    load = cast("Any", lark.Lark)._load_from_dict  # noqa: SLF001 - see above
-    return cast("TreeParser", load(data=tables["data"], memo=tables["memo"]))
-
-
-def build_tables(package: str) -> str:
-    """The tables of a language's grammar, as JSON text."""
-    import lark  # noqa: PLC0415 - as above
-    from lark.grammar import Rule  # noqa: PLC0415 - as above
-    from lark.lexer import TerminalDef  # noqa: PLC0415 - as above
-
-    data, memo = _build(package).memo_serialize([TerminalDef, Rule])
-    tables = {"lark": lark.__version__, "data": data, "memo": memo}
-    return json.dumps(tables, sort_keys=True, separators=(",", ":"), default=sorted) + "\n"
-
-
-def write_tables() -> None:
-    """Write the tables of both languages next to their grammars."""
-    for package in PACKAGES:
-        with resources.as_file(resources.files(package) / "tables.json") as path:
-            path.write_text(build_tables(package), encoding="utf-8")
-
-
-def _build(package: str) -> Any:
-    from lark import Lark  # noqa: PLC0415 - as above
-
-    return Lark(_read(package, "grammar.lark"), parser="lalr")
-
-
-def _read(package: str, name: str) -> str:
-    return (resources.files(package) / name).read_text(encoding="utf-8")
-
-
-def _with_integer_keys(pairs: list[tuple[str, Any]]) -> dict[Any, Any]:
-    """A JSON object with the integer keys that JSON had to spell as text."""
-    return {int(key) if key.isdigit() else key: value for key, value in pairs}
-
-
-if __name__ == "__main__":
-    write_tables()
+def load_tables(package: str) -> Tables:
+    """The tables beside a language's grammar."""
+    plain = json.loads((resources.files(package) / "tables.json").read_text("utf-8"))
+    return Tables(
+        start=plain["start"],
+        end=plain["end"],
+        states=plain["states"],
+        rules=[(origin, size, name) for origin, size, name in plain["rules"]],
+        terminals=[(name, pattern) for name, pattern in plain["terminals"]],
+        ignored=plain["ignored"],
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor_nb.languages.parse_tables import ReadingStoppedError, parse_tree
+from attractor_nb.languages.parse_tables import Branch, ReadingStoppedError, parse_tree
 from attractor_nb.languages.stylesheet.mistakes import diagnose
 from attractor_nb.languages.stylesheet.notices import declaration_notices
 from attractor_nb.languages.stylesheet.syntax import (
@@ -19,10 +19,7 @@ from attractor_nb.languages.stylesheet.syntax import (
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.source import Span
 
 _ESCAPE = re.compile(r"\\([\"'\\])")
 
@@ -44,44 +41,28 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
         raise diagnose(source, stopped.offset, stopped.expected) from None
     rules: list[StyleRule] = []
     notices: list[Diagnostic] = []
-    for part in _subtrees(tree):
-        selector, *declarations = _subtrees(part)
+    for part in tree.branches:
+        selector, *declarations = part.branches
         read = [_declaration(source, each, notices) for each in declarations]
         rules.append(StyleRule(_selector(source, selector), tuple(read)))
     return Stylesheet(tuple(rules), tuple(notices))
 
 
-def _selector(source: SourceText, tree: Tree[Token]) -> Selector:
-    (token,) = _tokens(tree)
-    kind = SelectorKind[token.type]
+def _selector(source: SourceText, branch: Branch) -> Selector:
+    (token,) = branch.tokens
+    kind = SelectorKind[token.kind]
     has_sign = kind in (SelectorKind.CLASS, SelectorKind.ID)
-    name = "" if kind is SelectorKind.EVERY else str(token)[1 if has_sign else 0 :]
-    return Selector(kind, name, _span(source, token, token))
+    name = "" if kind is SelectorKind.EVERY else token.text[1 if has_sign else 0 :]
+    return Selector(kind, name, source.span(token.start, token.end))
 
 
-def _declaration(source: SourceText, tree: Tree[Token], notices: list[Diagnostic]) -> Declaration:
-    name, _ = _tokens(tree)
-    (holder,) = _subtrees(tree)
-    (value,) = _tokens(holder)
-    text = str(value)
-    if value.type == "QUOTED":
+def _declaration(source: SourceText, branch: Branch, notices: list[Diagnostic]) -> Declaration:
+    name, _ = branch.tokens
+    (value,) = branch.branches[0].tokens
+    text = value.text
+    if value.kind == "QUOTED":
         text = _ESCAPE.sub(r"\1", text[1:-1])
-    canonical = PROPERTY_ALIASES.get(str(name), str(name))
-    notices.extend(
-        declaration_notices(canonical, text, _span(source, name, name), _span(source, value, value))
-    )
-    return Declaration(canonical, text, _span(source, name, value))
-
-
-def _subtrees(tree: Tree[Token]) -> list[Tree[Token]]:
-    return [child for child in tree.children if not isinstance(child, str)]
-
-
-def _tokens(tree: Tree[Token]) -> list[Token]:
-    return [child for child in tree.children if isinstance(child, str)]
-
-
-def _span(source: SourceText, first: Token, last: Token) -> Span:
-    assert first.start_pos is not None
-    assert last.end_pos is not None
-    return source.span(first.start_pos, last.end_pos)
+    canonical = PROPERTY_ALIASES.get(name.text, name.text)
+    name_span, value_span = source.span(name.start, name.end), source.span(value.start, value.end)
+    notices.extend(declaration_notices(canonical, text, name_span, value_span))
+    return Declaration(canonical, text, source.span(name.start, value.end))
