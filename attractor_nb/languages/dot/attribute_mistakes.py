@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _RUN: Final = re.compile(r"""(?:(?!//|/\*)[^\s,;\[\]{}"=<>])+|[<>]""")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+")
+_STRING_OR_COMMENT: Final = re.compile(rf"{STRING.pattern}|//[^\n]*+|/\*.*?\*/|\#[^\n]*+", re.DOTALL)
+_NEXT_STATEMENT: Final = re.compile(r"[ \t\r\n]*+(?:\[|->)")
 _QUOTE_MARKS: Final = frozenset("'`‘’“”")  # noqa: RUF001 - the very characters that word processors put in
 _QUOTE_INSIDE: Final = 'inside a string write \\" for a quote'
 _BRACKET_OPEN: Final = '"[" is never closed'
@@ -71,17 +73,16 @@ def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket
     if found := NAME_AND_EQUALS.match(text, start):
         return assignment_mistake(source, start, found.end())
     if start == previous_end and text[start - 1] == '"' and text[start] != "+":
-        found = _RUN.match(text, start)
-        end = found.end() if found else start + 1
-        return DotSyntaxError("text directly after a string", source.span(start, end), hint=_QUOTE_INSIDE)
+        return _text_after_string(source, start, bracket)
     if text[start] == '"':
         return _lonely_string(source, start)
-    if found := _RUN.match(text, start):
-        return _name_without_value(source, start, found.end())
-    if text[start] == "[":
+    found = _RUN.match(text, start)
+    if text[start] == "[" or (found and _NEXT_STATEMENT.match(text, found.end())):
         return DotSyntaxError(
-            _BRACKET_OPEN, source.span(bracket, bracket + 1), hint='add "]" before the next "["'
+            _BRACKET_OPEN, source.span(bracket, bracket + 1), hint='add "]" before the next statement'
         )
+    if found:
+        return _name_without_value(source, start, found.end())
     return symbol_mistake(source, start)
 
 
@@ -122,6 +123,22 @@ def assignment_mistake(source: SourceText, start: int, after_equals: int) -> Dot
         hint=f'write {name}="{text[at:end]}"'
         if text[at:end].isprintable()
         else "put the value into double quotes",
+    )
+
+
+def _text_after_string(source: SourceText, start: int, bracket: int) -> DotSyntaxError:
+    """Text that touches a closing quote: a quote inside a string, or one missing lines above."""
+    found = _RUN.match(source.text, start)
+    span = source.span(start, found.end() if found else start + 1)
+    strings = _STRING_OR_COMMENT.finditer(source.text, bracket, start)
+    began = next((string.start() for string in strings if string.end() == start), start)
+    line = source.span(began, start).line
+    if line == span.line:
+        return DotSyntaxError("text directly after a string", span, hint=_QUOTE_INSIDE)
+    return DotSyntaxError(
+        f"text directly after the string that began on line {line}",
+        span,
+        hint=f'add the closing quote that is missing on line {line}, or inside a string write \\"',
     )
 
 

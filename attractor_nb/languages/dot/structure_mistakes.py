@@ -79,6 +79,7 @@ _TABLE: Final = (
         "put the second graph into a file of its own",
     ),
     _Row(_AFTER_THE_GRAPH, frozenset({"RBRACE"}), 'this "}" closes nothing', "remove it"),
+    _Row(_AFTER_THE_GRAPH, frozenset({"SEMICOLON"}), "nothing may follow the graph, found {}", "remove it"),
     _Row(
         _AFTER_THE_GRAPH,
         _ANY,

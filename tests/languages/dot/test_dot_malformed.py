@@ -98,6 +98,12 @@ def test_the_report_names_the_file_and_shows_the_line() -> None:
     ]
 
 
+def test_quotes_in_comments_do_not_confuse_the_search_for_a_string_s_beginning() -> None:
+    error = refused('digraph G { a [ /* 5" */ label="x\ny"z ] }')
+
+    assert error.message == "text directly after the string that began on line 1"
+
+
 def test_a_wrong_attribute_name_is_refused_wherever_it_is_quoted() -> None:
     assert "keyword" in refused('digraph G { "edge" = 3 }').message
 
