@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ class Tables:
         return frozenset(name for name, _ in self._terminals if name in self.states[state])
 
 
-def parse_tree(package: str, text: str) -> Branch:
-    """The syntax tree of a text in the language of a package.
+def parse_tree(language: str, text: str) -> Branch:
+    """The syntax tree of a text in a language, named by its folder.
 
     Raises:
         ReadingStoppedError: The text is outside the language.
     """
-    tables = load_tables(package)
+    tables = load_tables(language)
     states, values = [tables.start], list[Token | Branch]()
     offset = 0
     while True:
@@ -158,9 +158,9 @@ def _spliced(parts: list[Token | Branch]) -> list[Token | Branch]:
 
 
 @cache
-def load_tables(package: str) -> Tables:
+def load_tables(language: str) -> Tables:
     """The tables beside a language's grammar."""
-    plain = json.loads((resources.files(package) / "tables.json").read_text("utf-8"))
+    plain = json.loads((Path(__file__).parent / language / "tables.json").read_text("utf-8"))
     return Tables(
         start=plain["start"],
         end=plain["end"],

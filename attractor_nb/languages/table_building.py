@@ -1,12 +1,13 @@
 """Has lark compile the condition and stylesheet grammars.
 
-``python -m attractor_nb.languages.table_building`` is run by a developer after a change of either ``grammar.lark``; never when a pipeline is read.
+A developer runs ``python -m attractor_nb.languages.table_building`` after a change of either
+``grammar.lark``; it has no part in reading a pipeline.
 """
 
 from __future__ import annotations
 
 import json
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lark import Lark
@@ -16,7 +17,7 @@ from lark.lexer import TerminalDef
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PACKAGES = ("attractor_nb.languages.condition", "attractor_nb.languages.stylesheet")
+LANGUAGES = ("condition", "stylesheet")
 _REDUCE = 1
 
 
@@ -48,12 +49,11 @@ def build_tables(grammar: str) -> str:
     return json.dumps(tables, separators=(",", ":")).replace("},{", "},\n{") + "\n"
 
 
-def write_tables() -> None:
-    """Write the tables of both languages beside their grammars."""
-    for package in PACKAGES:
-        folder = resources.files(package)
-        with resources.as_file(folder / "tables.json") as path:
-            path.write_text(build_tables((folder / "grammar.lark").read_text("utf-8")), "utf-8")
+def write_tables(folder: Path) -> None:
+    """Write the tables of both languages beside their grammars, below a folder."""
+    for language in LANGUAGES:
+        grammar = (folder / language / "grammar.lark").read_text("utf-8")
+        (folder / language / "tables.json").write_text(build_tables(grammar), "utf-8")
 
 
 def _named_rows(table: Mapping[str, Any]) -> dict[int, dict[str, tuple[bool, int]]]:
@@ -93,4 +93,4 @@ def _plain_terminals(parser: Lark) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    write_tables()
+    write_tables(Path(__file__).parent)

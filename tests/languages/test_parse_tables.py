@@ -2,16 +2,16 @@
 
 import subprocess
 import sys
-from importlib import resources
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark, UnexpectedInput
 
-from attractor_nb.languages import table_building
+from attractor_nb import languages
 from attractor_nb.languages.parse_tables import Branch, ReadingStoppedError, parse_tree
-from attractor_nb.languages.table_building import PACKAGES, build_tables, write_tables
+from attractor_nb.languages.table_building import LANGUAGES, build_tables, write_tables
 
 WORDS = [
     "outcome",
@@ -36,11 +36,14 @@ WORDS = [
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
 
 
-def grammar(package):
-    return (resources.files(package) / "grammar.lark").read_text("utf-8")
+FOLDER = Path(languages.__file__).parent
 
 
-LARKS = {package: Lark(grammar(package), parser="lalr", maybe_placeholders=False) for package in PACKAGES}
+def grammar(language):
+    return (FOLDER / language / "grammar.lark").read_text("utf-8")
+
+
+LARKS = {language: Lark(grammar(language), parser="lalr", maybe_placeholders=False) for language in LANGUAGES}
 
 
 def plain(tree):
@@ -56,39 +59,41 @@ def _terminal(token):
     return tuple(token)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_the_shipped_tables_are_those_of_the_grammar(package):
-    assert (resources.files(package) / "tables.json").read_text("utf-8") == build_tables(grammar(package))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_shipped_tables_are_those_of_the_grammar(language):
+    assert (FOLDER / language / "tables.json").read_text("utf-8") == build_tables(grammar(language))
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 @given(text=TEXTS)
-def test_our_loop_reads_and_stops_as_lark_does(package, text):
-    expected, stop = read_by_lark(package, text)
+def test_our_loop_reads_and_stops_as_lark_does(language, text):
+    expected, stop = read_by_lark(language, text)
     if stop is None:
-        assert plain(parse_tree(package, text)) == expected
+        assert plain(parse_tree(language, text)) == expected
     else:
         with pytest.raises(ReadingStoppedError) as stopped:
-            parse_tree(package, text)
+            parse_tree(language, text)
         assert stopped.value.offset == stop
 
 
-def read_by_lark(package, text):
+def read_by_lark(language, text):
     """The tree, or the offset at which lark stops."""
     try:
-        return plain(LARKS[package].parse(text)), None
+        return plain(LARKS[language].parse(text)), None
     except UnexpectedInput as error:
         is_end = getattr(getattr(error, "token", None), "type", "") == "$END"
         return None, len(text) if is_end else error.pos_in_stream
 
 
-def test_tables_can_be_written_again(monkeypatch, tmp_path):
-    for package in PACKAGES:
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "grammar.lark").write_text(grammar(package), "utf-8")
-    monkeypatch.setattr(table_building.resources, "files", lambda package: tmp_path / package)
-    write_tables()
-    assert all((tmp_path / package / "tables.json").stat().st_size for package in PACKAGES)
+def test_tables_are_written_beside_their_grammars(tmp_path):
+    for language in LANGUAGES:
+        (tmp_path / language).mkdir()
+        (tmp_path / language / "grammar.lark").write_text(grammar(language), "utf-8")
+    write_tables(tmp_path)
+    for language in LANGUAGES:
+        assert (tmp_path / language / "tables.json").read_bytes() == (
+            FOLDER / language / "tables.json"
+        ).read_bytes()
 
 
 def test_reading_needs_no_lark():

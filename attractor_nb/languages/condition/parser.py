@@ -30,7 +30,7 @@ def parse_condition(text: str | SourceText) -> Condition:
     """
     source = SourceText(text, "<condition>") if isinstance(text, str) else text
     try:
-        tree = parse_tree("attractor_nb.languages.condition", source.text)
+        tree = parse_tree("condition", source.text)
     except ReadingStoppedError as stopped:
         raise diagnose(source, stopped.offset, stopped.expected) from None
     return _condition(source, tree)

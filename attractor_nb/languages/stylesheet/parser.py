@@ -36,7 +36,7 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
     """
     source = SourceText(text, "<stylesheet>") if isinstance(text, str) else text
     try:
-        tree = parse_tree("attractor_nb.languages.stylesheet", source.text)
+        tree = parse_tree("stylesheet", source.text)
     except ReadingStoppedError as stopped:
         raise diagnose(source, stopped.offset, stopped.expected) from None
     rules: list[StyleRule] = []
