@@ -1,0 +1,200 @@
+"""The frozen values: durations, shapes, attributes, graph, outcome, events."""
+
+import json
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.model import events
+from attractor_nb.model.attributes import TABLE, AttrType, Scope, attribute, coerce
+from attractor_nb.model.duration import Duration, parse_duration
+from attractor_nb.model.events import EVENT_TYPES, StageCompleted, event_from_plain
+from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status
+from attractor_nb.model.shapes import SHAPE_TO_TYPE, type_of_shape
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("900s", 900_000),
+        ("15m", 900_000),
+        ("2h", 7_200_000),
+        ("250ms", 250),
+        ("1d", 86_400_000),
+        ("5", 5000),
+        ("0.5", 500),
+    ],
+)
+def test_ruling_2_durations_and_bare_seconds(text, milliseconds):
+    assert parse_duration(text) == Duration(milliseconds)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 s", "s", "1.5h", "5w"])
+def test_other_texts_are_no_duration(text):
+    assert parse_duration(text) is None
+
+
+@given(st.integers(0, 10**12))
+def test_a_duration_reads_back_from_its_text(milliseconds):
+    assert parse_duration(str(Duration(milliseconds))) == Duration(milliseconds)
+
+
+@pytest.mark.parametrize(("shape", "kind"), SHAPE_TO_TYPE.items())
+def test_every_shape_of_spec_2_8_has_its_type(shape, kind):
+    assert type_of_shape(shape) == kind
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"), [("circle", "start"), ("doublecircle", "exit"), ("star", "codergen")]
+)
+def test_ruling_6_other_shapes(shape, kind):
+    assert type_of_shape(shape) == kind
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.scope}.{row.name}")
+def test_a_default_has_the_type_of_its_attribute(row):
+    assert row.default is None or coerce(row, row.default) == row.default
+    assert row.meaning.endswith(".")
+    assert (row.type is AttrType.CHOICE) == bool(row.choices)
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "value", "typed"),
+    [
+        (Scope.NODE, "goal_gate", "true", True),
+        (Scope.NODE, "max_retries", "3", 3),
+        (Scope.NODE, "max_retries", "many", None),
+        (Scope.NODE, "max_retries", True, None),
+        (Scope.NODE, "timeout", "900s", Duration(900_000)),
+        (Scope.NODE, "label", 42, "42"),
+        (Scope.GRAPH, "max_budget_usd", "1.5", 1.5),
+        (Scope.NODE, "llm_model", True, "true"),
+    ],
+)
+def test_ruling_2_a_literal_gets_the_type_its_attribute_asks_for(scope, name, value, typed):
+    assert coerce(attribute(scope, name), value) == typed
+
+
+def _graph(*nodes, edges=()):
+    return Graph("G", nodes={node.id: node for node in nodes}, edges=tuple(Edge(*edge) for edge in edges))
+
+
+def test_ruling_7_the_shape_decides_before_the_id():
+    graph = _graph(Node("start"), Node("begin", {"shape": "Mdiamond"}), Node("end"))
+    assert [node.id for node in graph.start_nodes] == ["begin"]
+    assert [node.id for node in graph.exit_nodes] == ["end"]
+
+
+def test_edges_are_found_from_both_ends_in_source_order():
+    graph = _graph(Node("a"), Node("b"), edges=[("a", "b"), ("b", "a"), ("a", "a")])
+    assert [edge.target for edge in graph.outgoing_edges("a")] == ["b", "a"]
+    assert [edge.source for edge in graph.incoming_edges("a")] == ["b", "a"]
+    assert graph.outgoing_edges("nobody") == ()
+
+
+def test_classes_are_the_nodes_own_then_those_of_its_groups():
+    assert Node("a", {"class": "code, critical,"}, derived_classes=("loop-a", "code")).classes == (
+        "code",
+        "critical",
+        "loop-a",
+    )
+
+
+def test_the_content_hash_knows_meaning_only():
+    one, two = _graph(Node("a", {"label": "A"})), _graph(Node("a", {"label": "A"}))
+    assert one.content_hash == two.content_hash
+    assert one.content_hash != _graph(Node("a", {"label": "B"})).content_hash
+
+
+def test_an_attribute_of_the_wrong_kind_counts_as_unset():
+    assert Node("a", {"max_retries": "many"}).max_retries is None
+    assert Node("a", {"goal_gate": 1}).goal_gate is False
+
+
+def test_changing_a_node_leaves_the_graph_as_it_was():
+    graph = _graph(Node("a"))
+    changed = graph.with_nodes([graph.nodes["a"].with_attrs({"llm_model": "m"}, explicit=True)])
+    assert graph.nodes["a"].llm_model == ""
+    assert changed.nodes["a"].llm_model == "m"
+    assert changed.nodes["a"].explicit == {"llm_model"}
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("SUCCESS", "success"),
+        ("succeeded", "success"),
+        ("Failed", "fail"),
+        ("failure", "fail"),
+        ("partial-success", "partial_success"),
+        ("skip", "skipped"),
+    ],
+)
+def test_ruling_11_outcome_aliases(word, status):
+    assert read_status(word) is StageStatus(status)
+
+
+def test_an_unknown_word_is_no_status():
+    assert read_status("maybe") is None
+
+
+def test_usage_adds_up_and_unknown_cost_is_not_free():
+    assert Usage(1, 2, None, 1) + Usage(3, 4, None, 1) == Usage(4, 6, None, 2)
+    assert (Usage(1, 2, 0.5, 1) + Usage(0, 0, None, 1)).cost_usd == 0.5
+
+
+def _sample(kind):
+    values = {"str": "x", "int": 2, "float": 0.5, "bool": True, "float | None": 1.0, "int | None": 1}
+    made = {}
+    for entry in fields(kind):
+        if entry.name == "outcome":
+            made[entry.name] = Outcome(
+                StageStatus.FAIL, "Fix", ("a",), failure_reason="why", usage=Usage(1, 2, 0.1, 1)
+            )
+        elif entry.name == "options":
+            made[entry.name] = (("A", "Approve"),)
+        elif str(entry.type).startswith("tuple"):
+            made[entry.name] = ("x", "y")
+        elif str(entry.type).startswith("Mapping"):
+            made[entry.name] = {"k": 1}
+        else:
+            made[entry.name] = values[str(entry.type)]
+    return kind(**made)
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES.values(), ids=lambda kind: kind.__name__)
+def test_every_event_survives_its_record(kind):
+    event = _sample(kind)
+    assert event_from_plain(json.loads(json.dumps(event.to_plain()))) == event
+    assert event.description
+    assert isinstance(event.node_id, str)
+
+
+def test_every_event_of_spec_9_6_is_there():
+    named = [
+        "PipelineStarted",
+        "PipelineCompleted",
+        "PipelineFailed",
+        "StageStarted",
+        "StageCompleted",
+        "StageFailed",
+        "StageRetrying",
+        "ParallelStarted",
+        "ParallelBranchStarted",
+        "ParallelBranchCompleted",
+        "ParallelCompleted",
+        "InterviewStarted",
+        "InterviewCompleted",
+        "InterviewTimeout",
+        "CheckpointSaved",
+    ]
+    assert set(named) <= set(EVENT_TYPES)
+    assert all(issubclass(getattr(events, name), events.Event) for name in named)
+
+
+def test_a_commit_does_not_say_its_context_twice():
+    event = StageCompleted(name="a", outcome=Outcome.success(x=1), context={"x": 1})
+    assert "context_updates" not in event.to_plain()["outcome"]
