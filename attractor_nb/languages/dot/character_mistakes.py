@@ -72,13 +72,11 @@ def _string_mistake(source: SourceText, start: int, before: str) -> DotSyntaxErr
 
 
 def _why_no_id(run: str) -> str:
-    if run[0].isdigit() and run.isascii() and run.replace("_", "").isalnum():
+    """What keeps a run of characters from being an identifier."""
+    wrong = next((char for char in run if char != "_" and not (char.isascii() and char.isalnum())), None)
+    if wrong is None:
         return "it begins with a digit"
-    for char in run:
-        if not (char == "_" or (char.isascii() and char.isalnum())):
-            what = f'"{char}"' if char.isprintable() else f"U+{ord(char):04X}"
-            return f"it contains {what}"
-    return "it begins with a digit"
+    return f'it contains "{wrong}"' if wrong.isprintable() else f"it contains U+{ord(wrong):04X}"
 
 
 def _with_label(text: str, before: str) -> str:

@@ -8,6 +8,7 @@ for Graphviz's sake. Knows values only; ``formatter`` writes syntax trees, comme
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.layout import INDENT, statement_text
@@ -89,7 +90,7 @@ class _Writer:
         here: set[str] = set()
         run: list[str] = []
         for number, member in enumerate(members):
-            while waiting and self._is_next(waiting[0], members[number:], here):
+            while waiting and member not in here and self._is_next(waiting[0], members, number, here):
                 self._write_run(run, defaults, depth)
                 run = []
                 here.update(self._write_group(waiting.pop(0), defaults, depth))
@@ -100,11 +101,15 @@ class _Writer:
         for child in waiting:
             self._write_group(child, defaults, depth)
 
-    def _is_next(self, child: int, members: Sequence[str], here: set[str]) -> bool:
+    def _is_next(self, child: int, members: Sequence[str], number: int, here: set[str]) -> bool:
         """Whether the members that an inner group adds are the very ones whose turn it is."""
-        added = [member for member in self._graph.subgraphs[child].members if member not in here]
-        left = [member for member in members[: len(added) + len(here)] if member not in here]
-        return left[: len(added)] == added
+        inner = self._graph.subgraphs[child].members
+        first = next((member for member in inner if member not in here), None)
+        if first is None or first != members[number]:
+            return first is None
+        added = [member for member in inner if member not in here]
+        left = (member for member in islice(members, number, None) if member not in here)
+        return list(islice(left, len(added))) == added
 
     def _write_group(self, number: int, defaults: _Spelled, depth: int) -> tuple[str, ...]:
         group = self._graph.subgraphs[number]

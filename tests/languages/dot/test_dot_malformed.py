@@ -98,6 +98,10 @@ def test_the_report_names_the_file_and_shows_the_line() -> None:
     ]
 
 
+def test_an_unclosed_string_in_place_of_an_attribute() -> None:
+    assert refused('digraph G { a [ "label ] }').message == "the string is never closed"
+
+
 def test_quotes_in_comments_do_not_confuse_the_search_for_a_string_s_beginning() -> None:
     error = refused('digraph G { a [ /* 5" */ label="x\ny"z ] }')
 

@@ -323,6 +323,23 @@ def test_an_empty_default_block_and_a_quoted_name_survive_formatting() -> None:
     )
 
 
+def test_nodes_that_inherit_different_defaults_get_a_scope_each() -> None:
+    graph = parse_dot("digraph G { n; node [class=a] x; y; node [class=b] z [label=Z] }")
+
+    assert write_dot(graph).splitlines()[1:-1] == [
+        "    n",
+        "    subgraph {",
+        "        node [class=a]",
+        "        x",
+        "        y",
+        "    }",
+        "    subgraph {",
+        "        node [class=b]",
+        "        z [label=Z]",
+        "    }",
+    ]
+
+
 def test_a_graph_made_by_hand_with_a_wild_id_is_still_well_formed() -> None:
     graph = Graph("g h", nodes={"my node": Node("my node")}, edges=(Edge("my node", "x"),))
 
