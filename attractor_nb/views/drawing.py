@@ -54,6 +54,8 @@ COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9)
 DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7)
 
 _AVERAGE_CHAR: Final = 6.6
+_MAX_CHARS: Final = 400
+"""Nobody sees more of a text, however long it is."""
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
@@ -86,7 +88,7 @@ def draw_scene(graph: Graph) -> Scene:
 def detail_of(node: Node) -> str:
     """The small grey line: the model, the first words of the command, or the handler type."""
     if node.handler_type == "tool" and node.tool_command:
-        return " ".join(node.tool_command.split()[:6])
+        return " ".join(node.tool_command.split(maxsplit=6)[:6])
     if node.handler_type == "codergen" and node.llm_model:
         return node.llm_model
     return node.handler_type
@@ -95,19 +97,24 @@ def detail_of(node: Node) -> str:
 def _box(node: Node, density: Density) -> Box:
     shape = SHAPE_OF_TYPE.get(node.handler_type, Shape.BOX)
     chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
-    label = clean(node.label)
+    label = clean(node.label[:_MAX_CHARS])
     lines = wrap(label, chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines)
     has_detail = density.has_details and shape not in {Shape.START, Shape.EXIT, Shape.DIAMOND}
     detail = ""
     if has_detail:
-        detail = shorten(clean(detail_of(node)), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE)
+        detail = shorten(
+            clean(detail_of(node)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
+        )
     width, height = _size(shape, lines, detail, density)
     return Box(node.id, shape, lines, detail, width, height)
 
 
 def _missing_box(node_id: str, density: Density) -> Box:
     lines = wrap(
-        clean(node_id), density.label_chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines
+        clean(node_id[:_MAX_CHARS]),
+        density.label_chars * _AVERAGE_CHAR,
+        LABEL_SIZE,
+        max_lines=density.label_lines,
     )
     detail = "not declared" if density.has_details else ""
     width, height = _size(Shape.MISSING, lines, detail, density)
@@ -139,7 +146,7 @@ def _size(shape: Shape, lines: tuple[str, ...], detail: str, density: Density) -
 
 def _link(index: int, edge: Edge, positions: dict[str, int], density: Density) -> Link:
     source, target = positions[edge.source], positions[edge.target]
-    text = clean(edge.label or edge.condition)
+    text = clean((edge.label or edge.condition)[:_MAX_CHARS])
     if not text.strip() or not density.edge_chars:
         return Link(index, source, target)
     is_mono = not edge.label
@@ -160,7 +167,7 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
         parent = kept.get(group.parent) if group.parent is not None else None
         if group.label.strip() and members:
             kept[position] = len(panels)
-            panels.append(Panel(clean(group.label), members, parent))
+            panels.append(Panel(clean(group.label[:_MAX_CHARS]), members, parent))
         elif parent is not None:
             kept[position] = parent
     return tuple(panels)

@@ -24,7 +24,7 @@ from attractor_nb.views.drawing import (
 from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data, style_sheet
-from attractor_nb.views.metrics import shorten
+from attractor_nb.views.metrics import ELLIPSIS, shorten
 from attractor_nb.views.outlines import Point, bar, outline_path, pill, sign_places, text_room, text_shift
 from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
@@ -129,7 +129,7 @@ class _Writer:
 
     def _summary(self) -> str:
         nodes, edges = len(self.scene.boxes), len(self.scene.links)
-        name = clean(self.graph.label) or "without a name"
+        name = clean(self.graph.label[:_TOOLTIP_CHARS]) or "without a name"
         return f"Pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
 
     def _node(self, box: Box, centre: Point, hatch_id: str) -> Markup:
@@ -309,14 +309,21 @@ def _node_tooltip(node_id: str, node: Node | None, state: NodeState) -> str:
     lines += (text for text in (node.prompt, node.tool_command) if text)
     if state.status is not NodeStatus.PENDING:
         lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
-    return "\n".join(line if len(line) <= _TOOLTIP_CHARS else line[:_TOOLTIP_CHARS] + "…" for line in lines)
+    return _tooltip(lines)
 
 
 def _edge_tooltip(edge: Edge, passes: int) -> str:
     lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition]
     if passes:
         lines.append("taken once" if passes == 1 else f"taken {passes} times")
-    return "\n".join(line for line in lines if line)
+    return _tooltip(lines)
+
+
+def _tooltip(lines: list[str]) -> str:
+    """The lines that say something, none of them endless."""
+    return "\n".join(
+        line if len(line) <= _TOOLTIP_CHARS else line[:_TOOLTIP_CHARS] + ELLIPSIS for line in lines if line
+    )
 
 
 def _css_name(text: str) -> str:

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb.errors import OptionError
@@ -187,7 +187,7 @@ def test_a_layout_is_the_same_in_every_process():
     program = (
         "from attractor_nb.languages.dot import parse_dot\n"
         "from attractor_nb.views.svg import render_svg\n"
-        "text = 'digraph g { a; b; c; d; e; a -> b; a -> c; b -> d; c -> d; d -> a; a -> d; e -> d }'\n"
+        "text = 'digraph g { a; b; c; d; e; a -> b; a -> c; b -> d; c -> d; d -> a; a -> d; e -> d; p; q; p -> q; p -> q; q -> p }'\n"
         "print(render_svg(parse_dot(text), engine='layered'))\n"
     )
     outputs = {
@@ -220,6 +220,30 @@ def test_graphviz_is_told_sizes_and_nothing_that_an_author_wrote():
     assert "onload" not in lines
     assert "bogus" not in lines
     assert "inner" not in lines
+
+
+def test_parts_that_do_not_hang_together_keep_their_edges():
+    """The library numbers the dummies of a second part like vertices; each part is asked for alone."""
+    text = "digraph g { a; b; c; d; e; f; a -> b; c -> d; c -> d; c -> e; d -> e; c -> f; e -> f }"
+    layout = lay_out(draw_scene(parse_dot(text)), "layered")
+    assert all(route.path for route in layout.routes)
+
+
+def test_very_dense_graphs_go_to_the_layered_engine():
+    ids = [f"n{k}" for k in range(24)]
+    text = ";".join([*ids, *(f"{a} -> {b}" for a in ids for b in ids if a != b)])
+    assert lay_out(draw_scene(parse_dot(f"digraph g {{ {text} }}")), "auto").engine == "layered"
+
+
+@given(graphs(has_panels=True))
+@settings(max_examples=12)
+def test_graphviz_is_read_right(graph):
+    scene = draw_scene(graph)
+    layout = lay_out(scene, "dot")
+    rects = box_rects(scene, layout)
+    whole = (0, 0, layout.width, layout.height)
+    assert not [pair for pair in combinations(rects, 2) if overlap(*pair)]
+    assert all(contains(whole, rect) for rect in rects)
 
 
 def test_an_unknown_engine_is_refused():

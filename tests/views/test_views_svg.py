@@ -201,6 +201,13 @@ def test_tooltips_have_the_whole_label():
     assert label in title
 
 
+def test_an_endless_label_costs_nothing_and_shows_its_beginning():
+    node = Node("a", {"label": "x" * 3_000_000, "prompt": "y" * 3_000_000})
+    edge = Edge("a", "a", {"label": "z" * 3_000_000})
+    svg = render_svg(Graph("g" * 3_000_000, nodes={"a": node}, edges=(edge,)), engine="layered")
+    assert len(svg) < 20_000
+
+
 def test_the_picture_has_a_name_for_screen_readers():
     root = parsed(render_svg(parse_dot(REVIEW), engine="layered"))
     assert root.get("role") == "img"

@@ -31,7 +31,8 @@ Engine = Literal["auto", "dot", "layered"]
 
 MARGIN: Final = 14.0
 DOT_MAX_BOXES: Final = 300
-"""Graphviz takes seconds beyond this; the layered engine does not."""
+DOT_MAX_LINKS: Final = 500
+"""Graphviz takes seconds beyond these; the layered engine does not."""
 
 
 def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
@@ -43,7 +44,8 @@ def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
     if engine not in {"auto", "dot", "layered"}:
         raise OptionError(f'unknown layout engine "{engine}"', hint='use "auto", "dot" or "layered"')
     if engine == "auto":
-        engine = "dot" if len(scene.boxes) < DOT_MAX_BOXES and find_dot() else "layered"
+        is_small = len(scene.boxes) < DOT_MAX_BOXES and len(scene.links) < DOT_MAX_LINKS
+        engine = "dot" if is_small and find_dot() else "layered"
         try:
             return _cached(scene, engine)
         except DotFailed:

@@ -12,8 +12,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
 Separation = Callable[[int, int], float]
+
+_MANY_SEGMENTS: Final = 400
+"""Between layers with more edges only panel borders are kept straight: all pairs would take seconds."""
 
 
 def assign_positions(
@@ -65,7 +69,8 @@ def _conflicts(
             for place, b in enumerate(below)
             for a in upper.get(b, ())
         ]
-        for high in (segment for segment in segments if segment[4]):
+        least = 1 if len(segments) <= _MANY_SEGMENTS else 2
+        for high in (segment for segment in segments if segment[4] >= least):
             for a_place, b_place, a, b, priority in segments:
                 if priority < high[4] and (a_place - high[0]) * (b_place - high[1]) < 0:
                     blocked.add((a, b))

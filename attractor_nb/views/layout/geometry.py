@@ -57,12 +57,10 @@ def reversed_path(path: list[Cubic]) -> list[Cubic]:
 
 
 def clip_start(path: list[Cubic], corners: list[Point], centre: Point) -> list[Cubic]:
-    """The path without the part that lies inside an outline at its start."""
+    """A path that starts inside an outline, without that part; of one that never leaves it the last cubic."""
     for position, cubic in enumerate(path):
         if _is_inside(cubic[3], corners, centre):
             continue
-        if not _is_inside(cubic[0], corners, centre):
-            return path[position:]
         low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
@@ -81,21 +79,22 @@ def make_room_for_head(path: list[Cubic]) -> tuple[list[Cubic], Point, Point]:
         The shortened path, the tip (its old end), and the point where the head's base is.
     """
     tip = path[-1][3]
-    for position in range(len(path) - 1, -1, -1):
-        cubic = path[position]
-        if hypot(cubic[0][0] - tip[0], cubic[0][1] - tip[1]) <= HEAD_LENGTH and position:
-            continue
-        low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            x, y = point_at(cubic, middle)
-            if hypot(x - tip[0], y - tip[1]) > HEAD_LENGTH:
-                low = middle
-            else:
-                high = middle
-        kept = split(cubic, high)[0]
-        return [*path[:position], kept], tip, kept[3]
-    return path, tip, path[-1][0]
+    position = len(path) - 1
+    while position and _distance(path[position][0], tip) <= HEAD_LENGTH:
+        position -= 1
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if _distance(point_at(path[position], middle), tip) > HEAD_LENGTH:
+            low = middle
+        else:
+            high = middle
+    kept = split(path[position], high)[0]
+    return [*path[:position], kept], tip, kept[3]
+
+
+def _distance(a: Point, b: Point) -> float:
+    return hypot(a[0] - b[0], a[1] - b[1])
 
 
 def _between(a: Point, b: Point, t: float) -> Point:

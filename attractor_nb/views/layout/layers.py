@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from attractor_nb.views.layout.skeleton import Skeleton
 
 _SPACING: Final = 10.0
+_MANY_LEGS: Final = 1000
+"""From here on the library skips its slowest refinement, which costs seconds and shows little."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,8 @@ class _Ranking:
         self._below: dict[int, list[int]] = defaultdict(list)
         inner = sorted({vertex for leg in legs for vertex in leg})
         self._first_dummy = max([box_count - 1, *inner]) + 1
-        parts = self._library_parts(inner, legs) if legs else []
+        self._dummy_count = 0
+        parts = [self._library_part(part) for part in _connected(legs)]
         parts += ([(box, 0.0, 0)] for box in sorted(set(range(box_count)) - set(inner)))
         shift = 0.0
         for part in sorted(parts, key=min):
@@ -100,38 +103,34 @@ class _Ranking:
                 self._ranks[vertex] = rank
             shift = max(self.keys[vertex] for vertex, _, _ in part) + 2 * _SPACING
 
-    def _library_parts(
-        self, inner: list[int], legs: list[tuple[int, int]]
-    ) -> list[list[tuple[int, float, int]]]:
-        """(vertex, x, rank) of all vertices of each connected part; fills ``edges``."""
+    def _library_part(self, legs: list[tuple[int, int]]) -> list[tuple[int, float, int]]:
+        """(vertex, x, rank) of all vertices of one connected part; adds to ``edges``.
+
+        The library is asked for one part at a time: with several, the numbers of its dummies
+        collide with those of vertices.
+        """
         from fast_sugiyama import from_edges  # noqa: PLC0415 - only drawings without Graphviz need it
 
-        compact = {vertex: number for number, vertex in enumerate(inner)}
-        found = from_edges(
-            [(compact[a], compact[b]) for a, b in legs],
+        names = dict(enumerate(sorted({vertex for leg in legs for vertex in leg})))
+        numbers = {vertex: number for number, vertex in names.items()}
+        ((positions, _, _, short_edges),) = from_edges(
+            [(numbers[a], numbers[b]) for a, b in legs],
             vertex_spacing=_SPACING,
             dummy_vertices=True,
             ranking_type="minimize",
+            transpose=len(legs) < _MANY_LEGS,
             check_layout=False,
         )
-        parts: list[list[tuple[int, float, int]]] = []
-        dummy_count = 0
-        for positions, _, _, short_edges in found:
-            numbers = sorted(int(number) for number, _ in positions)
-            names = {number: inner[number] for number in numbers if number < len(inner)}
-            for number in numbers[len(names) :]:
-                names[number] = self._first_dummy + dummy_count
-                dummy_count += 1
-            lowest = max(y for _, (_, y) in positions)
-            parts.append(
-                [(names[int(n)], float(x), round((lowest - y) / _SPACING)) for n, (x, y) in positions]
-            )
-            for a, b in short_edges or ():
-                upper, lower = names[int(a)], names[int(b)]
-                self.edges.append((upper, lower))
-                self._below[upper].append(lower)
-        self.edges.sort()
-        return parts
+        for number in sorted(int(number) for number, _ in positions):
+            if number not in names:
+                names[number] = self._first_dummy + self._dummy_count
+                self._dummy_count += 1
+        for a, b in short_edges or ():
+            upper, lower = names[int(a)], names[int(b)]
+            self.edges.append((upper, lower))
+            self._below[upper].append(lower)
+        lowest = max(y for _, (_, y) in positions)
+        return [(names[int(n)], float(x), round((lowest - y) / _SPACING)) for n, (x, y) in positions]
 
     def run(self, upper: int, lower: int) -> list[int]:
         """The vertices along a leg, its ends included."""
@@ -149,3 +148,20 @@ class _Ranking:
         for vertex in sorted(self.keys, key=lambda vertex: (self.keys[vertex], vertex)):
             layers[self._ranks[vertex]].append(vertex)
         return layers
+
+
+def _connected(legs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """The legs of each connected part."""
+    parent: dict[int, int] = {}
+
+    def root(vertex: int) -> int:
+        while parent.setdefault(vertex, vertex) != vertex:
+            parent[vertex] = vertex = parent[parent[vertex]]
+        return vertex
+
+    for a, b in legs:
+        parent[root(a)] = root(b)
+    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for leg in legs:
+        parts[root(leg[0])].append(leg)
+    return list(parts.values())
