@@ -214,3 +214,20 @@ def refusal_of(text: str) -> DotSyntaxError | None:
     except DotSyntaxError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "attrs"),
+    [
+        ("digraph G {" + "".join(f"n{number};" for number in range(100_000)) + "}", 100_000, 0),
+        ('digraph G { a [prompt="' + "x" * 10_000_000 + '"] }', 1, 1),
+        ('digraph G { a [prompt="' + "\\n" * 1_000_000 + '"] }', 1, 1),
+        ("digraph G { a [" + ", ".join(f"k{number}={number}" for number in range(50_000)) + "] }", 1, 50_000),
+    ],
+    ids=["100,000 nodes", "a string of 10 MB", "a million escapes", "50,000 attributes"],
+)
+def test_fault_18_large_texts_are_read(text: str, nodes: int, attrs: int) -> None:
+    graph = parse_dot(text)
+
+    assert len(graph.nodes) == nodes
+    assert len(next(iter(graph.nodes.values())).attrs) == attrs
