@@ -19,17 +19,33 @@ _SHELL = "/bin/sh"
 
 
 class Watchdog:
-    """A shell that ends a process group when we are gone: our end of its input closes with us."""
+    """A shell that ends a command when we are gone: our end of its input closes with us.
 
-    _SCRIPT = 'read -r word; [ "$word" = dismissed ] || kill -s KILL -- "-$1" 2>/dev/null; :'
+    It kills the command's group, if it was told of it before, and what carries the command's mark.
+    """
+
+    _SCRIPT = """
+        read -r group
+        read -r word
+        [ "$group" = dismissed ] || [ "$word" = dismissed ] && exit
+        [ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
+        for place in $(grep -alsF "$1" /proc/[0-9]*/environ); do
+            process=${place#/proc/}
+            kill -s KILL "${process%/environ}" 2>/dev/null
+        done
+    """
 
     def __init__(self, process: asyncio.subprocess.Process, leash: int) -> None:
         self._process = process
         self._leash = leash
 
     @classmethod
-    async def start(cls, group: int) -> Watchdog:
-        """Watch a group."""
+    async def start(cls, mark: str) -> Watchdog:
+        """Start one for a command of this mark.
+
+        Raises:
+            OSError: There is no shell, or no room for a process.
+        """
         reader, leash = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -37,7 +53,7 @@ class Watchdog:
                 "-c",
                 cls._SCRIPT,
                 "watchdog",
-                str(group),
+                f"{MARK_NAME}={mark}",
                 stdin=reader,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -52,15 +68,21 @@ class Watchdog:
             os.close(reader)
         return cls(process, leash)
 
-    def dismiss(self) -> None:
-        """Let it go: the group has ended."""
-        with contextlib.suppress(OSError):
-            os.write(self._leash, b"dismissed\n")
-        os.close(self._leash)
+    def watch(self, group: int) -> None:
+        """Tell it which group ends with us."""
+        self._say(str(group))
 
-    async def wait(self) -> None:
-        """Wait for its end, which follows its dismissal."""
+    async def dismiss(self) -> None:
+        """Let it go, and wait for its end: the group has ended, or was never there."""
+        self._say("dismissed")
+        os.close(self._leash)
         await self._process.wait()
+
+    def _say(self, word: str) -> None:
+        with contextlib.suppress(
+            OSError
+        ):  # somebody ended the watchdog; that is no reason to end the command
+            os.write(self._leash, f"{word}\n".encode())
 
 
 def send_signal(group: int, number: signal.Signals, strays: Iterable[int] = ()) -> None:

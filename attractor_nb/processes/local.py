@@ -162,6 +162,7 @@ class _Job:
                 writers.append(writer)
                 pipe = os.fdopen(reader, "rb", buffering=0)
                 await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
+            watchdog = await _watchdog(mark)
             try:
                 process = await asyncio.create_subprocess_exec(
                     *arguments,
@@ -172,16 +173,12 @@ class _Job:
                     env=environment,
                     start_new_session=True,
                 )
-            except (OSError, ValueError) as error:
-                raise _cannot_start(arguments, cwd, error) from error
-        try:
-            watchdog = await Watchdog.start(process.pid)
-        except OSError as error:
-            send_signal(process.pid, signal.SIGKILL)
-            raise _cannot_start([SHELL], None, error) from error
-        except BaseException:
-            send_signal(process.pid, signal.SIGKILL)
-            raise
+            except BaseException as error:
+                await watchdog.dismiss()
+                if isinstance(error, OSError | ValueError):
+                    raise _cannot_start(arguments, cwd, error) from error
+                raise
+            watchdog.watch(process.pid)
         return cls(process, watchdog, channels, mark)
 
     async def wait(self, timeout_seconds: float | None) -> bool:
@@ -202,9 +199,9 @@ class _Job:
             if strays or is_group_alive(group):
                 await self._end_gently(group, strays, grace_seconds)
         finally:
-            self._watchdog.dismiss()
-        exit_code = await self._process.wait()
-        await self._watchdog.wait()
+            # Whatever interrupts us: nothing of the group is alive by now, so this does not wait long.
+            exit_code = await self._process.wait()
+            await self._watchdog.dismiss()
         await asyncio.wait([channel.ended for channel in self._channels], timeout=_DRAIN_SECONDS)
         return exit_code
 
@@ -219,6 +216,13 @@ class _Job:
                 grace_seconds -= _POLL_SECONDS
         finally:
             send_signal(group, signal.SIGKILL, {*strays, *marked_processes(self._mark)})
+
+
+async def _watchdog(mark: str) -> Watchdog:
+    try:
+        return await Watchdog.start(mark)
+    except OSError as error:
+        raise _cannot_start([SHELL], None, error) from error
 
 
 def _input_file(data: bytes) -> BinaryIO:

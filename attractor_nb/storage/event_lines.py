@@ -136,9 +136,15 @@ def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:
     """Whether a bad line is a write that a power loss took away in part, not damage.
 
     Only what was never flushed can be lost, and it is lost by whole sectors: the line then has zeros
-    up to the edge of a sector. What follows it was not flushed either, so nothing acknowledged is.
+    from its beginning, or the edge of a sector, up to the edge of a sector. What follows it was not
+    flushed either, so nothing acknowledged is given up.
     """
-    return any((offset + start + hole.end()) % _SECTOR_BYTES == 0 for hole in _HOLE.finditer(data[start:end]))
+    first = offset + start
+    return any(
+        (hole.start() == 0 or (first + hole.start()) % _SECTOR_BYTES == 0)
+        and (first + hole.end()) % _SECTOR_BYTES == 0
+        for hole in _HOLE.finditer(data[start:end])
+    )
 
 
 def _damaged(path: str, sequence: int, offset: int, what: str) -> CheckpointCorrupt:

@@ -46,7 +46,8 @@ def escaped_name(node_id: str) -> str:
     'a_b~c14cddc033f64b9d'
     """
     digest = sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{_UNSAFE_CHARACTER.sub('_', node_id[:40])}~{digest[:16]}"
+    beginning = _UNSAFE_CHARACTER.sub("_", node_id[:40]).lstrip("-")
+    return f"{beginning}~{digest[:16]}"
 
 
 class StageNames:

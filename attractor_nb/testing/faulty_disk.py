@@ -1,0 +1,120 @@
+"""A disk that fails, or ends the process, at a chosen operation.
+
+Give it to ``DirectoryRunStore.create(…, disk=…)``: it counts every operation that changes what is on
+disk, so that a test can walk through all of them and look at what is left behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.storage.disk import Disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class FaultyDisk(Disk):
+    """Counts the operations of the real disk, and lets the k-th one go wrong.
+
+    A write that goes wrong has written its first half: disks are like that.
+
+    Attributes:
+        operations: What was done so far, in order: ``("write", "events.jsonl")`` …; the second entry
+            is the name, or empty where only a descriptor is known.
+    """
+
+    def __init__(
+        self,
+        *,
+        fail_at: int | None = None,
+        error: int = errno.EIO,
+        kill_at: int | None = None,
+        lasts: int = 1,
+    ) -> None:
+        """Set the fault.
+
+        Args:
+            fail_at: Number of the operation that fails, from 1; None for none.
+            error: With which ``errno``.
+            kill_at: Number of the operation at which the process kills itself, half way through it.
+            lasts: How many operations fail from there on.
+        """
+        self.operations: list[tuple[str, str]] = []
+        self._fail_at = fail_at
+        self._error = error
+        self._kill_at = kill_at
+        self._lasts = lasts
+
+    def _count(
+        self, operation: str, name: Path | str = "", *, halfway: Callable[[], Any] | None = None
+    ) -> None:
+        self.operations.append((operation, str(name)))
+        number = len(self.operations)
+        if number == self._kill_at:
+            if halfway is not None:
+                halfway()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self._fail_at is not None and self._fail_at <= number < self._fail_at + self._lasts:
+            if halfway is not None:
+                halfway()
+            raise OSError(self._error, os.strerror(self._error), str(name))
+
+    def make_directory(self, name: str | Path, parent: int | None = None) -> None:
+        """Count, then make a directory."""
+        self._count("make_directory", name)
+        super().make_directory(name, parent)
+
+    def create(self, name: str, parent: int) -> int:
+        """Count, then create a file."""
+        self._count("create", name)
+        return super().create(name, parent)
+
+    def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
+        """Count, then open a file."""
+        self._count("open_update", name)
+        return super().open_update(name, parent, is_append=is_append)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        """Count, then write."""
+        self._count("write", halfway=lambda: os.write(descriptor, data[: len(data) // 2]))
+        return super().write(descriptor, data)
+
+    def write_at(self, descriptor: int, data: bytes, offset: int) -> int:
+        """Count, then write at an offset."""
+        self._count("write_at", halfway=lambda: os.pwrite(descriptor, data[: len(data) // 2], offset))
+        return super().write_at(descriptor, data, offset)
+
+    def sync(self, descriptor: int) -> None:
+        """Count, then flush."""
+        self._count("sync")
+        super().sync(descriptor)
+
+    def sync_data(self, descriptor: int) -> None:
+        """Count, then flush."""
+        self._count("sync_data")
+        super().sync_data(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Count, then cut."""
+        self._count("truncate")
+        super().truncate(descriptor, size)
+
+    def rename(self, source: str, target: str, parent: int, target_parent: int | None = None) -> None:
+        """Count, then rename."""
+        self._count("rename", target)
+        super().rename(source, target, parent, target_parent)
+
+    def link(self, source: str, target: str, parent: int) -> None:
+        """Count, then link."""
+        self._count("link", source)
+        super().link(source, target, parent)
+
+    def remove(self, name: str, parent: int) -> None:
+        """Count, then remove."""
+        self._count("remove", name)
+        super().remove(name, parent)

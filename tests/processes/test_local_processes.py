@@ -1,0 +1,324 @@
+"""Commands: what they see, how they end, and that nothing of them is left (ruling 25; fault 9)."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from attractor_nb.errors import StorageError, TerminalError
+from attractor_nb.processes import LocalProcesses, command_environment
+from attractor_nb.processes import local as local_module
+from attractor_nb.processes import output as output_module
+
+
+def run(command, **options):
+    return asyncio.run(LocalProcesses().run(command, **options))
+
+
+def is_gone(pid):
+    """Whether a process ended within a second; one that nobody has reaped yet has ended."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_command_gives_its_outputs_and_exit_code():
+    result = run("echo out; echo err >&2; exit 3")
+    assert (result.exit_code, result.stdout, result.stderr, result.is_timed_out) == (
+        3,
+        "out\n",
+        "err\n",
+        False,
+    )
+
+
+def test_an_argument_list_needs_no_shell():
+    assert run([sys.executable, "-c", "import sys; print(sys.argv[1])", "$HOME; *"]).stdout == "$HOME; *\n"
+
+
+@pytest.mark.parametrize("size", [0, 3, 1_000_000])
+def test_a_command_reads_its_input_to_the_end(size):
+    assert run("wc -c", stdin=b"x" * size).stdout.strip() == str(size)
+
+
+def test_a_command_that_does_not_read_its_input_ends_all_the_same():
+    assert run("true", stdin=b"x" * 1_000_000).exit_code == 0
+
+
+def test_a_command_that_is_ended_by_a_signal_says_which():
+    assert run("kill -9 $$").exit_code == -9
+
+
+def test_a_command_runs_in_its_directory(tmp_path):
+    assert run("pwd", cwd=tmp_path).stdout.strip() == str(tmp_path)
+
+
+def test_values_reach_a_command_as_environment():
+    assert (
+        run('echo "$ATTRACTOR_NODE_ID"', env={"ATTRACTOR_NODE_ID": "plan; rm -rf /"}).stdout
+        == "plan; rm -rf /\n"
+    )
+
+
+SECRETS = [
+    "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "AZURE_OPENAI_KEY", "HF_TOKEN",
+    "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "MY_SECRET", "DB_PASSWORD",
+    "API_KEY", "apikey", "SERVICE_API_KEYS", "GOOGLE_APPLICATION_CREDENTIALS",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_provider_keys_and_other_secrets_are_not_inherited(name):
+    assert command_environment({name: "planted", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "LANG", "TOKENIZERS_PARALLELISM", "KEYBOARD", "SECRETARY", "OPEN_FILES"]
+)
+def test_everything_else_is_inherited(name):
+    assert command_environment({name: "x"}) == {name: "x"}
+
+
+def test_a_planted_key_does_not_reach_a_command(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    assert "sk-0123456789" not in run("env").stdout
+
+
+def test_a_value_given_for_this_command_reaches_it_whatever_its_name():
+    assert run("echo $MY_TOKEN", env={"MY_TOKEN": "meant"}).stdout == "meant\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        pytest.param(["no-such-program"], {}, "'no-such-program' cannot be started", id="no such program"),
+        pytest.param("true", {"cwd": Path("/no/such/place")}, "the working directory /no/such/place does not exist", id="no such directory"),
+        pytest.param(["true", "a\0b"], {}, "'true' cannot be started", id="nul"),
+        pytest.param(["x" * 10_000], {}, "cannot be started", id="name too long"),
+    ],
+)  # fmt: skip
+def test_a_command_that_cannot_be_started_is_a_terminal_error(command, options, message):
+    with pytest.raises(TerminalError) as caught:
+        run(command, **options)
+    assert message in caught.value.message
+
+
+def test_a_missing_shell_is_a_terminal_error():
+    with pytest.raises(TerminalError, match="'/no/shell' cannot be started"):
+        asyncio.run(LocalProcesses(shell="/no/shell").run("true"))
+
+
+def test_without_a_watchdog_no_command_is_started(monkeypatch, tmp_path):
+    monkeypatch.setattr("attractor_nb.processes.descendants._SHELL", "/no/shell")
+    with pytest.raises(TerminalError, match="'/bin/sh' cannot be started"):
+        run("touch here", cwd=tmp_path)
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_watchdog_that_somebody_ended_does_not_end_the_command(monkeypatch):
+    monkeypatch.setattr("attractor_nb.processes.descendants.Watchdog._SCRIPT", "exit 0")
+    assert run("sleep 0.05; echo done").stdout == "done\n"
+
+
+def test_binary_output_is_decoded_with_replacement():
+    assert run(r"printf 'a\377b'").stdout == "a\ufffdb"
+
+
+def test_output_is_passed_on_as_it_arrives_and_characters_stay_whole():
+    pieces = []
+    run(
+        r"printf 'na\303'; sleep 0.05; printf '\257ve'; echo e >&2",
+        on_output=lambda *piece: pieces.append(piece),
+    )
+    assert "".join(text for channel, text in pieces if channel == "stdout") == "naïve"
+    assert ("stderr", "e\n") in pieces
+
+
+def test_the_full_output_is_in_files_for_the_owner_alone(tmp_path):
+    run("echo out; echo err >&2", output_directory=tmp_path)
+    assert ((tmp_path / "stdout.txt").read_text(), (tmp_path / "stderr.txt").read_text()) == (
+        "out\n",
+        "err\n",
+    )
+    assert (tmp_path / "stdout.txt").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_large_output_is_bounded_in_memory_and_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(output_module, "MAX_SPOOLED_BYTES", 2_000_000)
+    heard = []
+    result = run(
+        "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo last",
+        output_directory=tmp_path,
+        on_output=lambda _, text: heard.append(len(text)),
+    )
+    assert len(result.stdout) < output_module.MAX_KEPT_BYTES + 100
+    assert result.stdout.startswith("first\n")
+    assert result.stdout.endswith("last\n")
+    assert "bytes left out" in result.stdout
+    assert (tmp_path / "stdout.txt").stat().st_size == 2_000_000
+    assert sum(heard) == 2_000_000
+
+
+def test_a_flood_ends_with_its_time(tmp_path):
+    began = time.monotonic()
+    result = run("yes", timeout_seconds=0.3, output_directory=tmp_path)
+    assert result.is_timed_out
+    assert time.monotonic() - began < 2.3
+    assert (tmp_path / "stdout.txt").stat().st_size <= output_module.MAX_SPOOLED_BYTES
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("sleep 60", id="sleeps"),
+        pytest.param("trap '' TERM; while :; do sleep 1; done", id="ignores TERM"),
+        pytest.param("sleep 60 & sleep 60", id="forks"),
+        pytest.param("setsid sleep 60 & echo $!; wait", id="leaves the session"),
+        pytest.param(
+            "(setsid sh -c 'trap \"\" TERM; echo $$; sleep 60; sleep 60' &); sleep 60", id="daemonises"
+        ),
+        pytest.param("cat <&1", id="waits"),
+    ],
+)
+def test_fault_9_at_the_timeout_a_command_and_all_it_started_end_within_two_seconds(command):
+    began = time.monotonic()
+    result = run(command, timeout_seconds=0.2)
+    assert time.monotonic() - began < 2.2
+    assert result.is_timed_out or command == "cat <&1"
+    for pid in result.stdout.split():
+        assert is_gone(int(pid))
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 60 & echo $!", "setsid sleep 60 & echo $!"], ids=["in its group", "outside"]
+)
+def test_fault_9_what_a_command_left_running_ends_with_it(command):
+    result = run(command)
+    assert (result.exit_code, result.is_timed_out) == (0, False)
+    assert is_gone(int(result.stdout))
+
+
+def test_a_command_gets_a_chance_to_end_in_order():
+    result = run("trap 'echo cleaned up; exit 5' TERM; sleep 60 & wait", timeout_seconds=0.2)
+    assert (result.exit_code, result.stdout) == (5, "cleaned up\n")
+
+
+async def _cancelled(command, started):
+    ready = asyncio.Event()
+    task = asyncio.ensure_future(
+        LocalProcesses().run(command, on_output=lambda _, text: (started.append(text), ready.set()))
+    )
+    await ready.wait()
+    task.cancel()
+    began = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "], ids=["obedient", "stubborn"])
+def test_cancelling_ends_the_group_within_a_second(trap):
+    started = []
+    seconds = asyncio.run(_cancelled(f"{trap}echo $$; sleep 60; sleep 60", started))
+    assert seconds < 1
+    assert is_gone(int(started[0]))
+
+
+def test_cancelling_twice_still_kills():
+    async def twice():
+        ready = asyncio.Event()
+        started = []
+        command = "trap '' TERM; echo $$; sleep 60; sleep 60"
+        task = asyncio.ensure_future(
+            LocalProcesses().run(command, on_output=lambda _, text: (started.append(text), ready.set()))
+        )
+        await ready.wait()
+        task.cancel()
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return int(started[0])
+
+    assert is_gone(asyncio.run(twice()))
+
+
+def test_a_listener_that_raises_ends_the_command():
+    def listener(channel, text):
+        raise LookupError(text)
+
+    began = time.monotonic()
+    with pytest.raises(LookupError, match="hello"):
+        run("echo hello; sleep 60", on_output=listener)
+    assert time.monotonic() - began < 3
+
+
+def test_output_that_cannot_be_kept_is_a_storage_error(tmp_path):
+    (tmp_path / "stdout.txt").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match=r"cannot write .*stdout\.txt"):
+        run("echo x", output_directory=tmp_path)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_disk_that_fills_up_ends_the_command(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output_module, "write_all", full)
+    with pytest.raises(StorageError, match="no space left"):
+        run("echo x; sleep 60", output_directory=tmp_path)
+
+
+def test_input_that_cannot_be_kept_is_a_storage_error(monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local_module.tempfile, "TemporaryFile", full)
+    with pytest.raises(StorageError, match="no space left"):
+        run("cat", stdin=b"x")
+
+
+KILLED = """
+import asyncio
+from attractor_nb.processes import LocalProcesses
+command = "trap '' TERM; echo $$; sleep 60; sleep 60"
+asyncio.run(LocalProcesses().run(command, on_output=lambda channel, text: print(text, flush=True)))
+"""
+
+
+@pytest.mark.parametrize("round_number", range(3))
+def test_fault_7_when_we_are_killed_the_command_ends_too(round_number):
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as owner:
+        command = int(owner.stdout.readline())
+        owner.kill()
+        owner.wait()
+        gone = is_gone(command)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(command, signal.SIGKILL)
+    assert gone
+
+
+def test_several_commands_run_side_by_side():
+    async def many():
+        processes = LocalProcesses()
+        return await asyncio.gather(*(processes.run(f"sleep 0.1; echo {number}") for number in range(8)))
+
+    assert [result.stdout for result in asyncio.run(many())] == [f"{number}\n" for number in range(8)]
+
+
+def test_without_proc_the_group_still_ends(monkeypatch):
+    monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
+    result = run("sleep 60 & echo $!")
+    assert is_gone(int(result.stdout))

@@ -1,0 +1,74 @@
+"""The strict reader refuses what a JSON text from elsewhere may do to us."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.storage.strict_json import JsonProblem, json_bytes, json_object_text, read_json
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(b'{"a": 1, "a": 2}', "says the key 'a' twice", id="duplicate key"),
+        pytest.param(b'{"a": {"b": 1, "b": 2}}', "says the key 'b' twice", id="duplicate inner key"),
+        pytest.param(b"[NaN]", "has the value NaN", id="nan"),
+        pytest.param(b"[-Infinity]", "has the value -Infinity", id="infinity"),
+        pytest.param(b"[" * 101 + b"]" * 101, "nested deeper than 100 levels", id="too deep"),
+        pytest.param(b'{"a":' * 200_000, "nested deeper than 100 levels", id="bottomless"),
+        pytest.param(b"[" + b"9" * 5000 + b"]", "a number that is too long", id="huge integer"),
+        pytest.param(b"\xff\xfe", "is no UTF-8 text (byte 0)", id="no utf-8"),
+        pytest.param(b'{"a":\n 1,}', "is no JSON: ", id="trailing comma"),
+        pytest.param(b"", "is no JSON: expecting value at 1:1", id="empty"),
+    ],
+)
+def test_what_is_no_decent_json_is_refused_in_words(text, problem):
+    with pytest.raises(JsonProblem) as caught:
+        read_json(text)
+    assert problem in str(caught.value)
+
+
+def test_a_text_over_the_limit_is_refused_before_it_is_parsed():
+    with pytest.raises(JsonProblem, match="is larger than 1 KB"):
+        read_json(b"[" * 2000, max_bytes=1024)
+    with pytest.raises(JsonProblem, match="is larger than 1 MB"):
+        read_json("x" * (1024 * 1024 + 1), max_bytes=1024 * 1024)
+
+
+def test_brackets_inside_strings_do_not_count_as_depth():
+    assert read_json(json.dumps("[{" * 500)) == "[{" * 500
+    assert read_json(json.dumps(['"[' * 200, [1]])) == ['"[' * 200, [1]]
+
+
+def test_many_brackets_side_by_side_are_not_deep():
+    assert len(read_json("[" + ",".join(["[]"] * 300) + "]")) == 300
+
+
+def test_a_byte_order_mark_is_passed_over():
+    assert read_json(b"\xef\xbb\xbf[1]") == [1]
+
+
+@given(JSON_VALUES)
+def test_what_we_write_reads_back_unchanged(value):
+    assert read_json(json_bytes(value)) == value
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES, max_size=5))
+def test_an_object_for_people_reads_back_unchanged(plain):
+    assert read_json(json_object_text(plain)) == plain
+
+
+def test_a_lone_surrogate_survives():
+    assert read_json(json_bytes({"a": "\ud800"})) == {"a": "\ud800"}
