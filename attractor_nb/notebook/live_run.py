@@ -190,9 +190,11 @@ class LiveRun:
         outcome = stage.outcome
         parts = [
             ("Reason", outcome.failure_reason if outcome else ""),
-            ("Notes", outcome.notes if outcome else ""),
             ("Prompt", stage.prompt or ""),
             ("Response", stage.response or ""),
+            ("Output", stage.files("stdout.txt") or ""),
+            ("Errors", stage.files("stderr.txt") or ""),
+            ("Notes", outcome.notes if outcome else ""),
         ]
         return [{"title": title, "text": text[:INSPECTED_CHARS]} for title, text in parts if text]
 

@@ -126,11 +126,11 @@ class AttractorMagics(Magics):
     @argument("directory", nargs="?", default="", help="where runs are kept")
     def attractor_runs(self, line: str) -> Any:
         """The runs that are kept, newest first."""
-        from attractor_nb.notebook.run_list import list_runs  # noqa: PLC0415 - %load_ext stays light
-        from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.run_list import RunList  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.pipeline.loading import runs  # noqa: PLC0415 - as above
 
         options = _read(self.attractor_runs, line)
-        return list_runs(Path(_unquoted(options.directory)) if options.directory else DEFAULT_RUNS_BASE)
+        return RunList(runs(_unquoted(options.directory)) if options.directory else runs())
 
     def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light

@@ -166,7 +166,7 @@ class JupyterServer:
                 page = chromium.new_page(
                     viewport={"width": width, "height": height},
                     color_scheme="dark" if dark else "light",
-                    device_scale_factor=2,
+                    device_scale_factor=1.5,
                 )
                 yield Browser(self, page)
             finally:

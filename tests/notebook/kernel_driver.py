@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -94,18 +95,14 @@ class Kernel:
         return value
 
     def _read(self) -> None:
-        try:
+        with suppress(Empty):
             self._take(self._client.get_iopub_msg(timeout=0.05))
-        except Empty:
-            pass
-        try:
+        with suppress(Empty):
             while True:
                 reply = self._client.get_shell_msg(timeout=0)
                 cell = self._cells.get(reply["parent_header"].get("msg_id", ""))
                 if cell is not None:
                     cell.reply = reply
-        except Empty:
-            pass
 
     def _take(self, message: dict[str, Any]) -> None:
         self.messages.append(message)

@@ -1,0 +1,201 @@
+"""A pipeline in a real JupyterLab: seen, clicked, typed at, stopped, saved and opened again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "live-graph.png"
+SAVE_PICTURES = "ATTRACTOR_SAVE_PICTURES"
+
+LOAD = "%load_ext attractor_nb"
+REVIEW = """%%attractor review
+digraph review {
+  graph [goal="Add a --json flag to the report command"]
+  start     [shape=Mdiamond, label="Start"]
+  plan      [label="Plan the change", prompt="Plan: $goal"]
+  implement [label="Implement", prompt="Implement the plan", goal_gate=true, max_retries=2]
+  tests     [shape=parallelogram, label="Run the tests", tool_command="echo 48 passed in 2.31 s"]
+  green     [shape=diamond, label="Green?"]
+  review    [shape=hexagon, label="Is the change good?", human.prompt="+ parser.add_argument('--json')", human.timeout=15m]
+  done      [shape=Msquare, label="Done"]
+
+  start -> plan -> implement -> tests -> green
+  green -> review    [condition="outcome=success"]
+  green -> implement [condition="outcome!=success", label="fix"]
+  review -> done      [label="[A] Approve"]
+  review -> implement [label="[R] Request changes"]
+}"""
+BACKEND = """import asyncio
+async def model(node, prompt, context):
+    await asyncio.sleep(PAUSE)
+    return f"{node.id}: the report command writes JSON when --json is given."
+"""
+PRICED = """import asyncio
+from attractor_nb import Usage
+from attractor_nb.model.response import Response
+async def model(node, prompt, context):
+    await asyncio.sleep(0.4)
+    return Response("Done.", usage=Usage(input_tokens=410, output_tokens=210, cost_usd=0.0015, calls=1))
+"""
+RUN = "run = review.run(backend=model)"
+AWAIT = "result = await run\nresult"
+
+
+@pytest.fixture
+def open_notebook(lab, write_notebook, request):
+    """Opens a notebook of the given cells in a page of its own."""
+    stack = []
+
+    def open_(*cells, server=lab, **options):
+        name = f"{request.node.name.partition('[')[0][:60]}.ipynb"
+        path = write_notebook(server.root, name, *cells)
+        context = server.browser(**options)
+        browser = context.__enter__()
+        stack.append(context)
+        notebook = browser.open(name)
+        notebook.path = path
+        notebook.browser = browser
+        return notebook
+
+    yield open_
+    for context in stack:
+        context.__exit__(None, None, None)
+
+
+def quick(seconds=0.05):
+    return BACKEND.replace("PAUSE", str(seconds))
+
+
+def test_a_click_on_the_gate_while_the_run_waits_takes_the_chosen_edge(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.completed_nodes[-2:])")
+    notebook.run_all()
+    notebook.click("Approve")
+    notebook.wait_for_text("('review', 'done')")
+    notebook.wait_until_idle()
+    assert notebook.browser.our_errors == []
+
+
+def test_the_gate_can_be_answered_with_its_underlined_key(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(), RUN)
+    notebook.run_all()
+    button = notebook.wait_for(".attractor-choice")
+    assert button.locator("u").text_content() == "A"
+    button.focus()
+    notebook.page.keyboard.press("r")
+    notebook.wait_for_text("Request changes, by you, after")
+    assert notebook.script("panel.content.widgets.length") == 4, "no shortcut of the notebook was triggered"
+    button = notebook.wait_for(".attractor-gate.is-open .attractor-choice")
+    button.focus()
+    notebook.page.keyboard.press("a")
+    notebook.wait_for_text("success")
+
+
+def test_a_comment_goes_with_the_choice(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.context['human.gate.text'])")
+    notebook.run_all()
+    notebook.wait_for(".attractor-gate textarea").fill("ship it on Monday")
+    notebook.page.keyboard.press("Tab")
+    notebook.click("Approve")
+    notebook.wait_for_text("ship it on Monday")
+
+
+def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(), RUN)
+    notebook.run_all()
+    notebook.click("Approve")
+    notebook.wait_for_text("✓ success")
+    notebook.save()
+    saved = nbformat.read(notebook.path, 4)
+    shown = [output for cell in saved.cells for output in cell.get("outputs", []) if "data" in output]
+    assert not any("widget-view" in kind for output in shown for kind in output["data"])
+    assert "state-success" in "".join(shown[-2]["data"]["image/svg+xml"])
+
+
+def test_stop_in_the_status_line_interrupts_the_run(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(30), RUN, "print(run.status)")
+    notebook.run_cell(0)
+    for index in (1, 2, 3):
+        notebook.run_cell(index)
+        notebook.wait_until_idle()
+    notebook.wait_for("[data-node=plan].state-running")
+    notebook.click("Stop")
+    notebook.wait_for_text("run.resume()")
+    notebook.run_cell(4)
+    notebook.wait_for_text("interrupted")
+
+
+def test_a_node_opens_an_inspector_whose_texts_are_never_markup(open_notebook):
+    hostile = quick().replace("the report command", "<img src=x onerror=alert(1)>")
+    notebook = open_notebook(LOAD, REVIEW, hostile, RUN)
+    notebook.run_all()
+    notebook.wait_for(".attractor-gate.is-open")
+    notebook.page.locator(".al-canvas [data-node=plan]").click()
+    body = notebook.wait_for(".al-inspector-body pre")
+    assert body.text_content() == "Plan: Add a --json flag to the report command"
+    assert "<img src=x" in notebook.page.locator(".al-inspector-body").text_content()
+    assert notebook.page.locator(".al-inspector img").count() == 0
+    notebook.click("Approve")
+
+
+def test_a_view_that_is_shown_again_starts_from_the_truth(open_notebook):
+    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, "run")
+    for index in range(4):
+        notebook.run_cell(index)
+        notebook.wait_until_idle()
+    notebook.wait_for(".attractor-gate.is-open")
+    notebook.run_cell(4)
+    notebook.page.wait_for_function("document.querySelectorAll('.attractor-live').length === 2")
+    notebook.page.wait_for_function(
+        "document.querySelectorAll('.al-canvas [data-node=tests].state-success').length === 2"
+    )
+    notebook.page.wait_for_function(
+        "document.querySelectorAll('.al-canvas [data-node=review].state-waiting').length === 2"
+    )
+    notebook.click("Approve")
+    notebook.page.wait_for_function("document.querySelectorAll('.attractor-live').length === 0")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_live_view_follows_the_theme_and_can_be_photographed(
+    make_server, write_notebook, driver, tmp_path, theme
+):
+    settings = driver.DARK_SETTINGS if theme == "dark" else None
+    wide = REVIEW.replace("graph [", "graph [rankdir=LR, ")
+    write_notebook(tmp_path, "demo.ipynb", LOAD, wide, PRICED, RUN)
+    with (
+        make_server(tmp_path, settings=settings) as server,
+        server.browser(dark=theme == "dark") as browser,
+    ):
+        notebook = browser.open("demo.ipynb")
+        notebook.run_all()
+        notebook.wait_for(".attractor-gate.is-open")
+        page = notebook.script("getComputedStyle(document.querySelector('.attractor-live')).color")
+        lightness = sum(int(part) for part in page[4:-1].split(",")[:3])
+        assert (lightness > 380) == (theme == "dark")
+        picture = tmp_path / "live.png"
+        notebook.page.locator(".jp-OutputArea-output:has(.attractor-live)").first.screenshot(
+            path=str(picture)
+        )
+        assert picture.stat().st_size > 10_000
+        if os.environ.get(SAVE_PICTURES):
+            target = PICTURE if theme == "light" else PICTURE.with_stem("live-graph-dark")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(picture.read_bytes())
+        notebook.click("Approve")
+        notebook.wait_for_text("success")
+
+
+def test_it_works_the_same_in_notebook_7(make_server, write_notebook, tmp_path):
+    pytest.importorskip("notebook", reason="Notebook 7 is not installed")
+    write_notebook(tmp_path, "demo.ipynb", LOAD, REVIEW, quick(), RUN, AWAIT)
+    with make_server(tmp_path, app="notebook") as server, server.browser() as browser:
+        notebook = browser.open("demo.ipynb")
+        notebook.run_all()
+        notebook.click("Approve")
+        notebook.wait_for_text("✓ success")
