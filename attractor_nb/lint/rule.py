@@ -70,9 +70,11 @@ class Rule:
         diagnostics: list[Diagnostic] = []
         for found in self.check(survey):
             if found.span is not None:
-                if found.span in seen:
+                # Embedded texts with the same words compare equal; their places in the source do not.
+                place = found.span.outermost()
+                if place in seen:
                     continue
-                seen.add(found.span)
+                seen.add(place)
             diagnostics.append(
                 Diagnostic(
                     self.name,

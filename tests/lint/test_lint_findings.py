@@ -331,6 +331,15 @@ def test_ruling_5_an_unknown_attribute_like_a_known_one_is_an_info():
     assert (finding.severity, finding.span.text) == ("info", "promt")
 
 
+def test_a_slip_beside_the_attribute_that_it_resembles_is_not_renamed():
+    (finding,) = [
+        each
+        for each in lint(f"{ENDS} work [promt=x, prompt=y] start -> work -> exit")
+        if each.rule == "attribute_typo"
+    ]
+    assert finding.fix.edits == ()
+
+
 def test_ruling_6_circles_are_start_and_exit_with_a_warning():
     findings = lint("a [shape=circle] b [shape=doublecircle] a -> b")
     assert [(each.rule, each.severity) for each in findings] == [("shape_alias", "warning")] * 2
@@ -419,6 +428,11 @@ def test_11_2_a_label_in_place_of_a_prompt_is_an_info_nothing_at_all_a_warning()
 def test_a_value_inherited_from_a_default_block_is_reported_once():
     body = f'{ENDS} node [timeout="soon"] a [prompt=x] b [prompt=x] start -> a -> b -> exit'
     assert len(messages(body, "bad_duration")) == 1
+
+
+def test_the_same_mistake_at_two_edges_is_reported_twice():
+    body = f'{ENDS} {WORK} start -> work [condition="a=="] work -> exit [condition="a=="]'
+    assert len(messages(body, "condition_syntax")) == 2
 
 
 def test_a_condition_of_a_chain_is_reported_once():
@@ -510,6 +524,43 @@ def test_cycles_are_the_components_that_networkx_finds(pairs):
     cycles = find_cycles(successors, predecessors)
     assert {frozenset(each) for each in cycles} == expected
     assert sum(map(len, cycles)) == len({node for each in cycles for node in each})
+
+
+SLIPPED = st.sampled_from(
+    [
+        "start [shape=Mdiamon]",
+        "exit [shape=doublecircle]",
+        'work [promt="x"]',
+        'work [timeout="5 minutes", class="a,b"]',
+        "node [fidelity=ful]",
+        "start -> work -> exit",
+        "start -> wrk -> exit",
+        "work -> ship_it -> fix_it",
+        "ship_it -> exit",
+        'work -> exit [condition="outcome == succeeded"]',
+        'work -> work [condition="preferred_label=Do it && outcome=failed"]',
+        "exit -> work -> start [condition=success]",
+        "ok [shape=hexagon, goal_gate=yes]",
+        'ok -> work [label="Yes"]',
+        'ok -> exit [label="Yeah"]',
+        "retry_target=wrok",
+        'model_stylesheet="* { modl: x } .aa { model: y } #wrok { model: z }"',
+        'subgraph cluster_x { label="X"  work [goal_gate=on] }',
+        'x [type="tol"]',
+        'weight="1" edge [weight="x"]',
+    ]
+)
+
+
+@given(st.lists(SLIPPED, max_size=8, unique=True), st.sampled_from([" ", "\n"]))
+def test_all_fixes_together_give_a_text_that_can_be_read_and_has_fewer_findings(statements, separator):
+    graph = parse_dot(f"digraph {{{separator}{separator.join(statements)}{separator}}}")
+    findings = validate(graph)
+    edits = list(dict.fromkeys(edit for each in findings if each.fix for edit in each.fix.edits))
+    after = validate(parse_dot(apply_edits(graph.source, edits)))
+    mended = {(each.rule, each.message) for each in findings if each.fix and each.fix.edits}
+    left = {(each.rule, each.message) for each in after}
+    assert {rule for rule, _ in mended & left} <= {"accelerator_clash", "dead_end"}
 
 
 VALUES = st.one_of(

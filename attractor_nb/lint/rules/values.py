@@ -189,7 +189,10 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
             suggestions[scope, name] = nearest(name, [row.name for row in attributes_of(scope)])
         if near := suggestions[scope, name]:
             message = f'"{name}" is not an attribute of a {scope}; did you mean "{near}"?'
-            fix = renaming(suspect.thing, name, near, f'write "{near}"')
+            # Where the known attribute is there too, renaming would replace its value.
+            fix = Fix(f'remove "{name}", or keep it for a custom handler')
+            if near not in suspect.thing.attrs:
+                fix = renaming(suspect.thing, name, near, f'write "{near}"')
             yield Finding(message, name_span(suspect.thing, name), suspect.node_id, suspect.ends, fix)
 
 
