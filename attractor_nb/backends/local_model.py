@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.backends.chat_stream import complete_chat
 from attractor_nb.backends.model_file import check_model, check_server, find_model
 from attractor_nb.errors import AttractorError, RetryableError
+from attractor_nb.model.prompt_sections import split_context
 from attractor_nb.model.response import Response
 from attractor_nb.stage import stream_output
 
@@ -117,10 +118,7 @@ class LocalModelBackend:
 
     def _request(self, node: Node, prompt: str) -> dict[str, Any]:
         request: dict[str, Any] = {
-            "messages": [
-                {"role": "system", "content": SYSTEM_PROMPT},
-                {"role": "user", "content": prompt},
-            ],
+            "messages": _messages(prompt),
             "temperature": node.get("llm.temperature", float, self._temperature),
             "max_tokens": node.get("llm.max_tokens", int, self._max_tokens),
             "repeat_penalty": 1.1,  # small models else say the same sentence until they are cut off
@@ -200,6 +198,13 @@ class _Server:
     def _settle(self, error: AttractorError) -> None:
         if not self._ready.done():
             self._ready.set_exception(error)
+
+
+def _messages(prompt: str) -> list[dict[str, str]]:
+    """The chat for a small model, which takes for its task whatever stands beside the task."""
+    context, task = split_context(prompt)
+    system = f"{SYSTEM_PROMPT}\n\nWhat happened so far:\n{context}" if context else SYSTEM_PROMPT
+    return [{"role": "system", "content": system}, {"role": "user", "content": task}]
 
 
 def _response_schema(node: Node) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.calling import call
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.prompt_sections import with_context
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
@@ -67,7 +68,7 @@ def compose_prompt(node: Node, graph: Graph, preamble: str = "") -> str:
         task = node.label.replace(GOAL_VARIABLE, graph.goal)
     elif GOAL_VARIABLE not in graph.goal:
         task = task.replace(GOAL_VARIABLE, graph.goal)
-    sections = [f"## Context\n\n{preamble.strip()}\n\n## Task\n\n{task}" if preamble.strip() else task]
+    sections = [with_context(preamble, task)]
     if asks_for_verdict(node):
         sections.append(verdict_request(node, graph))
     return "\n\n".join(sections)

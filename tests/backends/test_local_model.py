@@ -14,6 +14,7 @@ from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.model.prompt_sections import with_context
 from attractor_nb.testing import FakeProcesses, try_stage, verify_backend
 
 NODE = Node("plan", {"prompt": "Say hello."})
@@ -246,12 +247,12 @@ def test_a_server_whose_loop_has_ended_is_started_again(model):
     assert len(processes.commands) == 2
 
 
-def requests_of(node, **options):
+def requests_of(node, prompt="Say hello.", **options):
     async def talk():
         async with Server(chunked(ANSWER)).listening() as server:
             processes = ServingProcesses(f"{server.address}\n")
             backend = LocalModelBackend(options.pop("path"), processes=processes, **options)
-            response = await backend.run(node, "Say hello.", Context())
+            response = await backend.run(node, prompt, Context())
             await backend.close()
             return server.requests[0], response
 
@@ -265,6 +266,13 @@ def test_a_request_is_made_of_prompt_and_settings(model):
     assert (request["max_tokens"], request["temperature"]) == (7, 0.5)
     assert "response_format" not in request
     assert (response, response.usage.output_tokens) == ("Hello", 2)
+
+
+def test_a_small_model_gets_the_task_alone_and_the_context_as_background(model):
+    request, _ = requests_of(NODE, path=model, prompt=with_context("Earlier: a plan.", "Go on."))
+    system, user = request["messages"]
+    assert system["content"].endswith("What happened so far:\nEarlier: a plan.")
+    assert user["content"] == "Go on."
 
 
 def test_a_nodes_own_settings_go_first(model):
