@@ -61,6 +61,20 @@ def sign_places(box: Box) -> tuple[float, float, float]:
             return 2 - x, x - 2, 2 - y
 
 
+def count_place(box: Box) -> Point:
+    """Where counts end: on the lower right of the outline, where edges seldom pass."""
+    x, y = box.width / 2, box.height / 2
+    match box.shape:
+        case Shape.DIAMOND:
+            return x * 0.6 + 28, y * 0.4 + 12
+        case Shape.HEXAGON:
+            return x - SLANT, y + 3.5
+        case Shape.PARALLELOGRAM:
+            return x - 2 * SLANT, y + 3.5
+        case _:
+            return x + 5, y + 3.5
+
+
 def text_room(box: Box) -> float:
     """Width for a line of text inside an outline."""
     match box.shape:

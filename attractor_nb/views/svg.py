@@ -25,7 +25,16 @@ from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data, style_sheet
 from attractor_nb.views.metrics import ELLIPSIS, shorten
-from attractor_nb.views.outlines import Point, bar, outline_path, pill, sign_places, text_room, text_shift
+from attractor_nb.views.outlines import (
+    Point,
+    bar,
+    count_place,
+    outline_path,
+    pill,
+    sign_places,
+    text_room,
+    text_shift,
+)
 from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.theme import Theme, drawing_css, root_class
@@ -190,13 +199,8 @@ class _Writer:
                     "g", {"class": "badge goal-gate", **_at(right, top)}, element("circle", {"r": 8}), star
                 )
             )
-        parts.append(
-            element(
-                "text",
-                {"class": "counts", "x": right + (-11 if is_gate else 4), "y": -box.height / 2 - 4},
-                counts,
-            )
-        )
+        x, y = count_place(box)
+        parts.append(element("text", {"class": "counts", "x": x, "y": y}, counts))
         if node is None or box.node_id in self.error_nodes:
             parts.append(_finding(box.width / 2 - 2, box.height / 2 - 2))
         return parts
@@ -263,7 +267,7 @@ class _Writer:
         times = f"{TIMES}{passes}" if passes > 1 else ""
         parts.append(element("text", {"class": "passes", "y": below}, times))
         if (edge.source, edge.target) in self.error_edges:
-            parts.append(_finding(-link.width / 2 - 4, 0))
+            parts.append(_finding(-link.width / 2 + 2, -link.height / 2 - 2))
         return element("g", {"class": " ".join(classes), "data-edge": str(link.index), **_at(x, y)}, *parts)
 
 
