@@ -223,7 +223,6 @@ class ArtifactStore:
                 text,
                 directory=self._root.path / ARTIFACTS_NAME,
                 is_synced=self._is_synced,
-                is_entry_synced=self._is_synced,
             )
 
     def _read_file(self, artifact_id: str) -> bytes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEMPORARY_PREFIX = ".attractor-tmp-"
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _COUNTER = itertools.count(1)
 _PROCESS = os.urandom(5).hex()
 
@@ -30,15 +31,7 @@ def _temporary_name() -> str:
 
 
 def write_whole(
-    disk: Disk,
-    parent: int,
-    name: str,
-    data: bytes,
-    *,
-    directory: Path,
-    is_synced: bool,
-    is_entry_synced: bool = False,
-    keep_as: str = "",
+    disk: Disk, parent: int, name: str, data: bytes, *, directory: Path, is_synced: bool, keep_as: str = ""
 ) -> None:
     """Replace a file by new content, whole or not at all.
 
@@ -48,12 +41,28 @@ def write_whole(
         name: The file's name in it.
         data: Its new content.
         directory: The directory's path, for messages.
-        is_synced: Flush the content before the file gets its name.
-        is_entry_synced: Flush the directory too, so that a power loss cannot bring the old file back.
+        is_synced: Flush the content before the file gets its name, and the directory after it, so that
+            a power loss cannot bring the old file back.
         keep_as: Keep the replaced file under this name.
 
     Raises:
         StorageError: The disk refused; the old file is intact.
+    """
+    try:
+        replace_file(disk, parent, name, data, is_synced=is_synced, keep_as=keep_as)
+        if is_synced:
+            disk.sync(parent)
+    except OSError as error:
+        raise storage_error(error, "write", directory / name) from error
+
+
+def replace_file(
+    disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = ""
+) -> None:
+    """What ``write_whole`` does, but for flushing the directory and wording the error.
+
+    Raises:
+        OSError: The disk refused; the old file is intact.
     """
     temporary = _temporary_name()
     try:
@@ -67,12 +76,10 @@ def write_whole(
         if keep_as:
             _keep(disk, parent, name, keep_as)
         disk.rename(temporary, name, parent)
-        if is_entry_synced:
-            disk.sync(parent)
-    except OSError as error:
+    except OSError:
         with contextlib.suppress(OSError):
             disk.remove(temporary, parent)
-        raise storage_error(error, "write", directory / name) from error
+        raise
 
 
 def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
@@ -114,14 +121,13 @@ def read_plain_file(
     Raises:
         StorageError: It is no plain file, larger than ``max_bytes``, or cannot be read.
     """
-    path = f"{directory}/{name}" if directory else str(name)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(name, flags, dir_fd=parent)
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise storage_error(error, "read", path) from error
+        raise storage_error(error, "read", f"{directory}/{name}" if directory else name) from error
+    path = f"{directory}/{name}" if directory else str(name)
     try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):

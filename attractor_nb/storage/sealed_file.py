@@ -70,7 +70,6 @@ class SealedFile:
             data,
             directory=self._root.path,
             is_synced=self._is_synced,
-            is_entry_synced=self._is_synced,
             keep_as=previous_name(self._name),
         )
         return len(data)

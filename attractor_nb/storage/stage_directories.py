@@ -11,7 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StatusFileError, StorageError
-from attractor_nb.storage.atomic import read_plain_file, write_whole
+from attractor_nb.storage.atomic import read_plain_file, replace_file
 from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 from attractor_nb.storage.strict_json import JsonProblem, read_json
@@ -27,15 +27,24 @@ MAX_STATUS_BYTES = 1024 * 1024
 
 
 class DirectoryStageFiles:
-    """The files of one stage, in its directory."""
+    """The files of one attempt, in the directory of its stage.
 
-    __slots__ = ("_disk", "_is_synced", "_name", "_root")
+    The directory is opened once, when it is first needed, and held: whatever takes its place later,
+    nothing outside is reached.
+    """
+
+    __slots__ = ("_descriptor", "_disk", "_is_synced", "_name", "_root")
 
     def __init__(self, disk: Disk, root: RunDirectory, name: str, *, is_synced: bool) -> None:
+        self._descriptor = -1
         self._disk = disk
         self._root = root
         self._name = name
         self._is_synced = is_synced
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            self._disk.close(self._descriptor)
 
     @property
     def directory(self) -> Path:
@@ -49,18 +58,11 @@ class DirectoryStageFiles:
             StorageError: The disk refused, or the name is none of a file in this directory.
         """
         _check_name(name)
-        descriptor = self._open()
+        data = text.encode("utf-8", "backslashreplace")
         try:
-            write_whole(
-                self._disk,
-                descriptor,
-                name,
-                text.encode("utf-8", "backslashreplace"),
-                directory=self.directory,
-                is_synced=self._is_synced,
-            )
-        finally:
-            self._disk.close(descriptor)
+            replace_file(self._disk, self._opened(), name, data, is_synced=self._is_synced)
+        except OSError as error:
+            raise storage_error(error, "write", self.directory / name) from error
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage.
@@ -69,17 +71,14 @@ class DirectoryStageFiles:
             StorageError: The disk refused, or the name is none of a plain file in this directory.
         """
         _check_name(name)
-        parent = self._open()
         try:
-            descriptor = self._disk.open_update(name, parent, is_append=True)
+            descriptor = self._disk.open_update(name, self._opened(), is_append=True)
             try:
                 write_all(self._disk, descriptor, text.encode("utf-8", "backslashreplace"))
             finally:
                 self._disk.close(descriptor)
         except OSError as error:
             raise storage_error(error, "write", self.directory / name) from error
-        finally:
-            self._disk.close(parent)
 
     def read_text(self, name: str) -> str | None:
         """The text of a file of the stage, undecodable bytes replaced; None when there is none.
@@ -91,22 +90,22 @@ class DirectoryStageFiles:
         """
         _check_name(name)
         limit = MAX_STATUS_BYTES if name == STATUS_NAME else MAX_STAGE_FILE_BYTES
-        descriptor = self._open()
         try:
-            data = read_plain_file(name, descriptor, directory=self.directory, max_bytes=limit)
+            data = read_plain_file(name, self._opened(), directory=self._name, max_bytes=limit)
         except StorageError as error:
             if name == STATUS_NAME:
                 raise StatusFileError(error.message, hint=error.hint) from None
             raise
-        finally:
-            self._disk.close(descriptor)
         return None if data is None else data.decode("utf-8", "replace")
 
-    def _open(self) -> int:
-        try:
-            return self._disk.open_directory(self._name, self._root.descriptor)
-        except OSError as error:
-            raise storage_error(error, "open stage directory", self.directory) from error
+    def _opened(self) -> int:
+        root = self._root.descriptor
+        if self._descriptor < 0:
+            try:
+                self._descriptor = self._disk.open_directory(self._name, root)
+            except OSError as error:
+                raise storage_error(error, "open stage directory", self.directory) from error
+        return self._descriptor
 
 
 def _check_name(name: str) -> None:

@@ -20,9 +20,7 @@ def home(tmp_path):
 
 
 def write(disk, home, tmp_path, data, **options):
-    write_whole(
-        disk, home, "a.json", data, directory=tmp_path, is_synced=True, is_entry_synced=True, **options
-    )
+    write_whole(disk, home, "a.json", data, directory=tmp_path, is_synced=True, **options)
 
 
 def test_a_file_is_written_for_its_owner_alone(home, tmp_path):
