@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
+import psutil
 import pytest
 
+import attractor_nb
 from attractor_nb.backends import LocalModelBackend
 from attractor_nb.backends.chat_stream import complete_chat
 from attractor_nb.context import Context
@@ -339,8 +344,6 @@ def test_the_real_model_gives_a_valid_verdict(tmp_path):
 
 @pytest.mark.real_llm
 def test_the_real_model_keeps_the_backend_contract_and_leaves_no_process():
-    import psutil
-
     backend = LocalModelBackend.installed()
     asyncio.run(verify_backend(backend, Node("n", {"prompt": "Say hello.", "llm.max_tokens": 8})))
     assert [
@@ -368,3 +371,32 @@ def test_cancelling_a_real_generation_ends_it():
             await backend.close()
 
     asyncio.run(use())
+
+
+PROGRAM = """
+import asyncio
+from attractor_nb.backends import LocalModelBackend
+
+async def main():
+    backend = LocalModelBackend.installed()
+    await backend.open()
+    print("open", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.real_llm
+def test_the_real_server_dies_with_a_killed_program():
+    environment = {**os.environ, "PYTHONPATH": str(Path(attractor_nb.__file__).parent.parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, env=environment
+    ) as program:
+        assert program.stdout.readline() == b"open\n"
+        children = psutil.Process(program.pid).children(recursive=True)
+        servers = [child for child in children if "local_server.py" in " ".join(child.cmdline())]
+        assert servers
+        program.kill()
+    gone, alive = psutil.wait_procs(servers, timeout=10)
+    assert (len(gone), alive) == (len(servers), [])
