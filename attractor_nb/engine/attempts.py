@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
+from attractor_nb.decisions.effects import Execute, StageResult
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.decisions.traversal import Execute, StageResult
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import StageFiles, StageScope, enter_stage

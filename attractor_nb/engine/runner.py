@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
+from attractor_nb.decisions.effects import Announce, Commit, Execute, RunEnd
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.decisions.traversal import Announce, Commit, Execute, RunEnd, traverse
+from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.model.events import (
     CheckpointSaved,

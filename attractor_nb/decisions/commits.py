@@ -1,0 +1,75 @@
+"""The end of a stage as one record: outcome, context changes, the way on (spec 3.2 steps 3-6; ruling 29)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.decisions.failures import end_reason, next_step
+from attractor_nb.decisions.routing import Seen
+from attractor_nb.errors import ContextValueError
+from attractor_nb.model.events import StageCompleted, StageEnd, StageFailed
+from attractor_nb.model.outcome import Outcome, StageStatus
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.effects import RunContext
+    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.run_state import RunState
+
+
+def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
+    """Merge a final outcome's updates into the context; a refused value fails the stage instead."""
+    if not outcome.context_updates:
+        return outcome
+    try:
+        context.apply_updates(outcome.context_updates)
+    except ContextValueError as error:
+        return Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+    return outcome
+
+
+def commit_record(
+    plan: Plan,
+    planned: PlannedNode,
+    state: RunState,
+    context: RunContext,
+    outcome: Outcome,
+    counted: tuple[int, int, int, float],
+) -> tuple[StageEnd, bool]:
+    """Route on from a stage and write down all that its commit must say (ruling 29)."""
+    node_id, status = planned.id, outcome.status
+    is_passed_through = planned.is_conditional and not plan.are_diamonds_own and status.is_success
+    seen = state.seen
+    if not is_passed_through:
+        routed = StageStatus.SUCCESS if status is StageStatus.SKIPPED else status
+        seen = Seen(routed, outcome.preferred_label)
+        if status is not StageStatus.SKIPPED:
+            context.set("outcome", status.value)
+            if outcome.preferred_label:
+                context.set("preferred_label", outcome.preferred_label)
+    if status.is_success and node_id in state.retries:
+        context.set(f"internal.retry_count.{node_id}", 0)
+    step = None if planned.is_exit else next_step(plan, planned, outcome, seen, context.get)
+    route, detail = ("end", "") if step is None else (step.reason, step.detail)
+    if step is None and not planned.is_exit:
+        detail = end_reason(plan, planned, outcome, seen, context.get)
+        route = "end" if not detail else "failed" if status is StageStatus.FAIL else "no_match"
+    index, visit, attempt, duration = counted
+    changes, logs = context.take_changes()
+    kind = StageFailed if status in {StageStatus.FAIL, StageStatus.RETRY} else StageCompleted
+    event = kind(
+        name=node_id,
+        index=index,
+        visit=visit,
+        attempt=attempt,
+        duration=duration,
+        outcome=outcome,
+        context=changes,
+        next_node="" if step is None else step.target,
+        edge=None if step is None or step.edge is None else step.edge.index,
+        route=route,
+        route_detail=detail,
+        logs=logs,
+    )
+    if isinstance(event, StageFailed):
+        event.error = outcome.failure_reason
+    return event, is_passed_through

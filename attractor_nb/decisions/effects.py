@@ -1,0 +1,117 @@
+"""What a traversal can ask for, and what it is told: the vocabulary between decisions and the engine.
+
+Execute   run one attempt of a stage         -> StageResult
+Wait      wait between attempts              -> None
+Announce  an event for log and observers     -> None
+Commit    the one commit record of a stage   -> None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.model.events import Event, StageEnd, StageStarted
+    from attractor_nb.model.outcome import Outcome
+
+
+class RunContext(Protocol):
+    """The part of the context that decisions need."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key."""
+        ...
+
+    def set(self, key: str, value: Any) -> None:
+        """Set a key."""
+        ...
+
+    def apply_updates(self, updates: Mapping[str, Any]) -> None:
+        """Set many keys, or none."""
+        ...
+
+    def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """What changed since the last call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Run one attempt.
+
+    Attributes:
+        planned: The node.
+        started: The intent record. Whoever performs the effect announces it and applies it to the
+            state before anything is executed.
+        preamble: Context carried into a model's prompt.
+    """
+
+    planned: PlannedNode
+    started: StageStarted
+    preamble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """How an attempt ended.
+
+    Attributes:
+        outcome: Its outcome; exceptions and timeouts are outcomes too.
+        duration: Seconds.
+        elapsed: Running time of the whole run in seconds, for ``max_duration``.
+    """
+
+    outcome: Outcome
+    duration: float
+    elapsed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait before the next attempt. ``seconds`` is what the retry policy says."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell log and observers."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make the end of a stage durable, then go on. The state has taken it in already.
+
+    Attributes:
+        event: The commit record.
+        is_landmark: A gate, a failure or an exit: checkpoint.json is written at once (ruling 29).
+    """
+
+    event: StageEnd
+    is_landmark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How the traversal ended.
+
+    Attributes:
+        is_success: Whether the pipeline's outcome is success.
+        reason: Why not.
+        is_resumable: A bound stopped it before a stage; with a higher one it can go on.
+        restart_target: Set when a ``loop_restart`` edge was taken: go on there, afresh.
+    """
+
+    is_success: bool
+    reason: str = ""
+    is_resumable: bool = False
+    restart_target: str = ""
+
+
+Effect = Execute | Wait | Announce | Commit
+Traversal = Generator[Effect, Any, RunEnd]

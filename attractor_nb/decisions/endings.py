@@ -1,0 +1,91 @@
+"""How a run ends, or does not yet: bounds, dead ends, goal gates, restarts (spec 3.2, 3.4; ruling 18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.bounds import cycle_of, exceeded
+from attractor_nb.decisions.effects import Announce, Effect, RunEnd
+from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, passed_over, redirect_target
+from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
+from attractor_nb.model.outcome import StageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
+
+
+def bound_reached(plan: Plan, state: RunState, node_id: str) -> str | None:
+    """Why the run may not enter a node: the bound and its cycle; None when it may (ruling 18)."""
+    return exceeded(
+        plan.bounds,
+        steps=len(state.completed),
+        node_id=node_id,
+        node_visits=state.visits.get(node_id, 0),
+        usage=state.usage,
+        elapsed_seconds=state.elapsed_seconds,
+        completed=state.completed,
+    )
+
+
+def dead_end(state: RunState) -> RunEnd:
+    """The end of a run whose last stage had no way on (ruling 14)."""
+    if state.last_route in {"no_match", "failed"}:
+        return RunEnd(is_success=False, reason=state.last_reason)
+    is_success = state.last_status.is_success or state.last_status is StageStatus.SKIPPED
+    return RunEnd(is_success=is_success, reason="" if is_success else state.last_reason)
+
+
+def is_restart_due(plan: Plan, state: RunState) -> bool:
+    """Whether the edge just taken starts the run over (ruling 21)."""
+    return state.incoming_edge is not None and plan.graph.edges[state.incoming_edge].loop_restart
+
+
+def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
+    """The end that begins a fresh run at ``target``, unless there were too many of them."""
+    if state.restarts >= plan.bounds.max_restarts:
+        reason = (
+            f"max_restarts={plan.bounds.max_restarts} is reached: a loop_restart edge leads to {target} again"
+            f" (cycle {cycle_of([*state.completed, target])})"
+        )
+        return RunEnd(is_success=False, reason=reason, is_resumable=True)
+    return RunEnd(is_success=True, restart_target=target)
+
+
+def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effect, Any, RunEnd | None]:
+    """Check the goal gates before an end (spec 3.4); None when the run goes back instead."""
+    if not end.is_success:
+        return end
+    gate = find_unsatisfied(plan, state.outcomes, tuple(state.outcomes), state.stale_gates)
+    if gate is None:
+        return (yield from _check_unvisited(plan, state, end))
+    step = redirect_target(plan, gate)
+    if step is None:
+        reason = f"goal_gate_unsatisfied: {gate} has not succeeded and there is no retry_target"
+        return RunEnd(is_success=False, reason=reason)
+    if state.redirects >= plan.bounds.max_goal_gate_redirects:
+        reason = (
+            f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} is reached"
+            f" at gate {gate} (cycle {cycle_of([*state.completed, step.target])})"
+        )
+        return RunEnd(is_success=False, reason=reason, is_resumable=True)
+    event = GoalGateUnsatisfied(
+        gate=gate,
+        target=step.target,
+        redirects=state.redirects + 1,
+        passed_over=tuple(sorted(passed_over(plan, state.completed, step.target))),
+    )
+    yield Announce(event)
+    state.apply(event)
+    return None
+
+
+def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effect, Any, RunEnd]:
+    """A declared goal gate that was never visited: a warning, or an error with ``strict_gates``."""
+    for gate in never_visited(plan, state.visits):
+        message = f"goal gate {gate} was never visited"
+        if plan.is_gate_strict:
+            return RunEnd(is_success=False, reason=f"goal_gate_unsatisfied: {message}")
+        yield Announce(RunWarning(message=message, node=gate))
+    return end
