@@ -12,6 +12,7 @@ from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
 
