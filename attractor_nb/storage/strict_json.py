@@ -67,7 +67,7 @@ def _decoded(data: bytes, max_bytes: int) -> str:
     if len(data) > max_bytes:
         raise JsonProblem(f"is larger than {_size(max_bytes)}")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise JsonProblem(f"is no UTF-8 text (byte {error.start})") from None
 

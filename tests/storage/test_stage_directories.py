@@ -167,6 +167,17 @@ def test_a_stage_directory_that_became_a_link_is_not_written_through(create, tmp
     assert list((tmp_path / "outside").iterdir()) == []
 
 
+def test_a_stage_directory_that_is_swapped_under_way_is_not_written_through(create, tmp_path):
+    files = create().open_stage("plan", 1, 1)
+    files.write_text("prompt.md", "mine")
+    (tmp_path / "outside").mkdir()
+    files.directory.rename(tmp_path / "moved")
+    files.directory.symlink_to(tmp_path / "outside")
+    files.write_text("response.md", "mine too")
+    assert (tmp_path / "moved/response.md").read_text() == "mine too"
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_a_planted_link_is_not_appended_to(create, tmp_path):
     files = create().open_stage("plan", 1, 1)
     (tmp_path / "precious").write_text("precious")
