@@ -53,7 +53,7 @@ class _Amount:
 
 
 _AMOUNTS: Final = {
-    "compact": _Amount(1000, 200, 0, 120, 0),
+    "compact": _Amount(1000, 200, 200, 120, 0),
     "summary:low": _Amount(600, 120, 0, 0, 0),
     "summary:medium": _Amount(1500, 300, 200, 200, 5),
     "summary:high": _Amount(3000, 600, 600, 400, 20),

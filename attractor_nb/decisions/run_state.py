@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 RECENT_STAGES = 30
 RECENT_VALUES = 50
-EXCERPT_LENGTH = 400
+EXCERPT_LENGTH = 600
 
 
 @dataclass(slots=True)
@@ -169,7 +169,10 @@ class RunState:
             self._remember(event)
 
     def _remember(self, event: StageEnd) -> None:
-        excerpt = str(event.context.get("last_response", ""))[:EXCERPT_LENGTH]
+        response = event.context.get(f"{event.name}.response")
+        if not isinstance(response, str):
+            response = event.context.get("last_response", "")
+        excerpt = str(response)[:EXCERPT_LENGTH]
         self.recent.append(
             StageSummary(
                 node_id=event.name,

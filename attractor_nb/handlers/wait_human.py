@@ -53,6 +53,10 @@ class WaitHumanHandler:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f"human.default_choice {wanted!r} is none of the choices {known}"
             return Outcome.fail(reason, is_terminal=True)
+        if question.type in _YES_OR_NO and _side(choices, AnswerValue.YES) is None:
+            known = ", ".join(f"{choice.label!r}" for choice in choices)
+            reason = f'human.type {question.type} needs an edge labelled "Yes", not only {known}'
+            return Outcome.fail(reason, is_terminal=True)
         answer = await self._ask(question)
         if isinstance(answer, Outcome):
             return answer
@@ -156,13 +160,9 @@ def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> O
 
 
 def _side(choices: Sequence[Choice], value: str) -> Choice | None:
-    """The choice that yes or no stands for: of that name, of that key, or by its place.
-
-    By place the first of at most two edges is yes and the second no.
-    """
+    """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
     initial = value[0].upper()
     for choice in choices:
         if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
             return choice
-    position = 0 if value == AnswerValue.YES else 1
-    return choices[position] if position < len(choices) <= 2 else None
+    return None

@@ -47,8 +47,10 @@ GOLDEN = {
     "compact": f"""{HEAD}
 Completed stages:
 - plan (Plan the work): success - three steps
+  response: 1. read 2. write 3. test
 - implement: fail after 3 attempts - tests are red
 - review (Review): partial_success
+  response: Looks fine apart from names
 {CONTEXT}""",
     "summary:low": f"""{HEAD}
 Recent stages: 1 success, 1 fail, 1 partial_success.
