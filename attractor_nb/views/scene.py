@@ -91,14 +91,23 @@ class Scene:
     panels: tuple[Panel, ...] = ()
     direction: Direction = Direction.DOWN
 
-    def panel_of_boxes(self) -> list[int | None]:
-        """The innermost panel of each box.
+    def panel_paths(self) -> list[tuple[int, ...]]:
+        """The panels around each box, outermost first.
 
         A box that two unrelated panels claim belongs to the first.
         """
-        chain: list[int | None] = [None] * len(self.boxes)
+        paths: list[tuple[int, ...]] = [()] * len(self.boxes)
         for position, panel in enumerate(self.panels):
             for member in panel.members:
-                if chain[member] == panel.parent:
-                    chain[member] = position
-        return chain
+                innermost = paths[member][-1] if paths[member] else None
+                if innermost == panel.parent:
+                    paths[member] = (*paths[member], position)
+        return paths
+
+
+def shared_path(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The panels that two paths begin with: where an edge between their boxes belongs."""
+    count = 0
+    while count < min(len(first), len(second)) and first[count] == second[count]:
+        count += 1
+    return first[:count]

@@ -296,3 +296,13 @@ def test_an_undeclared_target_has_a_box_that_says_so():
         ("deploy", Shape.BOX),
         ("deplyo", Shape.MISSING),
     ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_label_of_an_edge_inside_a_panel_stays_inside(engine):
+    text = 'digraph g { start; subgraph s { label="Signatures"; a; b; a -> b [label="[A] Approve"] } start -> a }'
+    scene = draw_scene(parse_dot(text))
+    layout = lay_out(scene, engine)
+    panel, (x, y) = layout.panels[0], layout.routes[0].label
+    assert panel.x < x < panel.x + panel.width
+    assert panel.y < y < panel.y + panel.height

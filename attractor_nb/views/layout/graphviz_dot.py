@@ -11,12 +11,14 @@ import os
 import shutil
 import signal
 import subprocess
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.layout.geometry import Cubic, Point, Rect, reversed_path
 from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
 from attractor_nb.views.metrics import text_width
+from attractor_nb.views.scene import shared_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,43 +95,52 @@ def _dot_lines(skeleton: Skeleton) -> Iterator[str]:
     yield f"graph [rankdir={scene.direction}, nodesep=0.34, ranksep={rank_gap}, nslimit=1, fontname=Courier]"
     yield 'node [shape=box, fixedsize=true, label="", margin=0]'
     yield "edge [dir=none, headclip=false, tailclip=false]"
-    owner = scene.panel_of_boxes()
+    homes: dict[int | None, list[str]] = defaultdict(list)
+    edges: list[str] = []
+    paths = scene.panel_paths()
     room = skeleton.loop_room()
-    nodes = [_node_line(position, box, skeleton, room) for position, box in enumerate(scene.boxes)]
-    yield from (line for line, home in zip(nodes, owner, strict=True) if home is None)
-    yield from _cluster_lines(scene, nodes, owner, None)
+    for position, box in enumerate(scene.boxes):
+        homes[_innermost(paths[position])].append(_node_line(position, box, skeleton, room))
     for position, link in enumerate(scene.links):
         upper, lower = skeleton.ends[position]
         if upper == lower:
             continue
         if link.lines:
-            size = f"width={link.width / _POINTS_PER_INCH:.4f}, height={link.height / _POINTS_PER_INCH:.4f}"
-            yield f"b{position} [{size}]"
-            yield f"n{upper} -> b{position} [id=u{position}]"
-            yield f"b{position} -> n{lower} [id=l{position}]"
+            home = _innermost(shared_path(paths[upper], paths[lower]))
+            homes[home].append(f"b{position} [{_size(link.width, link.height)}]")
+            edges.append(f"n{upper} -> b{position} [id=u{position}]")
+            edges.append(f"b{position} -> n{lower} [id=l{position}]")
         else:
-            yield f"n{upper} -> n{lower} [id=w{position}, minlen={2 if has_beads else 1}]"
+            edges.append(f"n{upper} -> n{lower} [id=w{position}, minlen={2 if has_beads else 1}]")
+    yield from homes[None]
+    yield from _cluster_lines(scene, homes, None)
+    yield from edges
     yield "}"
 
 
-def _cluster_lines(
-    scene: Scene, nodes: list[str], owner: list[int | None], parent: int | None
-) -> Iterator[str]:
+def _cluster_lines(scene: Scene, homes: dict[int | None, list[str]], parent: int | None) -> Iterator[str]:
     for position, panel in enumerate(scene.panels):
         if panel.parent != parent:
             continue
         title = "M" * (1 + int(text_width(panel.label, 11) / 8.4))
-        yield f"subgraph cluster_{position} {{ graph [margin=10, label={title}]"
-        yield from (line for line, home in zip(nodes, owner, strict=True) if home == position)
-        yield from _cluster_lines(scene, nodes, owner, position)
+        yield f"subgraph cluster_{position} {{ graph [margin=10, fontsize=14, label={title}]"
+        yield from homes[position]
+        yield from _cluster_lines(scene, homes, position)
         yield "}"
+
+
+def _innermost(path: tuple[int, ...]) -> int | None:
+    return path[-1] if path else None
 
 
 def _node_line(position: int, box: Box, skeleton: Skeleton, room: dict[int, float]) -> str:
     """A box with the room that its loops need on both sides."""
     beside, before = skeleton.turned(2 * room.get(position, 0.0), 0.0)
-    width, height = (box.width + beside) / _POINTS_PER_INCH, (box.height + before) / _POINTS_PER_INCH
-    return f"n{position} [width={width:.4f}, height={height:.4f}]"
+    return f"n{position} [{_size(box.width + beside, box.height + before)}]"
+
+
+def _size(width: float, height: float) -> str:
+    return f"width={width / _POINTS_PER_INCH:.4f}, height={height / _POINTS_PER_INCH:.4f}"
 
 
 def _read(skeleton: Skeleton, answer: dict[str, Any]) -> RawLayout:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from attractor_nb.views.scene import shared_path
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.scene import Scene
@@ -79,26 +81,9 @@ class _Row:
 
 def _panel_paths(scene: Scene, layered: Layered) -> dict[int, _Path]:
     """The panels around each vertex, outermost first; an edge belongs where both its ends do."""
-    paths: dict[int, _Path] = {}
-    for box, innermost in enumerate(scene.panel_of_boxes()):
-        found: list[int] = []
-        panel = innermost
-        while panel is not None:
-            found.append(panel)
-            panel = scene.panels[panel].parent
-        paths[box] = tuple(reversed(found))
+    paths = dict(enumerate(scene.panel_paths()))
     for link, chain in zip(scene.links, layered.chains, strict=True):
-        shared = _shared(paths[link.source], paths[link.target])
+        shared = shared_path(paths[link.source], paths[link.target])
         for vertex in chain[1:-1]:
             paths[vertex] = shared
     return paths
-
-
-def _shared(first: Iterable[int], second: Iterable[int]) -> _Path:
-    """The panels that two paths begin with."""
-    shared: list[int] = []
-    for a, b in zip(first, second, strict=False):
-        if a != b:
-            break
-        shared.append(a)
-    return tuple(shared)
