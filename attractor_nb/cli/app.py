@@ -4,18 +4,28 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
-from attractor_nb.cli.choices import (
-    BackendName,
-    Durability,
-    GateMode,
-    GraphChange,
-    GraphFormat,
-    OnInterrupted,
+from attractor_nb.cli.choices import Durability, GateMode, GraphChange, GraphFormat, OnInterrupted
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.options import (
+    AutoApprove,
+    Backend,
+    DurabilityOption,
+    File,
+    Gates,
+    Json,
+    MaxSteps,
+    Quiet,
+    RunsDir,
+    Simulate,
+    Strict,
+    Verbose,
 )
+from attractor_nb.cli.reporting import drop_output
 
 HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 
@@ -29,8 +39,23 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 \b
 Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
 """
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands. A reader of stdout that goes away is no error; typer would end the program with 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command; returns its exit code."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            drop_output()
+            return ExitCode.SUCCESS
+
+
 app = typer.Typer(
     name="attractor-nb",
+    cls=Commands,
     help=HELP,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -41,40 +66,6 @@ model_app = typer.Typer(
     help="The language model that runs on this machine.", rich_markup_mode=None, no_args_is_help=True
 )
 app.add_typer(model_app, name="model")
-
-File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Read DOT to the letter.")]
-Simulate = Annotated[bool, typer.Option("--simulate", help="Ask no model and run no command.")]
-AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Answer gates with their first choice.")]
-Gates = Annotated[
-    GateMode | None,
-    typer.Option(
-        "--gates",
-        help="Who answers gates: the console (also one line of piped stdin each), auto, or nobody (refuse). "
-        "Without it the console at a terminal, else nobody.",
-        show_default=False,
-    ),
-]
-Backend = Annotated[
-    BackendName | None,
-    typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
-]
-MaxSteps = Annotated[
-    int | None, typer.Option("--max-steps", min=1, help="Stop after so many stages.", show_default=False)
-]
-DurabilityOption = Annotated[
-    Durability,
-    typer.Option("--durability", help="Commits survive a power loss, a killed process, or nothing."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]
-RunsDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--runs-dir", help="Where run directories are made; .attractor/runs by default.", show_default=False
-    ),
-]
 
 
 def _show_version(value: bool) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from attractor_nb.cli.app import app
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import exit_code_of, report
+from attractor_nb.cli.reporting import drop_output, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError
 
 if TYPE_CHECKING:
@@ -27,20 +27,26 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     _tolerate_narrow_encodings()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    is_json = "--json" in given
+    code = ExitCode.FAILED
+    try:
+        code = _run(given, is_json="--json" in given)
+        sys.stdout.flush()
+    except OSError:  # nobody reads us any more: the exit code says it all
+        drop_output()
+    return code
+
+
+def _run(given: list[str], *, is_json: bool) -> ExitCode:
     try:
         code = app(given, prog_name="attractor-nb", standalone_mode=False)
-        sys.stdout.flush()
     except AttractorError as error:
         report(error, is_json=is_json)
         return exit_code_of(error)
-    except BrokenPipeError:
-        return _leave_pipe()
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last frame: a user gets a report, never a traceback
         return _report_foreign(error, is_json=is_json)
-    return int(code or ExitCode.SUCCESS)
+    return ExitCode(code or 0)
 
 
 def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
@@ -64,12 +70,6 @@ def _report_usage(problem: Any, *, is_json: bool) -> None:
         return
     command = problem.ctx.command_path if getattr(problem, "ctx", None) else "attractor-nb"
     report(OptionError(message.strip(), hint=f"{command} --help"), is_json=is_json)
-
-
-def _leave_pipe() -> ExitCode:
-    """The reader of stdout went away, as ``head`` does: not an error, and nothing more to say."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitCode.SUCCESS
 
 
 def _tolerate_narrow_encodings() -> None:

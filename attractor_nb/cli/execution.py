@@ -14,7 +14,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
 from attractor_nb.cli.inputs import read_params, read_pipeline, read_text
 from attractor_nb.cli.progress import Progress
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.reporting import drop_output, print_json
 from attractor_nb.cli.simulation import SimulatedProcesses
 from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, summary_plain
 from attractor_nb.cli.terminal import Tone
@@ -37,6 +37,9 @@ _EXIT_CODES: Final = {
     "fail": ExitCode.FAILED,
     "interrupted": ExitCode.INTERRUPTED,
 }
+_REQUESTS_TO_END: Final = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]  # Windows has no SIGHUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +138,10 @@ def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, An
         result = _wait(run)
     finally:
         progress.close()
-    if settings.is_json:
-        print_json(summary_plain(run, result, progress.tally))
-    else:
-        _print_words(run, result, progress, is_quiet=settings.is_quiet)
+    try:
+        _show(run, result, settings, progress)
+    except OSError:  # nobody reads us any more: the exit code says it all
+        drop_output()
     return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
 
 
@@ -169,7 +172,7 @@ def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
 
 def _wait(run: Run) -> RunResult | None:
     """The result; of a run that was interrupted, what there is of it."""
-    with _termination_as_interrupt():
+    with _requests_to_end_as_interrupts():
         try:
             return run.result()
         except (AttractorError, KeyboardInterrupt):
@@ -181,8 +184,8 @@ def _wait(run: Run) -> RunResult | None:
 
 
 @contextlib.contextmanager
-def _termination_as_interrupt() -> Generator[None]:
-    """SIGTERM stops a run as Ctrl-C does: committed, children ended, to be resumed."""
+def _requests_to_end_as_interrupts() -> Generator[None]:
+    """TERM, and HUP when the terminal is closed, stop a run as Ctrl-C does: in order, to be resumed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -191,21 +194,23 @@ def _termination_as_interrupt() -> Generator[None]:
         del number, frame
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in _REQUESTS_TO_END}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _print_words(run: Run, result: RunResult | None, progress: Progress, *, is_quiet: bool) -> None:
+def _show(run: Run, result: RunResult | None, settings: Settings, progress: Progress) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
-    if not is_quiet:
-        progress.say("")
-    if result is not None:
+    progress.say("")
+    if settings.is_json:
+        print_json(summary_plain(run, result, progress.tally))
+    elif result is not None:
         print(in_words(result))
-    if is_to_be_resumed(result, progress.tally):
-        command = resume_command(run.logs_root)
+    sys.stdout.flush()
+    if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         where = f"Stopped at `{node}`; continue" if node else "Continue"
-        print(f"{where} with `{command}`", file=sys.stderr)
+        print(f"{where} with `{resume_command(run.logs_root)}`", file=sys.stderr)

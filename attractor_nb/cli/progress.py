@@ -271,4 +271,8 @@ class Progress:
         return lines
 
 
-_PEOPLE: Final = {"console": "by you", "auto-approve": "auto-approved", "default": "no answer in time: default"}
+_PEOPLE: Final = {
+    "console": "by you",
+    "auto-approve": "auto-approved",
+    "default": "no answer in time: default",
+}

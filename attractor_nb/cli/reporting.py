@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -79,3 +80,10 @@ def in_options(text: str) -> str:
 def print_json(value: Any) -> None:
     """Print a JSON document on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def drop_output() -> None:
+    """Send what is still to be written nowhere: the reader of stdout went away, as ``head`` does."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

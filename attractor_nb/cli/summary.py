@@ -26,7 +26,7 @@ def in_words(result: RunResult) -> str:
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
     if result.usage.total_tokens:
         parts.append(f"{result.usage.total_tokens:,} tokens")
-    if result.usage.cost_usd is not None:
+    if result.usage.cost_usd:
         parts.append(cost_text(result.usage.cost_usd))
     lines = ["   ".join(parts)]
     if result.status == "fail" and result.reason:

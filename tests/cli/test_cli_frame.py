@@ -1,0 +1,98 @@
+"""The frame: help, usage errors, codes, faults; and nothing slow before it is needed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = ["parse", "validate", "run", "resume", "graph", "handlers", "runs", "demo"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_s_help_has_an_example(command, name):
+    ended = command(name, "--help")
+    assert ended.code == 0
+    assert f"\n    attractor-nb {name}" in ended.out
+
+
+def test_model_install_has_help_that_says_the_size(command):
+    assert "93 MB" in command("model", "install", "--help").out
+
+
+def test_version(command):
+    assert command("--version").out.startswith("attractor-nb 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["runn"],
+        ["run"],
+        ["run", "a.dot", "--no-such"],
+        ["run", "a.dot", "--backend", "cloud"],
+        ["graph", "a.dot", "-f", "gif"],
+    ],
+    ids=["command", "argument", "option", "backend", "format"],
+)
+def test_a_usage_error_ends_with_2_and_names_the_help(command, arguments):
+    ended = command(*arguments)
+    assert ended.code == 2
+    assert ended.err.startswith("error: ")
+    assert "--help" in ended.err
+
+
+def test_a_usage_error_is_json_for_programs(command):
+    assert json.loads(command("run", "--json").out)["error"]["type"] == "OptionError"
+
+
+def test_without_a_command_the_help_is_shown(command):
+    ended = command()
+    assert ended.code == 2
+    assert "Commands:" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.dot", None, "cannot be read: No such file or directory"),
+        ("latin.dot", b'digraph { a [label="\xe9"] }', "is not UTF-8 text (line 1)"),
+        ("empty.dot", b"", "error: "),
+    ],
+    ids=["missing", "not UTF-8", "empty"],
+)
+def test_an_unreadable_source_ends_with_2(command, tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ended = command("run", name)
+    assert ended.code == 2
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_stdin_that_is_not_utf_8_ends_with_2(command):
+    ended = command("parse", "-", stdin=b"\xff")
+    assert (ended.code, ended.out) == (2, "")
+    assert "stdin is not UTF-8 text" in ended.err
+
+
+def test_a_fault_of_ours_is_a_report_and_no_traceback(command, sources, monkeypatch):
+    from attractor_nb.cli import looking
+
+    def fail(file):
+        raise KeyError("x")
+
+    monkeypatch.setattr(looking, "read_text", fail)
+    ended = command("parse", "review.dot")
+    assert ended.code == 1
+    assert ended.err.startswith("error: internal fault: KeyError: 'x'\n hint: set ATTRACTOR_TRACEBACK=1")
+    assert "Traceback" not in ended.err
+
+
+def test_the_help_loads_nothing_heavy():
+    program = (
+        "import sys\nfrom attractor_nb.cli import main\nmain(['--help'])\n"
+        "print([name for name in ('rich', 'pydantic', 'lark', 'networkx', 'IPython', 'asyncio') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

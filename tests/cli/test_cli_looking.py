@@ -1,0 +1,171 @@
+"""Commands that run nothing."""
+
+import json
+import os
+import re
+import stat
+
+import pytest
+
+from attractor_nb.languages.dot import parse_dot
+
+GENEROUS = """\
+// kept
+digraph G {
+    start [shape=Mdiamond]
+    write [label="Write"; prompt="Write"]
+    done [shape=Msquare]
+    start -> write -> done
+}
+"""
+
+
+def test_parse_prints_canonical_dot(command, sources):
+    ended = command("parse", "review.dot")
+    assert ended.code == 0
+    assert parse_dot(ended.out) == parse_dot((sources / "review.dot").read_text())
+    assert command("parse", "-", stdin=ended.out.encode()).out == ended.out
+
+
+def test_parse_prints_json(command, sources):
+    parsed = json.loads(command("parse", "review.dot", "--json").out)
+    assert [node["id"] for node in parsed["nodes"]] == ["start", "plan", "gate", "done"]
+    assert parsed["edges"][2]["attrs"]["label"] == "[A] Approve"
+
+
+def test_parse_says_what_it_read_out_of_generosity(command, sources):
+    (sources / "generous.dot").write_text(GENEROUS)
+    generous = command("parse", "generous.dot")
+    assert generous.code == 0
+    assert "warning[attr_separator]" in generous.err
+    strict = command("parse", "generous.dot", "--strict")
+    assert strict.code == 2
+    assert "generous.dot:4:25" in strict.err
+
+
+def test_validate_without_findings_says_so(command, sources):
+    ended = command("validate", "review.dot")
+    assert (ended.code, ended.out) == (0, "✓ review.dot: no findings (4 nodes, 4 edges)\n")
+
+
+def test_validate_shows_place_carets_and_remedy(command, sources):
+    ended = command("validate", "broken.dot")
+    assert ended.code == 2
+    assert "error[edge_target_exists]" in ended.out
+    assert "broken.dot:5:23" in ended.out
+    assert "^^^" in ended.out
+    assert ended.out.splitlines()[-1].startswith("✕ broken.dot: ")
+
+
+def test_validate_json_is_one_document(command, sources):
+    ended = command("validate", "broken.dot", "--json")
+    report = json.loads(ended.out)
+    assert ended.code == 2
+    assert report["is_valid"] is False
+    found = next(entry for entry in report["diagnostics"] if entry["rule"] == "edge_target_exists")
+    assert found["place"] == {"file": "broken.dot", "line": 5, "column": 23}
+    assert found["edge"] == ["write", "dne"]
+
+
+def test_a_syntax_error_is_json_for_programs(command, sources):
+    (sources / "bad.dot").write_text("digraph {\n  a -- b\n}")
+    ended = command("validate", "bad.dot", "--json")
+    error = json.loads(ended.out)["error"]
+    assert ended.code == 2
+    assert ended.err == ""
+    assert error["type"] == "DotSyntaxError"
+    assert error["place"] == {"file": "bad.dot", "line": 2, "column": 5}
+    assert error["hint"]
+
+
+def test_strict_counts_warnings(command, sources):
+    (sources / "generous.dot").write_text(GENEROUS)
+    assert command("validate", "generous.dot").code == 0
+    assert command("validate", "generous.dot", "--strict").code == 2
+
+
+def test_fix_prints_the_diff_and_changes_nothing(command, sources):
+    (sources / "generous.dot").write_text(GENEROUS)
+    ended = command("validate", "generous.dot", "--fix")
+    assert ended.code == 0
+    assert '+    write [label="Write", prompt="Write"]' in ended.out
+    assert (sources / "generous.dot").read_text() == GENEROUS
+
+
+def test_fix_write_changes_the_file_and_keeps_its_rights_and_comments(command, sources):
+    path = sources / "generous.dot"
+    path.write_text(GENEROUS)
+    path.chmod(0o640)
+    assert command("validate", "generous.dot", "--fix", "--write").code == 0
+    assert path.read_text() == GENEROUS.replace("; ", ", ")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert command("validate", "generous.dot", "--strict").code == 0
+
+
+def test_stdin_cannot_be_fixed_in_place(command, sources):
+    ended = command("validate", "-", "--fix", "--write", stdin=GENEROUS.encode())
+    assert ended.code == 2
+    assert "stdin cannot be written to" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("graph_format", "pattern"),
+    [
+        ("text", r"pipeline Review: 4 nodes, 4 edges"),
+        ("svg", r"^<svg "),
+        ("dot", r"^digraph Review \{"),
+        ("json", r'"name": "Review"'),
+        ("mermaid", r"flowchart"),
+    ],
+)
+def test_graph_in_each_format(command, sources, graph_format, pattern):
+    ended = command("graph", "review.dot", "--format", graph_format)
+    assert ended.code == 0
+    assert re.search(pattern, ended.out)
+
+
+def test_graph_writes_a_file(command, sources):
+    ended = command("graph", "review.dot", "-f", "svg", "-o", "review.svg")
+    assert (ended.code, ended.out) == (0, "")
+    assert (sources / "review.svg").read_text().startswith("<svg ")
+    assert stat.S_IMODE((sources / "review.svg").stat().st_mode) == 0o666 & ~_mask()
+
+
+def _mask():
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_graph_into_no_directory_is_our_error(command, sources):
+    ended = command("graph", "review.dot", "-o", "no/where.txt")
+    assert ended.code == 1
+    assert "no/where.txt cannot be written" in ended.err
+
+
+def test_a_graph_with_errors_is_drawn(command, sources):
+    assert command("graph", "broken.dot", "-f", "svg").code == 0
+
+
+def test_handlers_lists_types_shapes_and_meanings(command):
+    rows = {row["type"]: row for row in json.loads(command("handlers", "--json").out)}
+    assert rows["wait.human"]["shape"] == "hexagon"
+    assert rows["codergen"]["is_available"] is True
+    assert rows["parallel"]["is_available"] is False
+    assert "parallelogram" in command("handlers").out
+
+
+def test_runs_lists_runs_newest_first_and_how_to_go_on(command, sources):
+    command("run", "straight.dot")
+    command("run", "failing.dot")
+    listed = command("runs")
+    assert {"completed", "failed"} <= set(listed.out.split())
+    rows = json.loads(command("runs", "--json").out)
+    assert {row["pipeline"] for row in rows} == {"Straight", "Failing"}
+    assert not any(row["is_resumable"] for row in rows)
+
+
+def test_no_runs_is_no_error(command, sources):
+    ended = command("runs")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no runs in .attractor/runs" in ended.err

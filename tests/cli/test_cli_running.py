@@ -1,0 +1,186 @@
+"""`run` and `resume`: what they print where, and what they end with."""
+
+import json
+
+import pytest
+
+
+def only_run(base):
+    (directory,) = base.iterdir()
+    return directory
+
+
+def test_a_successful_pipeline_ends_with_0_and_its_result_is_on_stdout(command, sources):
+    ended = command("run", "straight.dot")
+    assert ended.code == 0
+    assert ended.out.startswith("✓ success   3 stages")
+    assert f"run directory  .attractor/runs/{only_run(sources / '.attractor/runs').name}" in ended.out
+
+
+def test_progress_is_one_line_for_each_stage_on_stderr(command, sources):
+    lines = command("run", "straight.dot").err.splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith("✓")] == [
+        ["✓", "start"],
+        ["✓", "write"],
+        ["✓", "done"],
+    ]
+    assert "Write it" in next(line for line in lines if "write" in line)
+
+
+def test_durations_stand_in_one_column(command, sources):
+    (sources / "two.dot").write_text(
+        "digraph { start [shape=Mdiamond]; a [label=x]; b_long_name [label=y]; done [shape=Msquare]\n"
+        "start -> a -> b_long_name -> done }"
+    )
+    timed = [line for line in command("run", "two.dot").err.splitlines() if line.endswith(" s")]
+    assert len(timed) == 2
+    assert len({len(line) for line in timed}) == 1
+
+
+def test_piped_output_has_no_escape_sequences(command, sources):
+    ended = command("run", "straight.dot", "-v")
+    assert "\x1b" not in ended.out + ended.err
+
+
+def test_a_run_that_nobody_configured_says_that_it_is_simulated(command, sources):
+    assert "responses are simulated" in command("run", "straight.dot").err
+
+
+def test_verbose_shows_responses(command, sources):
+    assert "[Simulated] Response for stage: write" in command("run", "straight.dot", "-v").err
+
+
+def test_quiet_shows_the_result_alone(command, sources):
+    ended = command("run", "straight.dot", "--quiet")
+    assert ended.err == ""
+    assert "success" in ended.out
+
+
+def test_a_failed_pipeline_ends_with_1_and_says_why(command, sources):
+    ended = command("run", "failing.dot")
+    assert ended.code == 1
+    assert ended.out.startswith("✕ fail")
+    assert "exit code 3" in ended.out
+    assert "✕ check" in ended.err
+
+
+def test_lint_errors_end_with_2_and_nothing_is_run(command, sources):
+    ended = command("run", "broken.dot")
+    assert ended.code == 2
+    assert ended.out == ""
+    assert "broken.dot:5:23" in ended.err
+    assert "^^^" in ended.err
+    assert not (sources / ".attractor").exists()
+
+
+def test_simulate_runs_no_command(command, sources):
+    ended = command("run", "failing.dot", "--simulate")
+    assert ended.code == 0
+    directory = only_run(sources / ".attractor/runs")
+    assert (
+        "[Simulated] echo no"
+        in json.loads((directory / "checkpoint.json").read_text())["context"]["tool.output"]
+    )
+
+
+def test_simulate_and_a_model_contradict_each_other(command, sources):
+    ended = command("run", "straight.dot", "--simulate", "--backend", "local")
+    assert ended.code == 2
+    assert "--simulate asks no model" in ended.err
+
+
+def test_json_lists_only_the_visited_stages(command, sources):
+    ended = command("run", "failing.dot", "--json")
+    summary = json.loads(ended.out)
+    assert ended.code == 1
+    assert summary["status"] == "fail"
+    assert [stage["id"] for stage in summary["stages"]] == ["start", "check"]
+    assert summary["stages"][1]["status"] == "fail"
+    assert "exit code 3" in summary["stages"][1]["failure_reason"]
+
+
+def test_params_are_text_or_json(command, sources):
+    command("run", "straight.dot", "--param", "ticket=42", "--param", "tries:=3", "--logs-root", "out")
+    context = json.loads((sources / "out/checkpoint.json").read_text())["context"]
+    assert (context["ticket"], context["tries"]) == ("42", 3)
+
+
+@pytest.mark.parametrize(
+    ("param", "message"),
+    [
+        ("ticket", "is not a key and a value"),
+        ("=42", "is not a key and a value"),
+        ("tries:=three", "is not JSON"),
+    ],
+    ids=["no value", "no key", "bad JSON"],
+)
+def test_a_wrong_param_ends_with_2(command, sources, param, message):
+    ended = command("run", "straight.dot", "--param", param)
+    assert ended.code == 2
+    assert message in ended.err
+    assert "hint: --param" in ended.err
+
+
+def test_logs_root_is_the_run_s_own_directory(command, sources):
+    assert "run directory  out/mine" in command("run", "straight.dot", "--logs-root", "out/mine").out
+    assert (sources / "out/mine/manifest.json").is_file()
+
+
+def test_runs_dir_is_where_run_directories_are_made(command, sources):
+    command("run", "straight.dot", "--runs-dir", "kept")
+    assert (only_run(sources / "kept") / "manifest.json").is_file()
+
+
+def test_logs_root_and_runs_dir_contradict_each_other(command, sources):
+    assert command("run", "straight.dot", "--logs-root", "a", "--runs-dir", "b").code == 2
+
+
+def test_a_source_comes_from_stdin(command, sources):
+    ended = command("run", "-", "--json", "-q", stdin=(sources / "straight.dot").read_bytes())
+    assert json.loads(ended.out)["pipeline"] == "Straight"
+
+
+def test_max_steps_ends_a_run_that_a_higher_bound_continues(command, sources):
+    first = command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out")
+    assert first.code == 1
+    assert "attractor-nb resume out" in first.err
+    second = command("resume", "out", "--max-steps", "9", "--json")
+    summary = json.loads(second.out)
+    assert (second.code, summary["status"]) == (0, "success")
+    assert [stage["id"] for stage in summary["stages"]] == ["start", "write", "done"]
+
+
+def test_a_finished_run_is_not_resumed(command, sources):
+    command("run", "straight.dot", "--logs-root", "out")
+    ended = command("resume", "out")
+    assert ended.code == 2
+    assert "nothing to go on with" in ended.err
+
+
+def test_resuming_nothing_ends_with_2(command, sources):
+    ended = command("resume", "nowhere")
+    assert ended.code == 2
+    assert "there is no run directory" in ended.err
+
+
+def test_a_changed_graph_is_refused_until_it_is_accepted(command, sources):
+    command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out")
+    (sources / "straight.dot").write_text(
+        (sources / "straight.dot").read_text().replace("Write it", "Write more")
+    )
+    refused = command("resume", "out", "--graph", "straight.dot")
+    assert refused.code == 2
+    assert "--on-graph-change accept" in refused.err
+    accepted = command(
+        "resume", "out", "--graph", "straight.dot", "--on-graph-change", "accept", "--max-steps", 9
+    )
+    assert accepted.code == 0
+
+
+def test_warnings_are_said_before_the_run(command, sources):
+    (sources / "warned.dot").write_text(
+        "digraph { start [shape=Mdiamond]; a [prompt=x]; b [prompt=y]; done [shape=Msquare]\n"
+        "start -> a -> done; start -> b }"
+    )
+    warned = [line for line in command("run", "warned.dot").err.splitlines() if line.startswith("! ")]
+    assert any("[dead_end]" in line for line in warned)
