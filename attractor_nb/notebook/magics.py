@@ -11,11 +11,12 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
 # pyright: reportUntypedClassDecorator=false, reportIncompatibleVariableOverride=false
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
@@ -41,8 +42,21 @@ _RUN_ARGUMENTS: Final = (
 
 
 def _read(magic: Any, line: str) -> Any:
-    """The arguments of a magic; a wrong one raises IPython's UsageError, which shows as one line."""
-    return parse_argstring(magic, line)
+    """The arguments of a magic; a wrong one raises IPython's UsageError, which shows as one line.
+
+    Split here and not by IPython, which does not join ``--param who="the team"``.
+
+    Raises:
+        OptionError: A quotation is not closed.
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars=False)
+    words.whitespace_split, words.escape, words.commenters = True, "", ""
+    try:
+        return magic.parser.parse_args(list(words))
+    except ValueError:
+        raise OptionError(
+            "a quotation on the magic's line is not closed", hint='as in --param who="me"'
+        ) from None
 
 
 def _run_arguments(function: Any) -> Any:
@@ -115,7 +129,7 @@ class AttractorMagics(Magics):
         """Make a pipeline of a file."""
         options = _read(self.attractor_load, line)
         _check_name(options.name)
-        pipeline = self._make(Path(_unquoted(options.file)), options, read_params(options.param))
+        pipeline = self._make(Path(options.file), options, read_params(options.param))
         name = options.name or pipeline.name
         if name.isidentifier():
             self.shell.user_ns[name] = pipeline
@@ -130,7 +144,7 @@ class AttractorMagics(Magics):
         from attractor_nb.pipeline.loading import runs  # noqa: PLC0415 - as above
 
         options = _read(self.attractor_runs, line)
-        return RunList(runs(_unquoted(options.directory)) if options.directory else runs())
+        return RunList(runs(options.directory) if options.directory else runs())
 
     def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
@@ -170,15 +184,15 @@ class AttractorMagics(Magics):
 def read_params(texts: Iterable[str]) -> dict[str, Any]:
     """``k=v`` texts as values: JSON where they are JSON, else text.
 
-    >>> read_params(["retries=3", 'goal="ship it"', "name=demo"])
-    {'retries': 3, 'goal': 'ship it', 'name': 'demo'}
+    >>> read_params(["retries=3", "goal=ship it", "tags=[1, 2]"])
+    {'retries': 3, 'goal': 'ship it', 'tags': [1, 2]}
 
     Raises:
         OptionError: A text has no ``=`` or no name.
     """
     values: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = _unquoted(text).partition("=")
+        key, sign, value = text.partition("=")
         if not sign or not key.strip():
             raise OptionError(
                 f"--param {text} is not of the form name=value", hint="for example --param goal=ship"
@@ -186,13 +200,8 @@ def read_params(texts: Iterable[str]) -> dict[str, Any]:
         try:
             values[key.strip()] = json.loads(value)
         except ValueError:
-            values[key.strip()] = _unquoted(value)
+            values[key.strip()] = value
     return values
-
-
-def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return text[1:-1] if is_quoted else text
 
 
 def _check_name(name: str) -> None:

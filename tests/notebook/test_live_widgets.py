@@ -1,0 +1,363 @@
+"""The live view without a browser: what its widgets hold after which events."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused
+from attractor_nb.languages.dot import read_dot
+from attractor_nb.model.events import (
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineStarted,
+    StageCompleted,
+    StageOutput,
+    StageStarted,
+)
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.notebook.gate_card import GateCard, settled_words
+from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.live_run import LiveRun
+from attractor_nb.notebook.painting import ThreadPainter
+from attractor_nb.notebook.status_line import attempts_allowed, status_line
+from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, fold_event
+
+GRAPH = read_dot(
+    """digraph g {
+      start [shape=Mdiamond]
+      plan [max_retries=2]
+      gate [shape=hexagon, label="Good?"]
+      done [shape=Msquare]
+      start -> plan -> gate
+      gate -> done [label="[A] Approve"]
+      gate -> plan [label="[R] Redo"]
+      gate -> start [label="Start over"]
+    }"""
+).graph
+OPTIONS = (("A", "[A] Approve"), ("R", "[R] Redo"), ("S", "Start over"))
+
+
+def question(question_id="gate:1", kind="multiple_choice", options=OPTIONS, **more):
+    event = InterviewStarted(
+        question="Good?", stage="gate", question_id=question_id, kind=kind, options=options, **more
+    )
+    event.time = 100.0
+    return event
+
+
+def answer(question_id="gate:1", **more):
+    values = {"answer": "A", "duration": 41.2, "label": "[A] Approve", "answered_by": "widget", **more}
+    return InterviewCompleted(question="Good?", stage="gate", question_id=question_id, **values)
+
+
+@pytest.fixture
+def given():
+    """What a card handed in."""
+    return []
+
+
+@pytest.fixture
+def card(given):
+    return GateCard(lambda *words: given.append(words), choice_count=3)
+
+
+def shown_buttons(card):
+    return shown_in(card._row, card.buttons)
+
+
+def shown_boxes(card):
+    return shown_in(card._grid, card.boxes)
+
+
+def shown_in(container, parts):
+    if container.layout.display == "none":
+        return []
+    return [part.description for part in parts if part.layout.display != "none"]
+
+
+def test_a_card_is_closed_until_a_question_comes(card):
+    assert card.head.gate == {}
+    assert shown_buttons(card) == []
+    assert card.text.layout.display == "none"
+
+
+def test_a_question_shows_one_button_for_each_choice_in_edge_order(card):
+    card.ask(question(metadata={"detail": "a diff"}, deadline=160.0))
+    assert shown_buttons(card) == ["Approve", "Redo", "Start over"]
+    assert card.head.gate["keys"] == ["A", "R", "S"]
+    assert card.head.gate["detail"] == "a diff"
+    assert (card.head.gate["since"], card.head.gate["deadline"]) == (100.0, 160.0)
+
+
+def test_a_click_hands_in_the_choice_and_the_comment(card, given):
+    card.ask(question())
+    card.text.value = "  looks fine "
+    card.buttons[1].click()
+    assert given == [("gate:1", "R", "looks fine")]
+    assert all(button.disabled for button in card.buttons)
+
+
+def test_a_click_without_a_question_hands_in_nothing(card, given):
+    card.buttons[0].click()
+    assert given == []
+
+
+def test_yes_or_no_shows_two_buttons(card, given):
+    card.ask(question(kind="yes_no", options=()))
+    assert shown_buttons(card) == ["Yes", "No"]
+    card.buttons[1].click()
+    assert given == [("gate:1", "N", "")]
+
+
+def test_free_text_shows_a_field_and_send(card, given):
+    card.ask(question(kind="freeform", options=()))
+    assert shown_buttons(card) == []
+    card.text.value = "call it report"
+    card.send_button.click()
+    assert given == [("gate:1", "", "call it report")]
+
+
+def test_several_answers_are_picked_by_boxes_and_sent_together(card, given):
+    card.ask(question(kind="multi_select"))
+    assert shown_buttons(card) == []
+    assert shown_boxes(card) == ["Approve", "Redo", "Start over"]
+    card.boxes[0].value = card.boxes[2].value = True
+    card.send_button.click()
+    assert given == [("gate:1", "A,S", "")]
+
+
+def test_more_choices_than_the_graph_foresees_get_their_buttons(card):
+    card.ask(question(options=tuple((str(number), f"choice {number}") for number in range(7))))
+    assert len(shown_buttons(card)) == 7
+
+
+@pytest.mark.parametrize("error", [AnswerRefused, AlreadyAnswered])
+def test_a_refused_answer_is_said_in_place(error):
+    def refuse(*_):
+        raise error("that cannot be")
+
+    card = GateCard(refuse, choice_count=2)
+    card.ask(question())
+    card.buttons[0].click()
+    assert "that cannot be" in card.head.gate["refusal"]
+    assert card.buttons[0].disabled == (error is AlreadyAnswered)
+
+
+def test_after_the_answer_one_line_remains(card):
+    card.ask(question())
+    card.settle(answer())
+    assert card.head.gate == {}
+    assert card.head.answers == [{"is_answered": True, "words": "Approve, by you, after 41 s"}]
+    assert shown_buttons(card) == []
+
+
+def test_a_second_question_waits_in_line(card):
+    card.ask(question())
+    card.ask(question("other:1"))
+    assert card.head.gate["id"] == "gate:1"
+    assert card.head.gate["more"] == 1
+    card.settle(answer())
+    assert card.head.gate["id"] == "other:1"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        pytest.param(
+            answer(answered_by="default", duration=61), "Approve, by default, after 1 min 1 s", id="default"
+        ),
+        pytest.param(answer(answered_by="call"), "Approve, by a call, after 41 s", id="run.answer"),
+        pytest.param(answer(label="", keys=("A", "S")), "A, S, by you, after 41 s", id="several"),
+        pytest.param(answer(label="", text="a\nlong " * 40), None, id="long text"),
+        pytest.param(
+            InterviewTimeout(question="Good?", stage="gate", duration=5),
+            "no answer at gate after 5 s",
+            id="timeout",
+        ),
+    ],
+)
+def test_what_remains_of_a_question_is_one_short_line(event, words):
+    line = settled_words(event)
+    assert "\n" not in line
+    assert len(line) <= 110
+    if words:
+        assert line == words
+
+
+@pytest.fixture
+def view():
+    made = GraphView(
+        on_stop=lambda: None, on_inspect=lambda node: [{"title": "Prompt", "text": node}], svg="<svg/>"
+    )
+    made.sent = []
+    made.send = lambda content, buffers=None: made.sent.append(content)
+    made.whole = []
+    made.send_state = lambda key=None: made.whole.append(key)
+    return made
+
+
+def test_before_the_browser_listens_the_whole_truth_is_sent(view):
+    view.show({"nodes": {"plan": {"status": "running"}}})
+    assert view.sent == []
+    assert view.whole
+    assert view.states["nodes"] == {"plan": {"status": "running"}}
+
+
+def test_once_it_listens_only_changes_are_sent_and_the_truth_is_kept(view):
+    view._hear(view, {"kind": "ready"}, [])
+    del view.whole[:]
+    view.show({"nodes": {"plan": {"status": "running"}}, "edges": {"0": 1}})
+    view.show({"nodes": {"plan": {"status": "success"}}, "line": {"status": "running"}})
+    assert [message["kind"] for message in view.sent] == ["delta", "delta"]
+    assert view.whole == []
+    assert view.get_state("states")["states"]["nodes"] == {"plan": {"status": "success"}}
+    assert view.states["edges"] == {"0": 1}
+    assert view.states["line"] == {"status": "running"}
+
+
+def test_the_kept_output_is_bounded(view):
+    for _ in range(10):
+        view.show({"tail": {"node": "plan", "text": "x" * 1000}})
+    assert len(view.states["tail"]["text"]) == TAIL_CHARS
+
+
+def test_messages_of_the_browser_reach_the_run(view):
+    stopped = []
+    view._on_stop = lambda: stopped.append(True)
+    view._hear(view, {"kind": "stop"}, [])
+    view._hear(view, {"kind": "inspect", "node": "plan"}, [])
+    view._hear(view, {"kind": "nonsense"}, [])
+    assert stopped == [True]
+    assert view.sent == [{"kind": "stage", "node": "plan", "parts": [{"title": "Prompt", "text": "plan"}]}]
+
+
+def test_a_state_change_is_a_small_message_whatever_the_size_of_the_graph():
+    run = RunView(nodes={f"node_{number}": NodeState(NodeStatus.SUCCESS) for number in range(500)})
+    event = StageStarted(name="node_7", index=9, visit=2)
+    event.time = 1_800_000_000.123
+    assert len(repr(fold_event(run, event)[1])) <= 200
+
+
+def test_the_status_line_names_the_waiting_node_first():
+    run = RunView(status=RunStatus.RUNNING, usage=Usage(1000, 240, 0.003))
+    run.nodes["gate"] = NodeState(NodeStatus.WAITING)
+    run.nodes["plan"] = NodeState(NodeStatus.RUNNING, attempt=2)
+    line = status_line(run, GRAPH, started=100.0, now=112.4)
+    assert (line["status"], line["node"]) == ("waiting", "gate + 1")
+    assert (line["tokens"], line["cost"], line["elapsed"]) == (1240, 0.003, 12.4)
+
+
+def test_the_status_line_counts_attempts_out_of_those_allowed():
+    run = RunView(status=RunStatus.RUNNING, nodes={"plan": NodeState(NodeStatus.RUNNING, attempt=2)})
+    line = status_line(run, GRAPH, started=0.0, now=1.0)
+    assert (line["attempt"], line["attempts"], attempts_allowed(GRAPH, "gate")) == (2, 3, 1)
+
+
+def test_the_status_line_of_an_ended_run_says_why_and_stands_still():
+    run = RunView(status=RunStatus.FAIL, reason="no key", duration=3.25)
+    line = status_line(run, GRAPH, started=1.0, now=900.0)
+    assert line["is_ended"]
+    assert (line["node"], line["elapsed"]) == ("no key", 3.25)
+
+
+class FakeRun:
+    """A run whose events the test emits."""
+
+    def __init__(self):
+        self.graph = GRAPH
+        self.view = RunView()
+        self.is_done = False
+        self.observers = []
+
+    def subscribe(self, observer):
+        self.observers.append(observer)
+        return lambda: None
+
+    def answer(self, gate, choice="", *, text="", answered_by=""):
+        self.answered = (gate, choice, text, answered_by)
+
+    def cancel(self):
+        self.is_cancelled = True
+
+    def __getitem__(self, node_id):
+        outcome = Outcome(StageStatus.FAIL, failure_reason="no key")
+        return SimpleNamespace(prompt="Plan it", response=None, outcome=outcome, files=lambda name: None)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/svg+xml": "<svg/>", "text/plain": "done"}
+
+
+@pytest.fixture
+def live():
+    return LiveRun(FakeRun())
+
+
+def test_a_batch_of_events_becomes_one_change(live):
+    usage = Usage(10, 5, calls=1)
+    live.paint(
+        [
+            PipelineStarted(name="g", id="1"),
+            StageStarted(name="plan", index=2),
+            StageOutput(name="plan", text="first "),
+            StageOutput(name="plan", text="words"),
+            StageCompleted(name="plan", index=2, outcome=Outcome(StageStatus.SUCCESS, usage=usage), edge=1),
+        ]
+    )
+    states = live.graph_view.states
+    assert states["nodes"]["plan"]["status"] == "success"
+    assert states["edges"] == {"1": 1}
+    assert states["tail"] == {"node": "plan", "text": "first words"}
+    assert states["line"]["tokens"] == 15
+
+
+def test_buttons_answer_the_run_as_a_person(live):
+    live.paint([question()])
+    live.gate_card.buttons[0].click()
+    assert live._run.answered == ("gate:1", "A", "", "widget")
+
+
+def test_the_end_dismisses_questions_and_closes_the_widgets(live):
+    live._run.is_done = True
+    live.paint([question()])
+    assert live.paint([PipelineCompleted(duration=1.0)]) is True
+    assert live.is_over
+    assert live.gate_card.head.gate == {}
+    assert live.widget.comm is None
+
+
+def test_the_inspector_shows_reason_and_texts_and_leaves_out_what_is_empty(live):
+    titles = [part["title"] for part in live._inspect("plan")]
+    assert titles == ["Reason", "Prompt"]
+
+
+def test_a_resumed_run_begins_with_what_was_done():
+    run = FakeRun()
+    run.view.nodes["plan"] = NodeState(NodeStatus.SUCCESS)
+    assert LiveRun(run).graph_view.states["nodes"] == {"plan": {"status": "success"}}
+
+
+def test_a_painter_collects_a_burst_and_never_stops_at_a_fault():
+    painted, has_failed, is_painted = [], threading.Event(), threading.Event()
+
+    def paint(batch):
+        painted.append(len(batch))
+        if len(painted) == 1:
+            has_failed.set()
+            raise ValueError("a fault of the display")
+        if sum(painted) == 1001:
+            is_painted.set()
+            return True
+        return False
+
+    painter = ThreadPainter(paint)
+    painter.put(StageStarted(name="first"))
+    assert has_failed.wait(10)
+    for number in range(1000):
+        painter.put(StageStarted(name="plan", index=number))
+    assert is_painted.wait(10)
+    assert len(painted) < 20

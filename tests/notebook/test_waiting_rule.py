@@ -1,0 +1,83 @@
+"""Which ways of waiting for a gate can end, by kernel version, and what is said of the others."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from attractor_nb.errors import GateWouldBlock
+from attractor_nb.notebook.surroundings import Surroundings
+from attractor_nb.notebook.waiting import is_click_lost, refuse_endless_wait
+
+GATE = SimpleNamespace(stage="review", deadline=None)
+TIMED_GATE = SimpleNamespace(stage="review", deadline=1_800_000_000.0)
+
+
+def kernel(*version, subshells=0, is_attended=True):
+    return Surroundings(
+        has_kernel=True, is_attended=is_attended, kernel_version=version, subshell_count=subshells
+    )
+
+
+@pytest.mark.parametrize(
+    ("around", "is_blocking", "expected"),
+    [
+        pytest.param(kernel(6, 31), False, True, id="6.31 await"),
+        pytest.param(kernel(6, 31), True, True, id="6.31 blocking"),
+        pytest.param(kernel(7, 0), False, True, id="7.0 await without a subshell"),
+        pytest.param(kernel(7, 0, subshells=1), False, False, id="7.0 await with a subshell"),
+        pytest.param(kernel(7, 3, subshells=1), False, False, id="7.3 await with a subshell"),
+        pytest.param(kernel(7, 4), False, False, id="7.4 await"),
+        pytest.param(kernel(7, 4), True, True, id="7.4 blocking"),
+        pytest.param(kernel(7, 4, subshells=1), True, True, id="7.4 blocking with a subshell"),
+        pytest.param(kernel(8, 0), False, False, id="8.0 await"),
+        pytest.param(kernel(7, 4, is_attended=False), False, True, id="nobody there"),
+    ],
+)
+def test_a_click_is_lost_as_measured(around, is_blocking, expected):
+    assert is_click_lost(around, is_blocking=is_blocking) is expected
+
+
+def test_the_refusal_names_the_gate_and_both_remedies():
+    with pytest.raises(GateWouldBlock) as caught:
+        refuse_endless_wait(kernel(7, 4), [GATE], is_blocking=True)
+    assert "gate `review` waits for your answer" in caught.value.message
+    assert "use `await run`, or end this cell and click" in caught.value.hint
+    assert 'run.answer("review", choice)' in caught.value.hint
+
+
+def test_where_nobody_can_click_the_remedies_are_an_answer_or_an_interviewer():
+    with pytest.raises(GateWouldBlock) as caught:
+        refuse_endless_wait(kernel(7, 4, is_attended=False), [GATE], is_blocking=False)
+    assert "nobody is here to click" in caught.value.message
+    assert 'interviewer="auto"' in caught.value.hint
+
+
+def test_where_nobody_can_click_a_gate_with_a_deadline_is_waited_for():
+    refuse_endless_wait(kernel(7, 4, is_attended=False), [TIMED_GATE], is_blocking=True)
+
+
+def test_where_somebody_could_click_a_dead_button_is_refused_even_with_a_deadline():
+    with pytest.raises(GateWouldBlock):
+        refuse_endless_wait(kernel(6, 31), [TIMED_GATE], is_blocking=False)
+
+
+def test_without_a_kernel_waiting_is_always_allowed():
+    refuse_endless_wait(Surroundings(), [GATE], is_blocking=True)
+
+
+def test_another_thread_may_wait_for_the_kernel_is_free():
+    raised: list[BaseException] = []
+
+    def wait():
+        try:
+            refuse_endless_wait(kernel(7, 4), [GATE], is_blocking=True)
+        except GateWouldBlock as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join()
+    assert raised == []
