@@ -274,6 +274,15 @@ def test_a_graphviz_that_does_not_answer_is_replaced_by_the_layered_engine(scrip
         lay_out(scene, "dot")
 
 
+def test_graphviz_sees_no_provider_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "planted")
+    seen = tmp_path / "seen"
+    fake_dot(tmp_path, monkeypatch, f"env > {seen}")
+    lay_out(draw_scene(parse_dot("digraph g { a; b; a -> b }")), "auto")
+    assert "PATH=" in seen.read_text()
+    assert "planted" not in seen.read_text()
+
+
 def test_without_graphviz_the_layered_engine_draws(monkeypatch):
     monkeypatch.setattr(graphviz_dot, "find_dot", lambda: None)
     monkeypatch.setattr(layout_module, "find_dot", lambda: None)

@@ -14,6 +14,7 @@ import subprocess
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.processes import command_environment
 from attractor_nb.views.layout.geometry import Cubic, Point, Rect, reversed_path
 from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
@@ -67,6 +68,7 @@ def _ask_dot(text: str) -> bytes:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env=command_environment(),
         )
     except OSError as refused:
         raise DotFailed("`dot` could not be started") from refused
