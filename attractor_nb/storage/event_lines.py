@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import event_from_plain
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from attractor_nb.model.events import Event
 
 _SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
@@ -27,23 +24,9 @@ _SECTOR_BYTES = 512
 _HOLE = re.compile(rb"\0+")
 
 
-@cache
-def _compact_encoder() -> Callable[[Any], bytes]:
-    """JSON in the shortest time: pydantic's encoder takes a third of the standard library's."""
-    from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415 - pydantic is slow to import
-
-    def encode(plain: Any) -> bytes:
-        try:
-            return to_json(plain, inf_nan_mode="null")
-        except PydanticSerializationError:  # a lone surrogate, which only escapes can spell
-            return json_bytes(plain)
-
-    return encode
-
-
 def encode_event(event: Event) -> bytes:
     """The line of an event."""
-    payload = _compact_encoder()(event.to_plain())
+    payload = json_line(event.to_plain())
     return b'%b,"crc":"%08x"}\n' % (payload[:-1], crc32(payload))
 
 

@@ -14,7 +14,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.stage_directories import MAX_STATUS_BYTES
-from attractor_nb.storage.strict_json import JsonProblem, json_object_text, read_json
+from attractor_nb.storage.strict_json import JsonProblem, json_page, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -38,7 +38,7 @@ def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int)
         "visit": visit,
         "duration_ms": duration_ms,
     }
-    return json_object_text(plain) + "\n"
+    return json_page(plain) + "\n"
 
 
 def read_status_file(source: Path | str, *, targets: Collection[str]) -> Outcome:

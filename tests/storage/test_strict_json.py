@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, json_object_text, read_json
+from attractor_nb.storage.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -66,9 +66,25 @@ def test_what_we_write_reads_back_unchanged(value):
 
 
 @given(st.dictionaries(st.text(), JSON_VALUES, max_size=5))
-def test_an_object_for_people_reads_back_unchanged(plain):
-    assert read_json(json_object_text(plain)) == plain
+def test_an_object_reads_back_unchanged_from_a_line_and_from_a_page(plain):
+    assert read_json(json_line(plain)) == plain
+    assert read_json(json_page(plain)) == plain
 
 
 def test_a_lone_surrogate_survives():
     assert read_json(json_bytes({"a": "\ud800"})) == {"a": "\ud800"}
+    assert read_json(json_line({"a": "\ud800"})) == {"a": "\ud800"}
+
+
+CYCLE = {}
+CYCLE["again"] = CYCLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1, 2}, float("nan"), b"\xff", "\ud800", CYCLE, 10**400],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_page_is_written_whatever_the_values_are(value):
+    page = json_page({"outcome": "success", "context_updates": {"a": value}})
+    assert read_json(page)["outcome"] == "success"
