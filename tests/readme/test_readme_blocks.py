@@ -1,0 +1,95 @@
+"""Every code block of the README does what the README says."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+README = (REPOSITORY / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PYTHON_BLOCKS = [text for language, text in BLOCKS if language == "python"]
+SHELL_LINES = [
+    shlex.split(line, comments=True)
+    for language, text in BLOCKS
+    if language == "sh"
+    for line in text.splitlines()
+]
+COMMANDS = [line[1:] for line in SHELL_LINES if line[0] == "attractor-nb" and line[1] != "model"]
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """A real IPython shell with nothing in it."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    shell = InteractiveShell.instance()
+    yield shell
+    shell.run_line_magic("unload_ext", "attractor_nb")
+    InteractiveShell.clear_instance()
+
+
+def test_each_block_says_its_language():
+    assert {language for language, _ in BLOCKS} == {"python", "sh"}
+    assert README.count("\n```") == 2 * len(BLOCKS)
+
+
+def test_the_python_blocks_run_top_to_bottom_in_one_notebook(shell):
+    for block in PYTHON_BLOCKS:
+        shell.run_cell(block).raise_error()
+    names = shell.user_ns
+    assert type(names["review"]).__name__ == "Pipeline"
+    assert names["result"].status == "success"
+    assert names["resumed"].status == "completed"
+    assert names["resumed"].visits == dict.fromkeys(["start", "plan", "write", "gate", "done"], 1)
+
+
+@pytest.mark.parametrize("target", [line[1] for line in SHELL_LINES if line[0] == "make"])
+def test_each_make_target_exists(target):
+    done = subprocess.run(["make", "-n", target], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=[" ".join(arguments[:2]) for arguments in COMMANDS])
+def test_each_command_succeeds(arguments, tmp_path):
+    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    done = subprocess.run(
+        [sys.executable, "-m", "attractor_nb.cli", *arguments],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_install_lines_name_an_extra_and_a_command_that_exist():
+    import tomllib
+
+    from attractor_nb.cli import main
+
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    others = [line for line in SHELL_LINES if line[0] == "pip" or line[1] == "model"]
+    assert others == [["pip", "install", "attractor_nb[local]"], ["attractor-nb", "model", "install"]]
+    assert project["name"] == "attractor_nb"
+    assert "local" in project["optional-dependencies"]
+    assert main(["model", "install", "--help"]) == 0
+
+
+def test_each_file_that_the_readme_links_to_exists():
+    links = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert len(links) >= 7
+    assert [link for link in links if not (REPOSITORY / link).exists()] == []
+
+
+def test_the_message_that_the_readme_quotes_is_what_lint_says():
+    from attractor_nb import Pipeline
+
+    wrong = re.search(r"%%attractor review\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    pipeline = Pipeline(wrong[1].replace("start -> plan -> write", "start -> plan -> wrte"))
+    quoted = re.search(r"``(the edge.*?)``", README)
+    assert quoted[1] in [found.message for found in pipeline.diagnostics]
