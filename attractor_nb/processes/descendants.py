@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MARK_NAME = "ATTRACTOR_COMMAND"
 """Environment variable by whose value a command's descendants are found."""
+_DEAD_STATES = "ZX"
 _SHELL = "/bin/sh"
 
 
@@ -95,21 +96,35 @@ def send_signal(group: int, number: signal.Signals, strays: Iterable[int] = ()) 
 
 
 def is_group_alive(group: int) -> bool:
-    """Whether anything of a process group is left."""
+    """Whether anything of a process group still runs; what is dead but not reaped does not."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    return True
+    processes = _process_numbers()
+    return not processes or any(_runs_in_group(process, group) for process in processes)
+
+
+def _runs_in_group(process: int, group: int) -> bool:
+    try:
+        facts = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    state, group_number = facts[0], int(facts[2])
+    return group_number == group and state not in _DEAD_STATES
+
+
+def _process_numbers() -> list[int]:
+    """All processes of this machine; none where there is no /proc."""
+    try:
+        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return []
 
 
 def marked_processes(mark: str) -> list[int]:
     """Processes that inherited a command's mark, wherever they went; none where there is no /proc."""
-    try:
-        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    except OSError:
-        return []
-    return [number for number in numbers if is_marked(number, mark)]
+    return [process for process in _process_numbers() if is_marked(process, mark)]
 
 
 def is_marked(process: int, mark: str) -> bool:
