@@ -315,3 +315,12 @@ def test_the_label_of_an_edge_inside_a_panel_stays_inside(engine):
     panel, (x, y) = layout.panels[0], layout.routes[0].label
     assert panel.x < x < panel.x + panel.width
     assert panel.y < y < panel.y + panel.height
+
+
+def test_a_variable_decides_the_engine_for_the_whole_process(monkeypatch):
+    scene = draw_scene(parse_dot("digraph { a -> b }"))
+    monkeypatch.setenv("ATTRACTOR_LAYOUT", "layered")
+    assert lay_out(scene, "auto").engine == "layered"
+    monkeypatch.setenv("ATTRACTOR_LAYOUT", "remote")
+    with pytest.raises(OptionError, match='unknown layout engine "remote"'):
+        lay_out(scene, "auto")

@@ -1,13 +1,15 @@
 """Where things go: coordinates for a scene from one of two engines, with one type of result.
 
 ``dot`` is Graphviz, used where its executable is found and the graph is not too large; ``layered``
-needs no other program. Results are cached by the scene's content.
+needs no other program. Results are cached by the scene's content. Where saved pictures must be the same
+on every machine, as in tested notebooks, ``ATTRACTOR_LAYOUT=layered`` decides for the whole process.
 """
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.views.layout.geometry import (
@@ -41,6 +43,8 @@ def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
     Raises:
         OptionError: ``dot`` was asked for and is missing or failed, or the engine is unknown.
     """
+    if engine == "auto":
+        engine = cast("Engine", os.environ.get("ATTRACTOR_LAYOUT") or "auto")
     if engine not in {"auto", "dot", "layered"}:
         raise OptionError(f'unknown layout engine "{engine}"', hint='use "auto", "dot" or "layered"')
     if engine == "auto":
