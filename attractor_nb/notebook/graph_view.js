@@ -198,6 +198,7 @@ function makeView(model, el, truth, now) {
   }
 
   function showTail() {
+    tail.classList.toggle("is-empty", !truth.tail.text);
     tailName.textContent = truth.tail.node || "";
     tailText.textContent = truth.tail.text || "";
     tailText.scrollTop = tailText.scrollHeight;

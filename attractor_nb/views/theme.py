@@ -144,8 +144,8 @@ _FINDINGS_RULES: Final = """
 padding:4px 8px;margin:6px 0;display:inline-block;font:12px SANS}
 & table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
 & tr{background:none;border:none}
-& th,& td{text-align:left;padding:3px 8px;border:none;color:inherit}
-& th{color:var(--dim);font-weight:500}
+& table th,& table td{text-align:left;padding:3px 8px;border:none;color:inherit}
+& table th{color:var(--dim);font-weight:500}
 & .place{font-family:MONO;color:var(--dim)}
 & .sign{font-weight:700;text-align:center}
 & .severity-error .sign{color:var(--fail-line)}
