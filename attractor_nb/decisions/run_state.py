@@ -165,7 +165,7 @@ class RunState:
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
-        if outcome.notes or "last_response" in event.context:
+        if outcome.notes or outcome.failure_reason or "last_response" in event.context:
             self._remember(event)
 
     def _remember(self, event: StageEnd) -> None:
@@ -178,7 +178,7 @@ class RunState:
                 node_id=event.name,
                 label=event.name,
                 status=event.outcome.status.value,
-                notes=event.outcome.notes[:EXCERPT_LENGTH],
+                notes=(event.outcome.failure_reason or event.outcome.notes)[:EXCERPT_LENGTH],
                 response_excerpt=excerpt,
                 attempts=event.attempt,
             )
