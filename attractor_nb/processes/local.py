@@ -207,13 +207,14 @@ class _Job:
 
     async def _end_gently(self, group: int, strays: Sequence[int], grace_seconds: float) -> None:
         """TERM, wait, KILL; the last one also when waiting is interrupted."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + grace_seconds
         send_signal(group, signal.SIGTERM, strays)
         try:
-            while grace_seconds > 0 and (
+            while now() < deadline and (
                 is_group_alive(group) or any(is_marked(stray, self._mark) for stray in strays)
             ):
                 await asyncio.sleep(_POLL_SECONDS)
-                grace_seconds -= _POLL_SECONDS
         finally:
             send_signal(group, signal.SIGKILL, {*strays, *marked_processes(self._mark)})
 

@@ -7,7 +7,9 @@ make the k-th one fail, or kill the process there. A disk speaks in file descrip
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import stat
 import sys
@@ -64,11 +66,10 @@ class Disk:
     def sync(self, descriptor: int) -> None:
         """Put a file, or the entries of a directory, on stable storage."""
         if sys.platform == "darwin":
-            import fcntl  # noqa: PLC0415 - only here is it needed
-
-            fcntl.fcntl(descriptor, _F_FULLFSYNC)
-        else:
-            os.fsync(descriptor)
+            with contextlib.suppress(OSError):  # some file systems do not know it
+                fcntl.fcntl(descriptor, _F_FULLFSYNC)
+                return
+        os.fsync(descriptor)
 
     def sync_data(self, descriptor: int) -> None:
         """Put a file's data on stable storage; cheaper when its size did not change."""

@@ -22,7 +22,7 @@ from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDir
 from attractor_nb.storage.stage_names import StageNames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
 """Above this the files of the stages opened first are forgotten."""
+DEFERRED_CHARACTERS = 512
+"""What a text that is not composed yet counts for."""
 
 
 class MemoryStageFiles:
     """The files of one attempt, in memory until its directory is asked for."""
 
-    __slots__ = ("_attempt", "_directory_files", "_node_id", "_store", "_texts", "_visit")
+    __slots__ = ("_attempt", "_deferred", "_directory_files", "_node_id", "_store", "_texts", "_visit")
 
     def __init__(self, store: MemoryRunStore, node_id: str, visit: int, attempt: int) -> None:
         self._store = store
@@ -43,12 +45,14 @@ class MemoryStageFiles:
         self._visit = visit
         self._attempt = attempt
         self._texts: dict[str, str] | None = None
+        self._deferred: tuple[str, Callable[[], str]] | None = None
         self._directory_files: DirectoryStageFiles | None = None
 
     @property
     def directory(self) -> Path:
         """The stage's directory; made, and filled with what was written so far, when first asked for."""
         if self._directory_files is None:
+            self._compose()
             files = self._store.make_stage_directory(self._node_id, self._visit, self._attempt)
             for name, text in (self._texts or {}).items():
                 files.write_text(name, text)
@@ -60,13 +64,32 @@ class MemoryStageFiles:
         if self._directory_files is not None:
             self._directory_files.write_text(name, text)
             return
+        self._compose()
         if self._texts is None:
             self._texts = {}
         self._store.note_growth(self, len(text) - len(self._texts.get(name, "")))
         self._texts[name] = text
 
+    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
+        """Write the text that ``compose`` gives, when somebody reads it: of most stages nobody does."""
+        if self._directory_files is not None:
+            self._directory_files.write_text(name, compose())
+            return
+        self._compose()
+        self._deferred = (name, compose)
+        self._store.note_growth(self, DEFERRED_CHARACTERS)
+
+    def _compose(self) -> None:
+        """Write what was deferred."""
+        if self._deferred is not None:
+            name, compose = self._deferred
+            self._deferred = None
+            self._store.note_growth(self, -DEFERRED_CHARACTERS)
+            self.write_text(name, compose())
+
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage."""
+        self._compose()
         if self._directory_files is not None:
             self._directory_files.append_text(name, text)
         else:
@@ -74,6 +97,8 @@ class MemoryStageFiles:
 
     def read_text(self, name: str) -> str | None:
         """The text of a file of the stage; None when there is none, or when it was forgotten."""
+        if self._deferred is not None and self._deferred[0] == name:
+            self._compose()
         if self._directory_files is not None:
             return self._directory_files.read_text(name)
         return (self._texts or {}).get(name)
@@ -81,7 +106,9 @@ class MemoryStageFiles:
     def forget(self) -> int:
         """Drop what is kept in memory; how many characters that were."""
         size = sum(len(text) for text in (self._texts or {}).values())
-        self._texts = None
+        if self._deferred is not None:
+            size += DEFERRED_CHARACTERS
+        self._texts = self._deferred = None
         return size
 
 

@@ -64,6 +64,10 @@ class DirectoryStageFiles:
         except OSError as error:
             raise storage_error(error, "write", self.directory / name) from error
 
+    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
+        """Write the text that ``compose`` gives; raises as ``write_text`` does."""
+        self.write_text(name, compose())
+
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage.
 

@@ -132,3 +132,21 @@ def test_a_disk_that_takes_nothing_is_a_fault(tmp_path):
 def test_an_unknown_durability_is_an_option_error():
     with pytest.raises(OptionError, match="'sometimes'"):
         check_durability("sometimes")
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["full flush", "file system without full flush"])
+def test_on_macos_a_flush_reaches_the_medium_where_the_file_system_can(tmp_path, monkeypatch, is_known):
+    calls = []
+
+    def full_flush(descriptor, command):
+        if not is_known:
+            raise OSError(errno.ENOTSUP, "not supported")
+        calls.append(command)
+
+    monkeypatch.setattr("attractor_nb.storage.disk.fcntl.fcntl", full_flush)
+    monkeypatch.setattr("attractor_nb.storage.disk.os.fsync", lambda _: calls.append("fsync"))
+    monkeypatch.setattr("attractor_nb.storage.disk.sys.platform", "darwin")
+    with (tmp_path / "a").open("wb") as file:
+        Disk().sync_data(file.fileno())
+    monkeypatch.undo()
+    assert calls == ([51] if is_known else ["fsync"])
