@@ -129,10 +129,13 @@ def _title(pipeline: Pipeline) -> str:
 
 def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, Any]], Run]) -> ExitCode:
     """Start a run, show it, and sum it up."""
-    progress = Progress(pipeline.graph, is_quiet=settings.is_quiet, is_verbose=settings.is_verbose)
+    progress = Progress(
+        pipeline.graph,
+        heading=_heading(pipeline, settings),
+        is_quiet=settings.is_quiet,
+        is_verbose=settings.is_verbose,
+    )
     options = _options(settings, progress)
-    if not any(found.is_error for found in pipeline.diagnostics):
-        _announce(pipeline, settings, progress)
     try:
         run = start(options)
         result = _wait(run)
@@ -145,18 +148,19 @@ def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, An
     return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
 
 
-def _announce(pipeline: Pipeline, settings: Settings, progress: Progress) -> None:
-    progress.say(_title(pipeline), Tone.STRONG)
+def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
+    """What runs, what lint warns of, and whether any of it is real."""
+    lines = [(_title(pipeline), Tone.STRONG)]
     for found in pipeline.diagnostics:
         if found.severity is Severity.WARNING:
             place = f"{found.place}  " if found.place else ""
             mark = SEVERITY_LETTERS[found.severity]
-            progress.say(f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING)
+            lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
     if settings.is_simulated:
-        progress.say("simulated: no model is asked, no command is run", Tone.QUIET)
+        lines.append(("simulated: no model is asked, no command is run", Tone.QUIET))
     elif settings.backend is None and "codergen" in pipeline.graph.handler_types.values():
-        progress.say("responses are simulated; --backend local asks the model on this machine", Tone.QUIET)
-    progress.say("")
+        lines.append(("responses are simulated; --backend local asks the model on this machine", Tone.QUIET))
+    return [*lines, ("", Tone.PLAIN)]
 
 
 def _options(settings: Settings, progress: Progress) -> dict[str, Any]:

@@ -43,6 +43,8 @@ from attractor_nb.views.state import NodeStatus, first_words
 from attractor_nb.views.summary import duration_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
 
     from attractor_nb.model.graph import Graph
@@ -52,6 +54,7 @@ INSTANT_TYPES: Final = frozenset({"start", "exit", "conditional", "wait.human"})
 NAME_COLUMNS: Final = 24
 TAIL_LINES: Final = 3
 REVIEW_LINES: Final = 14
+TAIL_CHARS: Final = 2_000
 KEPT_CHARS: Final = 20_000
 REASON_CHARS: Final = 100
 PATIENCE_SECONDS: Final = 2.0
@@ -85,6 +88,7 @@ class Progress:
 
     Args:
         graph: What runs.
+        heading: What to say before the first event: a run that cannot begin has no heading.
         is_quiet: Count, and show nothing.
         is_verbose: Show each response under its stage.
         terminal: Where to; stderr by default.
@@ -94,18 +98,21 @@ class Progress:
         self,
         graph: Graph,
         *,
+        heading: Sequence[tuple[str, Tone]] = (),
         is_quiet: bool = False,
         is_verbose: bool = False,
         terminal: Terminal | None = None,
     ) -> None:
         self.tally = Tally()
         self._graph = graph
+        self._heading = list(heading)
         self._is_quiet = is_quiet
         self._is_verbose = is_verbose
         names = max((cells(name) for name in graph.nodes), default=0)
         self._terminal = terminal or Terminal(name_columns=min(NAME_COLUMNS, names))
         self._running: StageStarted | None = None
         self._since = 0.0
+        self._tail = ""
         self._text = ""
         self._error = ""
         self._answered_by = ""
@@ -116,6 +123,8 @@ class Progress:
         """Show an event."""
         self._count(event)
         if not self._is_quiet:
+            while self._heading:
+                self._terminal.say(*self._heading.pop(0))
             self._show(event)
         if isinstance(event, InterviewStarted):
             with self._asking:
@@ -151,8 +160,8 @@ class Progress:
         match event:
             case StageStarted():
                 self._begin(event)
-            case StageOutput() if event.channel == "response":
-                self._text = (self._text + event.text)[-KEPT_CHARS:]
+            case StageOutput():
+                self._hear(event)
             case StageFailed() if event.will_retry:
                 self._error = event.error
             case StageEnd():
@@ -182,9 +191,16 @@ class Progress:
 
     def _begin(self, event: StageStarted) -> None:
         self._running, self._since = event, time.monotonic()
-        if event.handler_type not in INSTANT_TYPES:
+        self._tail = ""
+        if event.handler_type == "codergen":
             self._text = ""
+        if event.handler_type not in INSTANT_TYPES:
             self._terminal.begin(self._block)
+
+    def _hear(self, event: StageOutput) -> None:
+        self._tail = (self._tail + event.text)[-TAIL_CHARS:]
+        if event.channel == "response":
+            self._text = (self._text + event.text)[-KEPT_CHARS:]
 
     def _end(self, event: StageEnd) -> None:
         self._terminal.end()
@@ -248,7 +264,7 @@ class Progress:
         seconds = f"{time.monotonic() - self._since:.1f} s"
         mark = STATUS_LETTERS[NodeStatus.RUNNING]
         head = self._terminal.laid_out(Line(mark, event.name, words, seconds, Tone.BUSY))
-        tail = self._wrapped(self._text[-2000:])[-TAIL_LINES:]
+        tail = self._wrapped(self._tail)[-TAIL_LINES:]
         return Group(head, *(Text(line, style=Tone.QUIET.value, no_wrap=True) for line in tail))
 
     def _show_material(self) -> None:

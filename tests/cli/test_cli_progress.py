@@ -1,0 +1,187 @@
+"""Events as lines: what a person reads while a run goes on."""
+
+import io
+
+import pytest
+
+from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.events import (
+    EventsDropped,
+    GoalGateUnsatisfied,
+    InterviewTimeout,
+    PipelineFailed,
+    PipelineResumed,
+    PipelineStarted,
+    RunWarning,
+    StageCompleted,
+    StageFailed,
+    StageOutput,
+    StageRetrying,
+    StageStarted,
+)
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.views.marks import AGAIN, TIMES
+
+GRAPH = parse_dot("""
+digraph G {
+    start [shape=Mdiamond]
+    write [label="Write it"]
+    test  [shape=parallelogram, label="Test it", tool_command="true"]
+    done  [shape=Msquare]
+    start -> write -> test
+    test -> done [label="[G] Green", condition="outcome=success"]
+    test -> write [label="Red", condition="outcome!=success"]
+}
+""")
+
+
+class Watched:
+    """Progress on a stream that can be read."""
+
+    def __init__(self, **options):
+        self._stream = io.StringIO()
+        terminal = Terminal(self._stream, name_columns=5)
+        self.progress = Progress(GRAPH, terminal=terminal, **options)
+
+    def after(self, *events):
+        for event in events:
+            self.progress.take(event)
+        return self._stream.getvalue().splitlines()
+
+
+def completed(name, **fields):
+    defaults = {"duration": 1.5, "outcome": Outcome(StageStatus.SUCCESS)}
+    return StageCompleted(name=name, **(defaults | fields))
+
+
+def test_a_stage_is_its_mark_id_label_and_time():
+    (line,) = Watched().after(completed("write"))
+    assert line.split() == ["✓", "write", "Write", "it", "1.50", "s"]
+    assert len(line) == 80
+
+
+def test_a_start_has_no_time():
+    assert Watched().after(completed("start")) == ["✓ start"]
+
+
+def test_where_there_was_a_choice_the_way_taken_is_said_without_its_key():
+    (line,) = Watched().after(completed("test", edge=2, next_node="done"))
+    assert "Test it → Green" in line
+
+
+def test_a_jump_names_its_target():
+    (line,) = Watched().after(completed("test", next_node="start"))
+    assert "→ start" in line
+
+
+def test_attempts_and_visits_are_counted():
+    (line,) = Watched().after(completed("write", attempt=3, visit=2))
+    assert f"Write it {TIMES}3 {AGAIN}2" in line
+
+
+@pytest.mark.parametrize(
+    ("status", "mark"),
+    [(StageStatus.PARTIAL_SUCCESS, "✓~"), (StageStatus.SKIPPED, "\N{EN DASH}")],
+    ids=["partial", "skipped"],
+)
+def test_each_status_has_its_mark(status, mark):
+    (line,) = Watched().after(completed("write", outcome=Outcome(status)))
+    assert line.startswith(f"{mark} write")
+
+
+def test_a_failure_says_its_first_words_in_place_of_the_label():
+    failed = StageFailed(name="test", duration=0.2, outcome=Outcome.fail("x"), error="it broke\nin two")
+    (line,) = Watched().after(failed)
+    assert line.startswith("✕ test   it broke in two")
+
+
+def test_a_retry_is_one_line_with_reason_and_wait():
+    failed = StageFailed(name="test", outcome=Outcome.fail("x"), error="it broke", will_retry=True)
+    assert Watched().after(failed, StageRetrying(name="test", attempt=2, delay=2.0)) == [
+        "↻ test   it broke; attempt 2 in 2.00 s"
+    ]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        InterviewTimeout(question="?", stage="gate", duration=3.0),
+        GoalGateUnsatisfied(gate="test", target="write", redirects=1),
+        RunWarning(message="a gate was never visited", node="test"),
+        EventsDropped(count=3),
+    ],
+    ids=["timeout", "goal gate", "warning", "dropped"],
+)
+def test_what_a_person_should_know_is_a_line(event):
+    (line,) = Watched().after(event)
+    assert line.startswith("! ")
+    assert event.description in line
+
+
+def test_a_resumed_run_says_where_it_goes_on():
+    assert Watched().after(PipelineResumed(next_node="test")) == ["↻ test   goes on here"]
+
+
+def test_the_heading_comes_with_the_first_event():
+    watched = Watched(heading=[("Title", Tone.STRONG), ("", Tone.PLAIN)])
+    assert watched.after() == []
+    assert watched.after(PipelineStarted(name="G", id="1"), completed("start")) == ["Title", "", "✓ start"]
+
+
+def test_verbose_shows_a_response_without_what_could_take_over_a_terminal():
+    watched = Watched(is_verbose=True)
+    lines = watched.after(
+        StageStarted(name="write", handler_type="codergen"),
+        StageOutput(name="write", text="Hello\x1b[2J "),
+        StageOutput(name="write", text="there."),
+        completed("write"),
+    )
+    assert lines[1:] == ["    Hello[2J there."]
+
+
+def test_a_tool_s_output_is_no_response():
+    lines = Watched(is_verbose=True).after(
+        StageStarted(name="test", handler_type="tool"),
+        StageOutput(name="test", text="1 passed", channel="stdout"),
+        completed("test"),
+    )
+    assert len(lines) == 1
+
+
+def test_quiet_progress_counts_and_shows_nothing():
+    watched = Watched(is_quiet=True)
+    assert watched.after(StageStarted(name="write"), completed("write"), completed("write")) == []
+    assert watched.progress.tally.seconds == {"write": 3.0}
+    assert watched.progress.tally.attempts == {"write": 1}
+    watched.after(PipelineFailed(error="bound", duration=1.0, is_resumable=True))
+    assert watched.progress.tally.is_resumable
+
+
+def test_a_line_without_time_has_no_trailing_blanks():
+    assert Terminal(io.StringIO(), name_columns=9).laid_out(Line("✓", "a")).plain == "✓ a"
+
+
+def test_piped_words_are_never_cut():
+    words = "long " * 40
+    assert words.strip() in Terminal(io.StringIO()).laid_out(Line("✕", "a", words.strip(), "1 s")).plain
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [("plan", 4, "plan"), ("planning", 5, "plan…"), ("計画する", 5, "計画…")],
+    ids=["fits", "cut", "wide characters"],
+)
+def test_fitted_counts_columns(text, columns, expected):
+    assert fitted(text, columns) == expected
+
+
+def test_a_stream_that_fails_falls_silent():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    terminal = Terminal(Gone())
+    terminal.say("a")
+    terminal.say("b")
