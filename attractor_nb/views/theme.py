@@ -143,11 +143,12 @@ _FINDINGS_RULES: Final = """
 &.attractor-findings{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
 padding:4px 8px;margin:6px 0;display:inline-block;font:12px SANS}
 & table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
-& tr{background:none;border:none}
-& table th,& table td{text-align:left;padding:3px 8px;border:none;color:inherit}
-& table th{color:var(--dim);font-weight:500}
+&.attractor-findings table tr{background:none;border:none}
+&.attractor-findings table th,&.attractor-findings table td{text-align:left;padding:3px 8px;
+border:none;color:inherit}
+&.attractor-findings table th{color:var(--dim);font-weight:500}
 & .place{font-family:MONO;color:var(--dim)}
-& .sign{font-weight:700;text-align:center}
+&.attractor-findings table .sign{font-weight:700;text-align:center}
 & .severity-error .sign{color:var(--fail-line)}
 & .severity-warning .sign{color:var(--waiting-line)}
 & .severity-info .sign{color:var(--running-line)}
