@@ -211,7 +211,7 @@ class _Job:
         deadline = now() + grace_seconds
         send_signal(group, signal.SIGTERM, strays)
         try:
-            while now() < deadline and (
+            while now() < deadline and (  # noqa: ASYNC110 - the end of a stranger's process is no event
                 is_group_alive(group) or any(is_marked(stray, self._mark) for stray in strays)
             ):
                 await asyncio.sleep(_POLL_SECONDS)
