@@ -52,7 +52,7 @@ SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
 INSPECTED_CHARS: Final = 20_000
 _NO_WORDS: Final = {"text/plain": ""}
-_ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
+ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
 class ShownRun(Protocol):
@@ -123,7 +123,8 @@ class LiveRun:
         self.widget = ipywidgets.VBox([self.graph_view, self.gate_card.widget])
         if gates:
             self.gate_card.widget.add_class("has-gates")
-        self._painter = LoopPainter(self.paint) if sys.platform == "emscripten" else ThreadPainter(self.paint)
+        has_threads = sys.platform != "emscripten"
+        self._painter = ThreadPainter(self.paint, last=ENDS) if has_threads else LoopPainter(self.paint)
         run.subscribe(self._painter.put)
 
     @property
@@ -139,8 +140,15 @@ class LiveRun:
         assert words is not None, "a display id was asked for"
         self._handles.append((view, words))
 
-    def paint(self, batch: list[Event]) -> bool:
-        """Show a batch of events; returns whether the run has ended."""
+    def paint(self, batch: list[Event]) -> None:
+        """Show a batch of events; the end of the run puts its picture in place whatever happened before."""
+        try:
+            self._follow(batch)
+        finally:
+            if any(isinstance(event, ENDS) for event in batch):
+                self._end()
+
+    def _follow(self, batch: list[Event]) -> None:
         delta: Delta = {}
         spoken: dict[str, str] = {}
         for event in batch:
@@ -162,10 +170,6 @@ class LiveRun:
             delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
         if delta:
             self.graph_view.show(delta)
-        if isinstance(batch[-1], _ENDS):
-            self._end()
-            return True
-        return False
 
     def _end(self) -> None:
         """Put the static picture in the widget's place, and let the widget go."""

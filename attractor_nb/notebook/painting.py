@@ -39,8 +39,15 @@ class ThreadPainter:
     belong to no cell.
     """
 
-    def __init__(self, paint: Callable[[list[Event]], bool]) -> None:
+    def __init__(self, paint: Callable[[list[Event]], None], *, last: tuple[type[Event], ...]) -> None:
+        """Begin to follow.
+
+        Args:
+            paint: Takes a batch.
+            last: After an event of these types nothing more is painted.
+        """
         self._paint = paint
+        self._last = last
         self._events: deque[Event] = deque()
         self._has_events = threading.Event()
         context = contextvars.copy_context()
@@ -58,14 +65,16 @@ class ThreadPainter:
         while not is_over:
             self._has_events.wait()
             self._has_events.clear()
-            is_over = _paint_safely(self._paint, self._events)
+            batch = _paint_safely(self._paint, self._events)
+            is_over = any(isinstance(event, self._last) for event in batch)
             time.sleep(INTERVAL_SECONDS)
 
 
 class LoopPainter:
     """Paints in the running loop, where there are no threads (Pyodide)."""
 
-    def __init__(self, paint: Callable[[list[Event]], bool]) -> None:
+    def __init__(self, paint: Callable[[list[Event]], None]) -> None:
+        """Begin to follow; ``paint`` takes a batch."""
         self._paint = paint
         self._events: deque[Event] = deque()
         self._loop = asyncio.get_running_loop()
@@ -87,12 +96,14 @@ class LoopPainter:
         _paint_safely(self._paint, self._events)
 
 
-def _paint_safely(paint: Callable[[list[Event]], bool], events: deque[Event]) -> bool:
+def _paint_safely(paint: Callable[[list[Event]], None], events: deque[Event]) -> list[Event]:
+    """Paint what has come, if anything has, and return it."""
     batch: list[Event] = []
     while events:
         batch.append(events.popleft())
     try:
-        return bool(batch) and paint(batch)
+        if batch:
+            paint(batch)
     except Exception:  # a fault of the display is never the run's
         LOGGER.exception("the live view could not follow the run")
-        return False
+    return batch

@@ -239,7 +239,7 @@ class Notebook:
             lambda: self.kernel_status == "idle" and self.busy_cells == 0, seconds, "all cells to finish"
         )
 
-    def click(self, text: str, seconds: float = 30) -> None:
+    def click(self, text: str, seconds: float = 60) -> None:
         """Click a visible button in an output by its text, once it is enabled."""
         button = self.page.locator(".jp-OutputArea button:visible", has_text=text).first
         button.click(timeout=seconds * 1000)
@@ -254,7 +254,7 @@ class Notebook:
         except TimeoutError as error:
             raise TimeoutError(f"{error}; the outputs are:\n{self.output_text()}") from None
 
-    def wait_for(self, selector: str, seconds: float = 30) -> Any:
+    def wait_for(self, selector: str, seconds: float = 60) -> Any:
         """Wait for a visible element and return its locator."""
         found = self.page.locator(selector).locator("visible=true").first
         found.wait_for(timeout=seconds * 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from types import SimpleNamespace
 
@@ -23,7 +24,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.notebook.gate_card import GateCard, settled_words
 from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
-from attractor_nb.notebook.painting import ThreadPainter
+from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.status_line import attempts_allowed, status_line
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, fold_event
 
@@ -324,7 +325,7 @@ def test_buttons_answer_the_run_as_a_person(live):
 def test_the_end_dismisses_questions_and_closes_the_widgets(live):
     live._run.is_done = True
     live.paint([question()])
-    assert live.paint([PipelineCompleted(duration=1.0)]) is True
+    live.paint([PipelineCompleted(duration=1.0)])
     assert live.is_over
     assert live.gate_card.head.gate == {}
     assert live.widget.comm is None
@@ -341,23 +342,50 @@ def test_a_resumed_run_begins_with_what_was_done():
     assert LiveRun(run).graph_view.states["nodes"] == {"plan": {"status": "success"}}
 
 
-def test_a_painter_collects_a_burst_and_never_stops_at_a_fault():
-    painted, has_failed, is_painted = [], threading.Event(), threading.Event()
+def test_a_painter_collects_a_burst_and_outlives_a_fault():
+    painted, has_failed, is_over = [], threading.Event(), threading.Event()
 
     def paint(batch):
         painted.append(len(batch))
         if len(painted) == 1:
             has_failed.set()
             raise ValueError("a fault of the display")
-        if sum(painted) == 1001:
-            is_painted.set()
-            return True
-        return False
+        if sum(painted) == 1002:
+            is_over.set()
 
-    painter = ThreadPainter(paint)
+    painter = ThreadPainter(paint, last=(PipelineCompleted,))
     painter.put(StageStarted(name="first"))
     assert has_failed.wait(10)
     for number in range(1000):
         painter.put(StageStarted(name="plan", index=number))
-    assert is_painted.wait(10)
+    painter.put(PipelineCompleted(duration=1.0))
+    assert is_over.wait(10)
     assert len(painted) < 20
+
+
+def test_without_threads_the_running_loop_paints():
+    painted = []
+
+    async def emit():
+        is_painted = asyncio.Event()
+
+        def paint(batch):
+            painted.append(batch)
+            is_painted.set()
+
+        painter = LoopPainter(paint)
+        for number in range(100):
+            painter.put(StageStarted(name="plan", index=number))
+        assert painted == [], "whoever emits never waits"
+        await is_painted.wait()
+
+    asyncio.run(emit())
+    assert len(painted[0]) == 100
+
+
+def test_the_picture_is_put_in_place_even_after_a_fault_of_the_display(live):
+    live._run.is_done = True
+    live.graph_view.show = None
+    with pytest.raises(TypeError):
+        live.paint([StageStarted(name="plan"), PipelineCompleted(duration=1.0)])
+    assert live.widget.comm is None
