@@ -14,6 +14,7 @@ import inspect
 import os
 import threading
 from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +32,13 @@ async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
         function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
     )
     return await result if inspect.isawaitable(result) else result
+
+
+def awaitable(function: Callable[..., T | Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """``call`` of a function, found out once what kind it is: for one that is called often."""
+    if inspect.iscoroutinefunction(function):
+        return function
+    return partial(call, function)
 
 
 async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:

@@ -32,6 +32,10 @@ class StageFiles(Protocol):
         """Write a file of the stage, whole or not at all."""
         ...
 
+    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
+        """Write the text that ``compose`` gives; what stays in memory composes it when it is read."""
+        ...
+
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage, such as a response that is still arriving."""
         ...

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.calling import call
+from attractor_nb.calling import awaitable
 from attractor_nb.decisions.effects import Execute, StageResult
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import StatusFileError
@@ -15,7 +16,7 @@ from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, status_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
@@ -51,6 +52,10 @@ class Attempts:
     run_id: str
     started_at: float
     elapsed_before: float
+    _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
+        default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
+    )
+    """By handler: how it is called."""
 
     @property
     def elapsed_seconds(self) -> float:
@@ -83,23 +88,35 @@ class Attempts:
         )
         enter_stage(scope)
         returned = await self._call(planned)
-        duration = self.clock.monotonic() - began
+        ended = self.clock.monotonic()
+        duration = ended - began
         outcome, is_file = self._arbitrate(planned, files, returned)
         if not is_file:
-            text = status_text(
-                outcome, attempt=started.attempt, visit=started.visit, duration_ms=round(duration * 1000)
+            files.write_deferred(
+                STATUS_FILE,
+                partial(
+                    status_text,
+                    outcome,
+                    attempt=started.attempt,
+                    visit=started.visit,
+                    duration_ms=round(duration * 1000),
+                ),
             )
-            files.write_text(STATUS_FILE, text)
-        return StageResult(outcome, duration, self.elapsed_seconds)
+        return StageResult(outcome, duration, self.elapsed_before + ended - self.started_at)
 
     async def _call(self, planned: PlannedNode) -> Any:
         """Call the handler, within the node's time if it has one."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
+        handler = self.handlers[planned.id]
+        execute = self._executes.get(id(handler))
+        if execute is None:
+            execute = self._executes[id(handler)] = awaitable(handler.execute)
         try:
-            if planned.timeout_seconds is None or _keeps_own_time(self.handlers[planned.id]):
-                return await self._execute(planned)
-            return await self._within(planned, planned.timeout_seconds)
+            work = execute(planned.node, self.context, self.plan.graph, self.store.logs_root)
+            if planned.timeout_seconds is None or _keeps_own_time(handler):
+                return await work
+            return await self._within(planned, work, planned.timeout_seconds)
         except asyncio.CancelledError as error:
             if task is not None and task.cancelling() > before:
                 raise
@@ -109,13 +126,9 @@ class Attempts:
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises fails its stage (spec 4.12)
             return outcome_of_exception(error)
 
-    async def _execute(self, planned: PlannedNode) -> Any:
-        execute = self.handlers[planned.id].execute
-        return await call(execute, planned.node, self.context, self.plan.graph, self.store.logs_root)
-
-    async def _within(self, planned: PlannedNode, seconds: float) -> Any:
+    async def _within(self, planned: PlannedNode, call: Awaitable[Any], seconds: float) -> Any:
         """Race the handler against its time; a handler that ignores its cancellation is left behind."""
-        work = asyncio.ensure_future(self._execute(planned))
+        work = asyncio.ensure_future(call)
         timer = asyncio.ensure_future(self.clock.sleep(seconds))
         try:
             await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.plan import Plan, compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
@@ -19,6 +18,7 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -73,7 +73,7 @@ def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
     """
-    plan = compile_plan(pipeline.graph, bounds=bounds_of(pipeline.graph, options.bounds))
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     inputs = {**pipeline.params, **options.params}
     Context(inputs)
     store, run_id = _new_store(pipeline, plan, options, seams)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import ValidationError
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.diagnostic import Diagnostic, Severity
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
@@ -99,6 +103,7 @@ class Pipeline:
         self.params = dict(params or {})
         self.observers: list[EventObserver] = []
         self._stepped: Run | None = None
+        self._plan: Plan | None = None
         self._prepare()
 
     def _prepare(self) -> None:
@@ -166,6 +171,12 @@ class Pipeline:
         for index, edge in enumerate(self.graph.edges):
             result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
         return result
+
+    def compile(self, bounds: Bounds) -> Plan:
+        """The graph made ready to run within bounds; most of the work is done once for all runs."""
+        if self._plan is None or self._plan.graph is not self.graph:
+            self._plan = compile_plan(self.graph, bounds=bounds)
+        return replace(self._plan, bounds=bounds)
 
     # -- running -------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.failures import end_reason, next_step
-from attractor_nb.decisions.plan import Plan, compile_plan
 from attractor_nb.decisions.routing import Seen
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -31,6 +30,7 @@ from attractor_nb.storage.stored_run import StoredRun, read_run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from attractor_nb.decisions.plan import Plan
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
 
@@ -49,7 +49,7 @@ def continue_run(
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
-    plan = compile_plan(pipeline.graph, bounds=bounds_of(pipeline.graph, options.bounds))
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     if read_run(logs_root).is_legacy:
         return _continue_legacy(pipeline, plan, logs_root, options, seams)
     store, stored, state = _open_latest(plan, logs_root, options, seams)

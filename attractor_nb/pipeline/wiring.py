@@ -6,7 +6,7 @@ Nobody else knows more than one of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.engine.event_stream import EventStream
@@ -30,7 +30,7 @@ from attractor_nb.storage.memory_store import MemoryRunStore
 
 if TYPE_CHECKING:
     from attractor_nb.context import Context
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
@@ -86,7 +86,7 @@ def wire(
     )
     backend = resolve_backend(options.backend)
     registry = _registry(pipeline, options, backend, gates)
-    handlers = {node.id: _handler_of(registry, node) for node in start.plan.nodes.values()}
+    handlers = _handlers(registry, start.plan)
     setup = RunSetup(
         plan=start.plan,
         handlers=handlers,
@@ -124,6 +124,19 @@ def _interviewer(options: RunOptions, *, is_waited_for: bool) -> Interviewer:
     if options.interviewer is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")
     return resolve_interviewer(options.interviewer)
+
+
+def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
+    """The handler of each node; nodes of a type and shape have the same one, so few are looked up."""
+    found: dict[tuple[Any, ...], Handler] = {}
+    handlers: dict[str, Handler] = {}
+    for planned in plan.nodes.values():
+        attrs = planned.node.attrs
+        key = (planned.handler_type, attrs.get("type"), attrs.get("shape"))
+        if key not in found:
+            found[key] = _handler_of(registry, planned)
+        handlers[planned.id] = found[key]
+    return handlers
 
 
 def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:

@@ -13,6 +13,7 @@ from attractor_nb.model.graph import Graph
 from attractor_nb.stage import StageScope, enter_stage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from attractor_nb.model.events import Event
@@ -36,6 +37,10 @@ class FolderFiles:
     def write_text(self, name: str, text: str) -> None:
         """Write a file."""
         (self.directory / name).write_text(text, "utf-8")
+
+    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
+        """Write the text that ``compose`` gives."""
+        self.write_text(name, compose())
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file."""
