@@ -14,11 +14,11 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
 from attractor_nb.cli.inputs import read_params, read_pipeline, read_text
 from attractor_nb.cli.progress import Progress
-from attractor_nb.cli.reporting import drop_output, print_json
+from attractor_nb.cli.reporting import drop_output, print_json, report
 from attractor_nb.cli.simulation import SimulatedProcesses
 from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, summary_plain
 from attractor_nb.cli.terminal import Tone
-from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.pipeline.pipeline import Pipeline
@@ -136,9 +136,12 @@ def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, An
         is_verbose=settings.is_verbose,
     )
     options = _options(settings, progress)
+    run = start(options)
     try:
-        run = start(options)
         result = _wait(run)
+    except StorageError as error:
+        report(error, is_json=settings.is_json)
+        return ExitCode.FAILED
     finally:
         progress.close()
     try:
@@ -179,7 +182,7 @@ def _wait(run: Run) -> RunResult | None:
     with _requests_to_end_as_interrupts():
         try:
             return run.result()
-        except (AttractorError, KeyboardInterrupt):
+        except (RunInterrupted, KeyboardInterrupt):
             if not run.is_done:
                 return None  # a second Ctrl-C: leave at once
             with contextlib.suppress(AttractorError, TimeoutError):

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, StorageError, ValidationError
+from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, ValidationError
 
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
@@ -19,10 +19,8 @@ _SETTING = re.compile(r'\b(on_graph_change|on_interrupted|backend|durability)="(
 
 
 def exit_code_of(error: AttractorError) -> ExitCode:
-    """What a command ends with after an error."""
-    if isinstance(error, RunInterrupted):
-        return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if isinstance(error, StorageError) else ExitCode.INVALID_INPUT
+    """What a command ends with after an error that kept it from doing what was asked."""
+    return ExitCode.INTERRUPTED if isinstance(error, RunInterrupted) else ExitCode.INVALID_INPUT
 
 
 def report(error: AttractorError, *, is_json: bool) -> None:

@@ -139,7 +139,7 @@ def _mask():
 
 def test_graph_into_no_directory_is_our_error(command, sources):
     ended = command("graph", "review.dot", "-o", "no/where.txt")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "no/where.txt cannot be written" in ended.err
 
 

@@ -131,6 +131,28 @@ def test_runs_dir_is_where_run_directories_are_made(command, sources):
     assert (only_run(sources / "kept") / "manifest.json").is_file()
 
 
+def test_a_directory_that_holds_a_run_is_not_used_for_another(command, sources):
+    command("run", "straight.dot", "--logs-root", "out")
+    before = sorted(path.name for path in (sources / "out").iterdir())
+    ended = command("run", "straight.dot", "--logs-root", "out")
+    assert ended.code == 2
+    assert "out holds a run already" in ended.err
+    assert sorted(path.name for path in (sources / "out").iterdir()) == before
+
+
+def test_a_disk_that_refuses_during_the_run_ends_with_1(command, sources, monkeypatch):
+    from attractor_nb.errors import StorageError
+    from attractor_nb.pipeline.run import Run
+
+    def refuse(self, timeout=None):
+        raise StorageError("cannot write events.jsonl: no space left")
+
+    monkeypatch.setattr(Run, "result", refuse)
+    ended = command("run", "straight.dot")
+    assert ended.code == 1
+    assert "error: cannot write events.jsonl: no space left" in ended.err
+
+
 def test_logs_root_and_runs_dir_contradict_each_other(command, sources):
     assert command("run", "straight.dot", "--logs-root", "a", "--runs-dir", "b").code == 2
 
