@@ -66,6 +66,13 @@ class Settings:
     is_verbose: bool = False
     is_json: bool = False
 
+    @property
+    def kept_options(self) -> tuple[str, ...]:
+        """What a resume must be told again, or it would ask something else than the run did."""
+        if self.is_simulated:
+            return ("--simulate",)
+        return ("--backend", self.backend.value) if self.backend else ()
+
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.is_simulated and self.backend is BackendName.LOCAL:
@@ -220,4 +227,5 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Prog
     if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         where = f"Stopped at `{node}`; continue" if node else "Continue"
-        print(f"{where} with `{resume_command(run.logs_root)}`", file=sys.stderr)
+        command = resume_command(run.logs_root, *settings.kept_options)
+        print(f"{where} with `{command}`", file=sys.stderr)

@@ -6,7 +6,6 @@ the text that is being written. Reads events; knows no run and no engine.
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 import threading
 import time
@@ -280,7 +279,7 @@ class Progress:
             self._terminal.say("\n".join(lines), Tone.QUIET)
 
     def _wrapped(self, text: str) -> list[str]:
-        width = min(self._terminal.columns, shutil.get_terminal_size().columns) - 1
+        width = self._terminal.columns - 1
         lines: list[str] = []
         for paragraph in clean(text).strip().splitlines():
             lines += textwrap.wrap(paragraph, width, initial_indent="    ", subsequent_indent="    ") or [""]

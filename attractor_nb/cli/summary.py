@@ -80,9 +80,9 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any
     return plain
 
 
-def resume_command(logs_root: Path) -> str:
+def resume_command(logs_root: Path, *options: str) -> str:
     """The command that goes on with a run."""
-    return f"attractor-nb resume {shlex.quote(shown_path(logs_root))}"
+    return shlex.join(["attractor-nb", "resume", shown_path(logs_root), *options])
 
 
 def shown_path(path: Path) -> str:

@@ -172,6 +172,12 @@ def test_max_steps_ends_a_run_that_a_higher_bound_continues(command, sources):
     assert [stage["id"] for stage in summary["stages"]] == ["start", "write", "done"]
 
 
+@pytest.mark.parametrize("kept", [["--simulate"], ["--backend", "simulated"]], ids=" ".join)
+def test_the_command_that_continues_keeps_what_answers_prompts(command, sources, kept):
+    ended = command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out", *kept)
+    assert f"`attractor-nb resume out {' '.join(kept)}`" in ended.err
+
+
 def test_a_finished_run_is_not_resumed(command, sources):
     command("run", "straight.dot", "--logs-root", "out")
     ended = command("resume", "out")
