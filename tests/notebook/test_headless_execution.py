@@ -50,5 +50,7 @@ def test_outputs_are_static_and_the_same_each_time(tmp_path):
     kinds = {kind for cell in first for output in cell for kind in output.get("data", {})}
     assert kinds == {"image/svg+xml", "text/plain"}
     assert first[2] == [], "the run is shown where it is waited for, and once"
-    assert "state-success" in first[4][0]["data"]["image/svg+xml"]
+    picture, words = first[4]
+    assert "state-success" in picture["data"]["image/svg+xml"]
+    assert words["data"] == {"text/plain": '✓ success   4 stages   next: run["gate"]'}, "seen beside the picture"
     assert first[5][0]["data"]["text/plain"] == "'[A] Approve'"
