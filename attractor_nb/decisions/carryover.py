@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.fidelity import degrade_once, resolve_fidelity, resolve_thread
+from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.preamble import build_preamble
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -
     """Fidelity mode, thread key and preamble of a stage that calls a model (spec 5.4)."""
     if planned.handler_type in _WITHOUT_MODEL:
         return "", "", ""
-    edge = None if state.incoming_edge is None else plan.graph.edges[state.incoming_edge]
-    fidelity = resolve_fidelity(edge, planned.node, plan.graph)
+    incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
+    fidelity = planned.fidelity if incoming is None else incoming.fidelity
     if state.resumed_hops:
         fidelity, state.resumed_hops = degrade_once(fidelity), 0
     if fidelity == "full":
         previous = state.completed[-1] if state.completed else ""
+        edge = None if incoming is None else incoming.edge
         return fidelity, resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous), ""
     if not state.recent:
         return fidelity, "", ""

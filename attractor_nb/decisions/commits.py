@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.failures import end_reason, next_step
-from attractor_nb.decisions.routing import Seen
+from attractor_nb.decisions.routing import seen_of
 from attractor_nb.errors import ContextValueError
 from attractor_nb.model.events import StageCompleted, StageEnd, StageFailed
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -40,9 +40,8 @@ def commit_record(
     is_passed_through = planned.is_conditional and not plan.are_diamonds_own and status.is_success
     seen = state.seen
     if not is_passed_through:
-        routed = StageStatus.SUCCESS if status is StageStatus.SKIPPED else status
-        seen = Seen(routed, outcome.preferred_label)
-        if status is not StageStatus.SKIPPED:
+        seen = seen_of(outcome)
+        if not status.is_skipped:
             context.set("outcome", status.value)
             if outcome.preferred_label:
                 context.set("preferred_label", outcome.preferred_label)
@@ -55,7 +54,7 @@ def commit_record(
         route = "end" if not detail else "failed" if status is StageStatus.FAIL else "no_match"
     index, visit, attempt, duration = counted
     changes, logs = context.take_changes()
-    kind = StageFailed if status in {StageStatus.FAIL, StageStatus.RETRY} else StageCompleted
+    kind = StageFailed if status.is_failure else StageCompleted
     event = kind(
         name=node_id,
         index=index,

@@ -40,7 +40,7 @@ def dead_end(state: RunState) -> RunEnd:
 
 def is_restart_due(plan: Plan, state: RunState) -> bool:
     """Whether the edge just taken starts the run over (ruling 21)."""
-    return state.incoming_edge is not None and plan.graph.edges[state.incoming_edge].loop_restart
+    return state.incoming_edge is not None and plan.edges[state.incoming_edge].is_restart
 
 
 def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
+from attractor_nb.decisions.fidelity import resolve_fidelity
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
+from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.model.labels import normalize_label
@@ -36,6 +38,8 @@ class PlannedEdge:
         label: Its label in the form in which labels are compared; empty without one.
         target: Id of the node it enters.
         weight: Its priority.
+        fidelity: Fidelity mode of a model stage that is entered by it (spec 5.4).
+        is_restart: Taking it starts over in a fresh run directory.
     """
 
     edge: Edge
@@ -44,6 +48,8 @@ class PlannedEdge:
     label: str
     target: str
     weight: int
+    fidelity: str
+    is_restart: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class PlannedNode:
         defaults: Unconditional ``default=true`` edges, best first (ruling 12).
         by_label: Unconditional and default edges by their label, best first.
         by_target: The best unconditional or default edge by its target.
+        only_step: The way on when nothing but one unconditional edge leads out and no hint asks for it.
         to_conditional: The best unconditional edge that enters a diamond (ruling 15), or None.
         retry: Attempts and delays.
         timeout_seconds: Time one attempt may take, or None.
@@ -70,6 +77,7 @@ class PlannedNode:
         auto_status: Silence counts as success.
         retry_targets: Existing ones among ``retry_target`` and ``fallback_retry_target``, in this order.
         subgraph_class: The class of the innermost group that derives one, or empty.
+        fidelity: Its fidelity mode when no edge says another (spec 5.4).
         on_interrupted: What a resume does with a cut-off attempt: ``rerun``, ``ask`` or ``fail``.
     """
 
@@ -82,6 +90,7 @@ class PlannedNode:
     defaults: tuple[PlannedEdge, ...]
     by_label: Mapping[str, tuple[PlannedEdge, ...]]
     by_target: Mapping[str, PlannedEdge]
+    only_step: Step | None
     to_conditional: PlannedEdge | None
     retry: RetryPolicy
     timeout_seconds: float | None
@@ -92,6 +101,7 @@ class PlannedNode:
     auto_status: bool
     retry_targets: tuple[str, ...]
     subgraph_class: str
+    fidelity: str
     on_interrupted: str
 
 
@@ -103,6 +113,7 @@ class Plan:
         graph: The graph, as lint passed it.
         name: Its name.
         nodes: All nodes by id.
+        edges: All edges, in source order.
         start: Id of the start node.
         bounds: How far the run may go.
         graph_retry_targets: Existing ones among the graph's ``retry_target`` and ``fallback_retry_target``.
@@ -115,6 +126,7 @@ class Plan:
     graph: Graph
     name: str
     nodes: Mapping[str, PlannedNode]
+    edges: tuple[PlannedEdge, ...]
     start: str
     bounds: Bounds
     graph_retry_targets: tuple[str, ...]
@@ -141,7 +153,8 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         raise OptionError(
             "the pipeline has no start node", hint="add one: start [shape=Mdiamond], and lint before running"
         )
-    edges: dict[str, list[PlannedEdge]] = {}
+    edges: list[PlannedEdge] = []
+    leaving: dict[str, list[PlannedEdge]] = {}
     conditions: dict[str, Condition] = {}
     for index, edge in enumerate(graph.edges):
         if edge.target not in graph.nodes:
@@ -149,16 +162,19 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
                 f'the edge {edge.source} -> {edge.target} enters "{edge.target}", which is no node',
                 hint="declare the node, and lint before running",
             )
-        edges.setdefault(edge.source, []).append(_planned_edge(edge, index, conditions))
+        planned = _planned_edge(graph, edge, index, conditions)
+        edges.append(planned)
+        leaving.setdefault(edge.source, []).append(planned)
     exits = frozenset(node.id for node in graph.exit_nodes)
     nodes = {
-        node.id: _planned_node(graph, node, edges.get(node.id, ()), is_exit=node.id in exits)
+        node.id: _planned_node(graph, node, leaving.get(node.id, ()), is_exit=node.id in exits)
         for node in graph.nodes.values()
     }
     return Plan(
         graph=graph,
         name=graph.name,
         nodes=nodes,
+        edges=tuple(edges),
         start=graph.start_nodes[0].id,
         bounds=bounds_of(graph) if bounds is None else bounds,
         graph_retry_targets=_existing(
@@ -171,12 +187,21 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
     )
 
 
-def _planned_edge(edge: Edge, index: int, conditions: dict[str, Condition]) -> PlannedEdge:
+def _planned_edge(graph: Graph, edge: Edge, index: int, conditions: dict[str, Condition]) -> PlannedEdge:
     text = edge.condition
     condition = conditions.get(text)
     if condition is None and text.strip():
         condition = conditions[text] = parse_condition(text)
-    return PlannedEdge(edge, index, condition, normalize_label(edge.label), edge.target, edge.weight)
+    return PlannedEdge(
+        edge,
+        index,
+        condition,
+        normalize_label(edge.label),
+        edge.target,
+        edge.weight,
+        resolve_fidelity(edge, graph.nodes[edge.target], graph),
+        edge.loop_restart,
+    )
 
 
 def _handler_type(graph: Graph, node: Node, *, is_exit: bool) -> str:
@@ -212,6 +237,7 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
         defaults=tuple(edge for edge in free if edge.edge.is_default),
         by_label=by_label,
         by_target=by_target,
+        only_step=match_weight(unconditional) if len(edges) == len(unconditional) == 1 else None,
         to_conditional=next(
             (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE),
             None,
@@ -225,6 +251,7 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
         auto_status=node.auto_status,
         retry_targets=_existing(graph, node.retry_target, node.fallback_retry_target),
         subgraph_class=node.derived_classes[-1] if node.derived_classes else "",
+        fidelity=resolve_fidelity(None, node, graph),
         on_interrupted=_on_interrupted(node),
     )
 

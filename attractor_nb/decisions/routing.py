@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
 from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.decisions.plan import PlannedEdge, PlannedNode
-    from attractor_nb.model.outcome import StageStatus
+    from attractor_nb.model.outcome import Outcome
 
 MAX_VALUE_CHARACTERS = 80
 
@@ -26,6 +27,17 @@ class Seen:
 
     status: StageStatus
     preferred_label: str = ""
+
+
+_SUCCESS = Seen(StageStatus.SUCCESS)
+
+
+def seen_of(outcome: Outcome) -> Seen:
+    """What the edges of a stage see of its outcome; SKIPPED routes like SUCCESS (ruling 20)."""
+    label, status = outcome.preferred_label, outcome.status
+    if status.is_skipped or status is _SUCCESS.status:
+        return Seen(_SUCCESS.status, label) if label else _SUCCESS
+    return Seen(status, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +68,13 @@ def select_edge(
     ``default=true``, then weight, then the target's id. An edge whose condition is false is never
     taken.
     """
+    if planned.only_step is not None and not seen.preferred_label and not suggested_ids:
+        return planned.only_step
     return (
         match_condition(planned, seen, lookup)
         or match_hint(planned, seen, suggested_ids)
         or match_default(planned)
-        or _match_weight(planned)
+        or match_weight(planned.unconditional)
     )
 
 
@@ -96,8 +110,8 @@ def match_default(planned: PlannedNode) -> Step | None:
     return Step(edge.target, edge, "default", "default=true")
 
 
-def _match_weight(planned: PlannedNode) -> Step | None:
-    edges = planned.unconditional
+def match_weight(edges: Sequence[PlannedEdge]) -> Step | None:
+    """The first of unconditional edges, best first, or None."""
     if not edges:
         return None
     edge = edges[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.preamble import StageSummary
-from attractor_nb.decisions.routing import Seen
+from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.events import (
     Event,
     GoalGateUnsatisfied,
@@ -150,7 +150,7 @@ class RunState:
         self.in_flight = None
         self.completed.append(name)
         self.visits[name] = event.visit
-        if status is not StageStatus.SKIPPED:
+        if not status.is_skipped:
             self.outcomes[name] = status
             self.stale_gates.discard(name)
         if status.is_success:
@@ -158,8 +158,7 @@ class RunState:
         elif isinstance(event, StageFailed):
             self.retries[name] = self.retries.get(name, 0) + 1
         if not is_passed_through:
-            routed = StageStatus.SUCCESS if status is StageStatus.SKIPPED else status
-            self.seen = Seen(routed, outcome.preferred_label)
+            self.seen = seen_of(outcome)
         if outcome.usage is not None:
             self.usage += outcome.usage
         self.next_node, self.incoming_edge = event.next_node, event.edge

@@ -33,7 +33,7 @@ from attractor_nb.decisions.endings import (
 )
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.model.events import StageFailed, StageRetrying, StageStarted
-from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.outcome import Outcome
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
@@ -116,7 +116,7 @@ def _run_stage(
         state.elapsed_seconds = result.elapsed
         duration += result.duration
         tried = result.outcome
-        if tried.status.is_success or tried.status is StageStatus.SKIPPED:
+        if not tried.status.is_failure:
             outcome = tried
             break
         failures += 1

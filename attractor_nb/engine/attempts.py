@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Handler, RunStore
 
 STATUS_FILE = "status.json"
+REJECTED_STATUS_FILE = "status.rejected.json"
+"""Where a status.json that does not keep its contract is kept (ruling 27)."""
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
@@ -148,14 +150,14 @@ class Attempts:
         Returns:
             The outcome, and whether a valid file said it.
         """
-        text = files.read_text(STATUS_FILE)
-        if text is not None:
-            targets = {edge.edge.target for edge in planned.edges}
-            try:
+        try:
+            text = files.read_text(STATUS_FILE)
+            if text is not None:
+                targets = {edge.edge.target for edge in planned.edges}
                 return _with_usage(read_status_file(text, targets=targets), returned), True
-            except StatusFileError as error:
-                files.write_text("status.rejected.json", text)
-                return Outcome.fail(f"status.json of {planned.id}: {error.message}"), False
+        except StatusFileError as error:
+            files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
+            return Outcome.fail(f"status.json of {planned.id}: {error.message}"), False
         if isinstance(returned, Outcome):
             return returned, False
         if returned is None and planned.auto_status:

@@ -177,9 +177,9 @@ class EventStream:
             event.run_id = self._run_id
             event.time = self._clock.time()
             if event.is_durable:
-                event.sequence = self._sequence + 1
+                event.sequence = sequence = self._sequence + 1
                 self._store.append(event, is_synced=is_synced)
-                self._sequence += 1
+                self._sequence = sequence
             else:
                 event.sequence = self._sequence
             for sink in self._sinks:

@@ -197,7 +197,8 @@ class Runner:
                     self._before(effect)
                     result = await attempts.run(effect)
                 elif isinstance(effect, Commit):
-                    await self._commit(effect)
+                    self._commit(effect)
+                    await self._breathe()
                 elif isinstance(effect, Announce):
                     setup.stream.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
                 else:
@@ -217,14 +218,16 @@ class Runner:
         if effect.planned.handler_type == "wait.human":
             self._save_checkpoint(is_forced=True)
 
-    async def _commit(self, effect: Commit) -> None:
+    def _commit(self, effect: Commit) -> None:
         """Make a stage's end durable, project it, and say so (ruling 29)."""
         setup = self.setup
         setup.stream.announce(effect.event, is_synced=True)
         self._committed += 1
         self._save_checkpoint(is_forced=effect.is_landmark)
         setup.stream.announce(CheckpointSaved(saved_node=effect.event.name))
-        now = setup.clock.monotonic()
+
+    async def _breathe(self) -> None:
+        now = self.setup.clock.monotonic()
         if now - self._breathed_at > BREATH_SECONDS:
             self._breathed_at = now
             await asyncio.sleep(0)

@@ -22,8 +22,23 @@ class StageStatus(StrEnum):
     @property
     def is_success(self) -> bool:
         """SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17)."""
-        return self is StageStatus.SUCCESS or self is StageStatus.PARTIAL_SUCCESS
+        return self in _SUCCESSES
 
+    @property
+    def is_failure(self) -> bool:
+        """FAIL and RETRY: what is retried, then routed as a failure."""
+        return self in _FAILURES
+
+    @property
+    def is_skipped(self) -> bool:
+        """SKIPPED: it counts for nothing (ruling 20)."""
+        return self is _SKIPPED
+
+
+# In Python 3.11 each look at a member of an enum is a call: those of every step are made once.
+_SUCCESSES = frozenset({StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS})
+_FAILURES = frozenset({StageStatus.FAIL, StageStatus.RETRY})
+_SKIPPED = StageStatus.SKIPPED
 
 STATUS_ALIASES = {
     "succeeded": "success",

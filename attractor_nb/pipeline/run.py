@@ -21,7 +21,7 @@ from attractor_nb.model.events import Event, EventObserver, StageEnd
 from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.views.state import RunView, fold_event
+from attractor_nb.views.state import RunView, take_event
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
@@ -86,7 +86,7 @@ class Run:
 
     def take(self, event: Event) -> None:
         """Fold an event into what this handle shows; the engine's sink."""
-        fold_event(self.view, event)
+        take_event(self.view, event)
         if isinstance(event, StageEnd) and event.is_commit:
             self.outcomes[event.name] = event.outcome
             self.visits[event.name] = event.visit

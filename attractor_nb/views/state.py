@@ -166,15 +166,27 @@ _STATUS_OF_OUTCOME: Final = {
 }
 
 
+def take_event(view: RunView, event: Event) -> tuple[str, ...]:
+    """Take an event into a view; the ids of the nodes that it changed."""
+    fold = _FOLDS.get(type(event))
+    return fold(view, event) if fold else ()
+
+
 def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
-    """Take an event into a view.
+    """Take an event into a view, and say what changed.
 
     Returns:
         The same view, changed in place, and what changed: an empty delta when nothing that is shown
         did.
     """
-    fold = _FOLDS.get(type(event))
-    return view, fold(view, event) if fold else {}
+    delta: Delta = {}
+    if changed := take_event(view, event):
+        delta["nodes"] = {node_id: view.nodes[node_id].to_plain() for node_id in changed}
+    if isinstance(event, StageEnd) and event.is_commit and event.edge is not None:
+        delta["edges"] = {str(event.edge): view.edges[event.edge].passes}
+    if isinstance(event, _OF_THE_RUN):
+        delta["run"] = view.status.value
+    return view, delta
 
 
 def merge_deltas(first: Delta, second: Delta) -> Delta:
@@ -190,65 +202,63 @@ def merge_deltas(first: Delta, second: Delta) -> Delta:
     return merged
 
 
-def _set(view: RunView, node_id: str, state: NodeState) -> Delta:
-    view.nodes[node_id] = state
-    return {"nodes": {node_id: state.to_plain()}}
+def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
+    view.nodes[event.name] = NodeState(_RUNNING, event.attempt, event.visit, since=event.time)
+    return (event.name,)
 
 
-def _fold_started(view: RunView, event: StageStarted) -> Delta:
-    state = NodeState(NodeStatus.RUNNING, event.attempt, event.visit, since=event.time)
-    return _set(view, event.name, state)
-
-
-def _fold_ended(view: RunView, event: StageEnd) -> Delta:
+def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     outcome = event.outcome
     status = _STATUS_OF_OUTCOME[outcome.status]
     reason = ""
     if isinstance(event, StageFailed):
-        reason = event.error or outcome.failure_reason
+        reason = first_words(event.error or outcome.failure_reason)
         status = NodeStatus.RETRYING if event.will_retry else NodeStatus.FAIL
-    state = NodeState(status, event.attempt, event.visit, first_words(reason), event.time)
-    delta = _set(view, event.name, state)
+    view.nodes[event.name] = NodeState(status, event.attempt, event.visit, reason, event.time)
     if outcome.usage is not None:
         view.usage += outcome.usage
-    if not event.is_commit:
-        return delta
-    view.stages += 1
-    if event.edge is not None:
-        passes = 1 + view.edges.get(event.edge, _NEVER).passes
-        view.edges[event.edge] = EdgeState(passes)
-        delta["edges"] = {str(event.edge): passes}
-    return delta
+    if event.is_commit:
+        view.stages += 1
+        if event.edge is not None:
+            before = view.edges.get(event.edge)
+            view.edges[event.edge] = _ONCE if before is None else EdgeState(before.passes + 1)
+    return (event.name,)
 
 
-_NEVER: Final = EdgeState()
+_RUNNING: Final = NodeStatus.RUNNING
+_ONCE: Final = EdgeState(1)
 
 
-def _fold_retrying(view: RunView, event: StageRetrying) -> Delta:
+def _fold_retrying(view: RunView, event: StageRetrying) -> tuple[str, ...]:
     before = view.nodes.get(event.name, _PENDING)
-    state = NodeState(
+    view.nodes[event.name] = NodeState(
         NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, event.time + event.delay
     )
-    return _set(view, event.name, state)
+    return (event.name,)
 
 
-def _fold_question(view: RunView, event: InterviewStarted) -> Delta:
+def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
-    state = replace(before, status=NodeStatus.WAITING, since=event.time, until=event.deadline)
-    return _set(view, event.stage, state)
+    view.nodes[event.stage] = replace(
+        before, status=NodeStatus.WAITING, since=event.time, until=event.deadline
+    )
+    return (event.stage,)
 
 
-def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> Delta:
+def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
-    return _set(view, event.stage, replace(before, status=NodeStatus.RUNNING, since=event.time, until=None))
+    view.nodes[event.stage] = replace(before, status=_RUNNING, since=event.time, until=None)
+    return (event.stage,)
 
 
-def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> Delta:
+def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
-    return {"run": view.status.value}
+    return ()
 
 
-def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> Delta:
+def _fold_end(
+    view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted
+) -> tuple[str, ...]:
     """The end of the run; what was under way is shown as not reached, for it will be done again."""
     view.duration = event.duration
     match event:
@@ -258,15 +268,22 @@ def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | Pipelin
             view.status, view.reason = RunStatus.FAIL, event.error
         case PipelineInterrupted():
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
-    delta: Delta = {"run": view.status.value}
-    for node_id in view.active_nodes:
-        state = replace(view.nodes[node_id], status=NodeStatus.PENDING, until=None)
-        delta.setdefault("nodes", {}).update(_set(view, node_id, state)["nodes"])
-    return delta
+    stopped = view.active_nodes
+    for node_id in stopped:
+        view.nodes[node_id] = replace(view.nodes[node_id], status=NodeStatus.PENDING, until=None)
+    return stopped
 
 
+_OF_THE_RUN: Final = (
+    PipelineStarted,
+    PipelineResumed,
+    PipelineRestarted,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+)
 _FOLDS: Final = cast(
-    "dict[type[Event], Callable[[RunView, Event], Delta]]",
+    "dict[type[Event], Callable[[RunView, Event], tuple[str, ...]]]",
     {
         PipelineStarted: _fold_going,
         PipelineResumed: _fold_going,
