@@ -8,7 +8,9 @@ of the caller, for places without threads. Context variables of the caller are t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -17,6 +19,7 @@ from typing import Any, Literal
 
 from attractor_nb.errors import OptionError
 
+LOGGER = logging.getLogger(__name__)
 HostName = Literal["thread", "kernel"]
 Work = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -33,13 +36,28 @@ class Job:
         self._loop = loop
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
+        self._has_begun = False
+
+    @property
+    def is_in_this_thread(self) -> bool:
+        """Whether the loop that runs it is the one that runs here: waiting here would stop it."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
 
     def start(self, work: Work, variables: contextvars.Context) -> None:
         """Start it; called in the loop's thread."""
-        self._task = self._loop.create_task(work(), context=variables)
+        self._task = self._loop.create_task(self._begin(work), context=variables)
         self._task.add_done_callback(self._deliver)
-        if self._is_cancelled:
-            self._task.cancel()
+
+    async def _begin(self, work: Work) -> Any:
+        """Run the coroutine; one that was cancelled before is cancelled inside, where it cleans up."""
+        self._has_begun = True
+        task = asyncio.current_task()
+        if self._is_cancelled and task is not None:
+            task.cancel()
+        return await work()
 
     def _deliver(self, task: asyncio.Task[Any]) -> None:
         if task.cancelled():
@@ -55,10 +73,11 @@ class Job:
 
         def stop() -> None:
             self._is_cancelled = True
-            if self._task is not None:
+            if self._task is not None and self._has_begun:
                 self._task.cancel()
 
-        self._loop.call_soon_threadsafe(stop)
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and the coroutine with it
+            self._loop.call_soon_threadsafe(stop)
 
 
 class _ThreadHost:
@@ -77,9 +96,18 @@ class _ThreadHost:
                 self._process_id = os.getpid()
                 variables = contextvars.copy_context()
                 threading.Thread(
-                    target=variables.run, args=(self._loop.run_forever,), name="attractor-engine", daemon=True
+                    target=variables.run, args=(_serve, self._loop), name="attractor-engine", daemon=True
                 ).start()
             return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop for ever: the SystemExit of one run's plug-in must not end all the other runs."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            LOGGER.exception("something that a run called tried to end the engine")
 
 
 _THREAD_HOST = _ThreadHost()
