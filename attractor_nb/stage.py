@@ -44,6 +44,10 @@ class StageFiles(Protocol):
         """The text of a file of the stage; None when there is none."""
         ...
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file of the stage another name, whatever kind of file it is."""
+        ...
+
 
 @dataclass(slots=True)
 class StageScope:

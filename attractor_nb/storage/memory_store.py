@@ -103,6 +103,14 @@ class MemoryStageFiles:
             return self._directory_files.read_text(name)
         return (self._texts or {}).get(name)
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file of the stage another name."""
+        if self._directory_files is not None:
+            self._directory_files.rename(name, new_name)
+        elif (text := self.read_text(name)) is not None and self._texts is not None:
+            del self._texts[name]
+            self._texts[new_name] = text
+
     def forget(self) -> int:
         """Drop what is kept in memory; how many characters that were."""
         size = sum(len(text) for text in (self._texts or {}).values())

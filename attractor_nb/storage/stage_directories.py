@@ -102,6 +102,19 @@ class DirectoryStageFiles:
             raise
         return None if data is None else data.decode("utf-8", "replace")
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file of the stage another name, whatever kind of file it is.
+
+        Raises:
+            StorageError: The disk refused, or a name is none of a file in this directory.
+        """
+        _check_name(name)
+        _check_name(new_name)
+        try:
+            self._disk.rename(name, new_name, self._opened())
+        except OSError as error:
+            raise storage_error(error, "rename", self.directory / name) from error
+
     def _opened(self) -> int:
         root = self._root.descriptor
         if self._descriptor < 0:

@@ -52,6 +52,10 @@ class FolderFiles:
         path = self._directory / name
         return path.read_text("utf-8") if path.exists() else None
 
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file another name."""
+        (self._directory / name).rename(self._directory / new_name)
+
 
 @dataclass(frozen=True, slots=True)
 class StageTrial:
