@@ -72,10 +72,7 @@ class Context:
         Raises:
             ContextValueError: The value would not survive a JSON round trip, or the key is no text.
         """
-        if type(value) is str and len(value) < 1024 and value.isascii() and type(key) is str and key:
-            kept: Any = value
-        else:
-            kept = self._checked(key, value)
+        kept = value if _is_plain(key, value) else self._checked(key, value)
         with self._lock:
             self._values[key] = self._changed[key] = kept
 
@@ -134,7 +131,10 @@ class Context:
 
     def apply_updates(self, updates: Mapping[str, Any]) -> None:
         """Set many keys: all of them, or none when one is refused."""
-        kept = {key: self._checked(key, value) for key, value in updates.items()}
+        kept = {
+            key: value if _is_plain(key, value) else self._checked(key, value)
+            for key, value in updates.items()
+        }
         with self._lock:
             self._values.update(kept)
             self._changed.update(kept)
@@ -172,6 +172,15 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context of {len(self._values)} keys>"
+
+
+def _is_plain(key: object, value: object) -> bool:
+    """Whether key and value can be kept without a closer look, as nearly all can."""
+    if type(key) is not str or not key or not key.isascii():
+        return False
+    if type(value) is str:
+        return len(value) < 1024 and value.isascii()
+    return (type(value) is int and -(2**31) < value < 2**31) or value is True or value is False
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

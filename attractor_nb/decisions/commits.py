@@ -42,7 +42,7 @@ def commit_record(
     if not is_passed_through:
         seen = seen_of(outcome)
         if not status.is_skipped:
-            context.set("outcome", status.value)
+            context.set("outcome", str(status))
             if outcome.preferred_label:
                 context.set("preferred_label", outcome.preferred_label)
     if status.is_success and node_id in state.retries:
