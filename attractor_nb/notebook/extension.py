@@ -37,6 +37,7 @@ def load(shell: InteractiveShell) -> None:
         # By name: the classes are imported when the first pipeline is.
         formatter.ipython_display_formatter.for_type_by_name(*_RUN, presenter.display_run)
         formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
+        formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
 
     def take_out() -> None:

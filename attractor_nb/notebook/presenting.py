@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.surroundings import is_live, probe
 from attractor_nb.notebook.waiting import PendingGate, refuse_endless_wait
 
@@ -62,16 +63,21 @@ class Presenter:
         """
         view = self._views.get(run)
         if view is None or view.is_over:
-            raise NotImplementedError  # IPython then asks the run itself
-        if self._cells.get(run) != self._shell.execution_count:
+            self._display_with_words(run)
+        elif self._cells.get(run) != self._shell.execution_count:
             view.show()
+
+    def display_result(self, result: Any) -> None:
+        """A result as a cell's value, where no live view has shown it: its picture, and its words below."""
+        if result.run_id in self._live_run_ids:
+            raise NotImplementedError  # IPython then asks ``bundle_result``
+        self._display_with_words(result)
 
     def bundle_result(self, result: Any, **_: Any) -> dict[str, str]:
         """A result as a cell's value: words alone where the picture has just been shown live."""
         if result.run_id in self._live_run_ids:
             return {"text/plain": str(result)}
-        bundle: dict[str, str] = result._repr_mimebundle_()
-        return bundle
+        return bundle_of(result)
 
     def display_pipeline(self, pipeline: Any) -> None:
         """A pipeline as a cell's value: its picture, and under it the findings, if there are any.
@@ -87,3 +93,12 @@ class Presenter:
         display(pipeline._repr_mimebundle_(), raw=True)
         table = {"text/html": findings_html(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
         display(table, raw=True)
+
+    def _display_with_words(self, ended: Any) -> None:
+        """The picture of a run, and under it the line that only a terminal would show otherwise."""
+        if not probe(self._shell).has_kernel:
+            raise NotImplementedError  # IPython then asks the object itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        display(bundle_of(ended), raw=True)
+        display({"text/plain": str(ended)}, raw=True)

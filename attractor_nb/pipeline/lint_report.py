@@ -94,7 +94,7 @@ class LintReport(Sequence[Diagnostic]):
         return FixPreview(text, "".join(diff), tuple(fixed))
 
     def __str__(self) -> str:
-        return findings_text(self._diagnostics)
+        return findings_text(self._diagnostics) or "no findings"
 
     __repr__ = __str__
 

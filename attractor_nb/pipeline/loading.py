@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import RunNotFound
+from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.resuming import restored_state
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _ENDED = frozenset({"completed", "failed", "paused"})
 _LIVE = frozenset({"running", "resumed"})
+LOST_OWNER = "its process ended"
+"""Why a run stands still whose log has no end."""
 
 
 def load_pipeline(logs_root: str | Path, **options: Any) -> Pipeline:
@@ -66,9 +69,16 @@ def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
         run.take(event)
     if stored.status not in _LIVE:
         state = restored_state(compile_plan(pipeline.graph), stored)
+        if not run.view.status.is_ended:
+            run.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
         context = ended_context(_values(stored), (), StoredValues(stored.logs_root))
         run.settle(
-            result_of(run, state, context, RunOutcome(_standing(stored), state.reason, run.view.duration))
+            result_of(
+                run,
+                state,
+                context,
+                RunOutcome(_standing(stored), state.reason or run.view.reason, run.view.duration),
+            )
         )
     return run
 

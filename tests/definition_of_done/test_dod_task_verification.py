@@ -38,7 +38,9 @@ def test_task_verification_1_a_failure_without_a_way_on_ends_the_pipeline(run_do
     assert "b" not in result.completed_nodes
 
 
-@pytest.mark.parametrize("garbage", [42, "text", {"status": "success"}, object()], ids=repr)
+@pytest.mark.parametrize(
+    "garbage", [42, "text", {"status": "success"}, object()], ids=lambda value: type(value).__name__
+)
 def test_task_verification_2_what_is_no_outcome_is_a_failure_that_says_so(run_dot, garbage):
     result = run_dot(
         'a [type="own"] start -> a -> done', handlers={"own": lambda node, context, graph, root: garbage}
