@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import awaitable
 from attractor_nb.decisions.effects import Execute, StageResult
+from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -117,16 +119,16 @@ class Attempts:
         try:
             work = execute(planned.node, self.context, self.plan.graph, self.store.logs_root)
             if planned.timeout_seconds is None or _keeps_own_time(handler):
-                return await work
-            return await self._within(planned, work, planned.timeout_seconds)
-        except asyncio.CancelledError as error:
-            if task is not None and task.cancelling() > before:
+                returned = await work
+            else:
+                returned = await self._within(planned, _contained(work), planned.timeout_seconds)
+        except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
+            if _is_from_keyboard(error):
                 raise
-            return outcome_of_exception(error)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a handler raises fails its stage (spec 4.12)
-            return outcome_of_exception(error)
+            returned = outcome_of_exception(error)
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError  # also when the handler kept it to itself
+        return returned
 
     async def _within(self, planned: PlannedNode, call: Awaitable[Any], seconds: float) -> Any:
         """Race the handler against its time; a handler that ignores its cancellation is left behind."""
@@ -154,12 +156,14 @@ class Attempts:
             text = files.read_text(STATUS_FILE)
             if text is not None:
                 targets = {edge.edge.target for edge in planned.edges}
+                if isinstance(returned, Outcome):
+                    returned = checked_outcome(returned, planned.id)
                 return _with_usage(read_status_file(text, targets=targets), returned), True
         except StatusFileError as error:
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
             return Outcome.fail(f"status.json of {planned.id}: {error.message}"), False
         if isinstance(returned, Outcome):
-            return returned, False
+            return checked_outcome(returned, planned.id), False
         if returned is None and planned.auto_status:
             return Outcome(StageStatus.SUCCESS, notes=AUTO_STATUS_NOTES), False
         if returned is None:
@@ -170,6 +174,23 @@ class Attempts:
 
 CANCEL_GRACE_SECONDS = 1.0
 """How long a handler may take to clean up after its time ran out."""
+
+
+async def _contained(call: Awaitable[Any]) -> Any:
+    """A call in a task of its own, from which an exception that ends programs would end the loop."""
+    try:
+        return await call
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        if _is_from_keyboard(error):
+            raise
+        return outcome_of_exception(error)
+
+
+def _is_from_keyboard(error: BaseException) -> bool:
+    """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere a handler did."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
 def _keeps_own_time(handler: Handler) -> bool:

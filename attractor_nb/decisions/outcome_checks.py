@@ -1,0 +1,98 @@
+"""Whether what a handler calls an outcome is one (RELIABILITY, fault 8).
+
+Handlers and backends are other people's code and may be untyped: a wrong field must fail the stage
+that returned it, with its name, and never the run. Knows nothing of who returned it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_TEXTS = ("preferred_label", "notes", "failure_reason")
+_COUNTS = ("input_tokens", "output_tokens", "calls")
+
+
+def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
+    """The outcome with each field of its type, or a FAIL that names the first that cannot be read.
+
+    None stands for an empty field, a list for a tuple, and a status's word for the status.
+
+    >>> checked_outcome(Outcome("success", suggested_next_ids=["done"]), "plan").suggested_next_ids
+    ('done',)
+    >>> checked_outcome(Outcome("success", notes=5), "plan").failure_reason
+    'the outcome of plan has a int as notes, not a text'
+    """
+    if (
+        type(outcome.status) is StageStatus
+        and type(outcome.preferred_label) is str
+        and type(outcome.suggested_next_ids) is tuple
+        and type(outcome.context_updates) is dict
+        and type(outcome.notes) is str
+        and type(outcome.failure_reason) is str
+        and outcome.usage is None
+        and not outcome.suggested_next_ids
+    ):
+        return outcome
+    return _mended(outcome, node_id)
+
+
+def _mended(outcome: Outcome, node_id: str) -> Outcome:
+    found: dict[str, Any] = {
+        name: getattr(outcome, name) for name in (*_TEXTS, "status", "suggested_next_ids", "context_updates")
+    }
+    status, ids, updates = found["status"], found["suggested_next_ids"], found["context_updates"]
+    if not isinstance(status, str) or status not in StageStatus.__members__.values():
+        return _refused(node_id, f"has the status {status!r:.80}, which is none of {', '.join(StageStatus)}")
+    texts: dict[str, str] = {}
+    for name in _TEXTS:
+        if found[name] is not None and not isinstance(found[name], str):
+            return _refused(node_id, f"has {_kind(found[name])} as {name}, not a text")
+        texts[name] = str(found[name] or "")
+    if not _are_ids(ids):
+        return _refused(node_id, "has suggested_next_ids that are no list of node ids")
+    if updates is not None and not isinstance(updates, Mapping):
+        return _refused(node_id, f"has {_kind(updates)} as context_updates, not a dict")
+    if not _is_usage(outcome.usage):
+        return _refused(node_id, "has a usage that is no Usage of counts and a price")
+    return replace(
+        outcome,
+        status=StageStatus(status),
+        suggested_next_ids=tuple(cast("Sequence[str]", ids or ())),
+        context_updates=dict(cast("Mapping[str, Any]", updates or {})),
+        **texts,
+    )
+
+
+def _refused(node_id: str, what: str) -> Outcome:
+    return Outcome.fail(f"the outcome of {node_id} {what}")
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _are_ids(value: object) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, list | tuple):
+        return False
+    return all(isinstance(entry, str) for entry in cast("Sequence[object]", value))
+
+
+def _is_usage(usage: object) -> bool:
+    if usage is None:
+        return True
+    if not isinstance(usage, Usage):
+        return False
+    counts: list[Any] = [getattr(usage, name) for name in _COUNTS]
+    cost: object = usage.cost_usd
+    is_price = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
+    return (cost is None or is_price) and all(type(count) is int and count >= 0 for count in counts)
