@@ -119,7 +119,7 @@ class RunState:
         Args:
             event: The event.
             is_passed_through: For a commit: the node is a diamond that shows its edges the outcome
-                of the stage before it (ruling 16), so its own counts for nothing.
+                of the stage before it (ruling 16), so its own success counts for nothing.
         """
         if isinstance(event, StageEnd):
             if event.is_commit:
@@ -157,7 +157,7 @@ class RunState:
             self.retries.pop(name, None)
         elif isinstance(event, StageFailed):
             self.retries[name] = self.retries.get(name, 0) + 1
-        if not is_passed_through:
+        if not (is_passed_through and status.is_success):
             self.seen = seen_of(outcome)
         if outcome.usage is not None:
             self.usage += outcome.usage

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_REFUSALS = 10
 """How often one interviewer may give an answer that matches nothing."""
+CANCEL_GRACE_SECONDS = 1.0
+"""How long an interviewer may take to clean up after somebody else answered."""
 
 AnnounceSynced = Callable[[Event], None]
 
@@ -166,7 +168,8 @@ class Gates:
             if timer is not None:
                 timer.cancel()
             inner.cancel()
-            await asyncio.gather(inner, return_exceptions=True)
+            await asyncio.wait({inner}, timeout=CANCEL_GRACE_SECONDS)
+            inner.add_done_callback(_forget)
 
     async def _ask_inner(self, entry: _Pending) -> None:
         """Ask the interviewer until it gives an answer that the question allows."""
@@ -212,7 +215,8 @@ class Gates:
             )
             self._answered.add(gate.id)
             self._pending.pop(gate.id, None)
-        entry.future.set_result(answer)
+        with contextlib.suppress(InvalidStateError):  # the run was just stopped: it resumes with this answer
+            entry.future.set_result(answer)
 
     def _time_out(self, entry: _Pending) -> None:
         """Nobody answered in time: the default, or TIMEOUT (spec 6.5)."""
@@ -251,6 +255,7 @@ class Gates:
             AnswerRefused: The answer matches no choice; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
+        _check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
         with self._lock:
             entry = self._pending.get(gate_id) or next(
                 (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None
@@ -278,6 +283,21 @@ class Gates:
         await call(self._inner.inform, message, stage)
 
 
+def _check_texts(**given: object) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise AnswerRefused(
+                f"{name} is a text, not a {type(value).__name__}",
+                hint='run.answer("review", "Y"), or run.answer("review", text="…")',
+            )
+
+
+def _forget(asked: asyncio.Future[Any]) -> None:
+    """Take what an interviewer says too late, so that nobody warns about it."""
+    if not asked.cancelled():
+        asked.exception()
+
+
 def _given(question: Question, choice: str, text: str) -> Answer:
     """What was handed in, before it is checked; a target stands for the choice that leads to it."""
     if question.type is QuestionType.FREEFORM:
@@ -291,6 +311,8 @@ def _given(question: Question, choice: str, text: str) -> Answer:
 
 def _answer_of(recorded: InterviewCompleted, question: Question) -> Answer:
     """The answer that a log holds."""
+    if question.type is QuestionType.FREEFORM and recorded.text:
+        return check_answer(question, Answer(text=recorded.text, answered_by=recorded.answered_by))
     by_key: Mapping[str, Option] = {option.key: option for option in question.options}
     return Answer(
         value=recorded.answer,

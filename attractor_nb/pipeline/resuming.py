@@ -20,7 +20,6 @@ from attractor_nb.model.events import (
     PipelineResumed,
     PipelineStarted,
     StageEnd,
-    StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, read_status
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin
@@ -187,12 +186,16 @@ def _restored_context(
 
 
 def _interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Questions and answers since the last attempt began: those of a gate that was cut off."""
+    """Questions and answers since the last attempt that ended: those of a gate that was cut off.
+
+    An attempt that was cut off as well does not hide them: the answer that one resume took and could
+    not commit is there for the next.
+    """
     found: list[Event] = []
     for event in reversed(events):
         if isinstance(event, InterviewStarted | InterviewCompleted):
             found.append(event)
-        elif isinstance(event, StageStarted | StageEnd):
+        elif isinstance(event, StageEnd):
             break
     return tuple(reversed(found))
 
