@@ -9,8 +9,10 @@ from __future__ import annotations
 
 # IPython and ipywidgets have no types here.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+import contextvars
 import copy
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -50,6 +52,8 @@ SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
 GATE_TYPE: Final = "wait.human"
 SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
+CLOSING_SECONDS: Final = 3.0
+"""A browser that is still loading a widget's code when the widget is closed reports an error."""
 INSPECTED_CHARS: Final = 20_000
 _NO_WORDS: Final = {"text/plain": ""}
 ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
@@ -97,9 +101,15 @@ class LiveRun:
         widget: Both, one above the other.
     """
 
-    def __init__(self, run: ShownRun) -> None:
-        """Make the widgets; call it in the cell whose output they become."""
+    def __init__(self, run: ShownRun, *, closing_seconds: float = CLOSING_SECONDS) -> None:
+        """Make the widgets; call it in the cell whose output they become.
+
+        Args:
+            run: What to show.
+            closing_seconds: How long after the end the widgets live on, unseen.
+        """
         self._run = run
+        self._closing_seconds = closing_seconds
         self._view = copy.deepcopy(run.view)
         self._started = 0.0
         self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
@@ -183,7 +193,13 @@ class LiveRun:
         for view, words in self._handles:
             view.update(bundle, raw=True)
             words.update(summary, raw=True)
-        _close(self.widget)
+        if self._closing_seconds and sys.platform != "emscripten":
+            variables = contextvars.copy_context()
+            closing = threading.Timer(self._closing_seconds, variables.run, [_close, self.widget])
+            closing.daemon = True
+            closing.start()
+        else:
+            _close(self.widget)
 
     def _inspect(self, node_id: str) -> list[dict[str, str]]:
         """The texts of a stage for the inspector."""

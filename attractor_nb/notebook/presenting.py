@@ -90,7 +90,7 @@ class Presenter:
 
         from attractor_nb.views.findings import findings_html  # noqa: PLC0415 - %load_ext stays light
 
-        display(pipeline._repr_mimebundle_(), raw=True)
+        display(bundle_of(pipeline), raw=True)
         table = {"text/html": findings_html(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
         display(table, raw=True)
 

@@ -295,7 +295,7 @@ class FakeRun:
 
 @pytest.fixture
 def live():
-    return LiveRun(FakeRun())
+    return LiveRun(FakeRun(), closing_seconds=0)
 
 
 def test_a_batch_of_events_becomes_one_change(live):
