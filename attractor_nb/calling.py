@@ -58,8 +58,8 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
         result, error = None, None
         try:
             result = variables.run(function, *args)
-        except StopIteration as stop:  # a future refuses it
-            error = RuntimeError(f"StopIteration({stop.value!r}) left {function!r}")
+        except (StopIteration, GeneratorExit) as stop:  # neither gets through a future as it is
+            error = RuntimeError(f"{stop!r} left {function!r}")
         except BaseException as caught:  # noqa: BLE001 - the waiting task decides what it means
             error = caught
         is_kept = worker.rest()

@@ -45,7 +45,7 @@ def test_11_6_a_conditional_passes_through_and_the_engine_evaluates_its_edges(ru
     result = run_dot(
         """a check [shape=diamond] good bad start -> a -> check good -> done bad -> done
         check -> good [condition="context.score=9"] check -> bad [condition="context.score!=9"]""",
-        {"a": Outcome.success(score=9)},
+        {"a": Outcome.success(context_updates={"score": 9})},
     )
     assert result.outcomes["check"].status is StageStatus.SUCCESS
     assert result.completed_nodes == ("start", "a", "check", "good", "done")
@@ -59,7 +59,7 @@ def test_11_6_a_tool_runs_its_command_and_returns_the_result(run_dot):
 
 def test_11_6_custom_handlers_are_registered_by_type(run_dot):
     def count(node, context, graph, logs_root):
-        return Outcome.success(counted=node.get("amount", int, 0))
+        return Outcome.success(context_updates={"counted": node.get("amount", int, 0)})
 
     result = run_dot('a [type="count", amount=3] start -> a -> done', handlers={"count": count})
     assert result.context["counted"] == 3

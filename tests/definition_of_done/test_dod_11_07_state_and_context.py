@@ -10,7 +10,7 @@ def test_11_7_the_context_reaches_every_handler_and_updates_are_merged_after_eac
 
     def add(node, context, graph, logs_root):
         seen.append(context.get("total", 0))
-        return Outcome.success(total=context.get("total", 0) + 1)
+        return Outcome.success(context_updates={"total": context.get("total", 0) + 1})
 
     result = run_dot(
         'a [type="add"] b [type="add"] c [type="add"] start -> a -> b -> c -> done',
@@ -23,7 +23,9 @@ def test_11_7_the_context_reaches_every_handler_and_updates_are_merged_after_eac
 
 def test_11_7_a_checkpoint_is_saved_after_each_node(dot, tmp_path):
     pipeline = Pipeline(
-        dot("a b start -> a -> b -> done"), handlers={}, backend=lambda prompt: Outcome.success(n=1)
+        dot("a b start -> a -> b -> done"),
+        handlers={},
+        backend=lambda prompt: Outcome.success(context_updates={"n": 1}),
     )
     root = tmp_path / "run"
     saved = []

@@ -106,7 +106,7 @@ def test_11_12_edge_selection(run_dot, edges, expected):
 
 
 def test_11_12_context_updates_are_visible_to_the_next_node(run_dot):
-    backend = ScriptedBackend({"A": Outcome.success(found=[1, 2])})
+    backend = ScriptedBackend({"A": Outcome.success(context_updates={"found": [1, 2]})})
     run_dot("A B start -> A -> B -> done", backend=backend)
     assert backend.calls[1].context["found"] == [1, 2]
 
@@ -118,7 +118,7 @@ def test_11_12_checkpoint_save_and_resume_produce_the_same_result(dot, tmp_path)
     )
 
     def answer(node, prompt, context):
-        return Outcome.success(round=context.get("round", 0) + (node.id == "B"))
+        return Outcome.success(context_updates={"round": context.get("round", 0) + (node.id == "B")})
 
     pipeline = Pipeline(source, backend=answer)
     whole = pipeline.run(wait=True, logs_root=tmp_path / "whole")
@@ -143,7 +143,9 @@ def test_11_12_the_goal_is_expanded_in_prompts(run_dot):
 
 def test_11_12_a_custom_handler_is_registered_and_executed(dot):
     pipeline = Pipeline(dot('A [type="mine"] start -> A -> done'))
-    pipeline.register("mine", lambda node, context, graph, logs_root: Outcome.success(mine=True))
+    pipeline.register(
+        "mine", lambda node, context, graph, logs_root: Outcome.success(context_updates={"mine": True})
+    )
     assert pipeline.run(wait=True, durability="none").context["mine"] is True
 
 

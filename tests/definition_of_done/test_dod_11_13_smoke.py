@@ -89,6 +89,6 @@ def test_11_13_the_smoke_test_runs_with_an_llm_callback(tmp_path):
 @pytest.mark.real_llm
 @pytest.mark.timeout(300)
 def test_11_13_the_smoke_test_runs_with_a_real_model(tmp_path):
-    backend = LocalModelBackend(max_tokens=1000)
+    backend = LocalModelBackend()
     smoke(backend, tmp_path / "run")
     assert (tmp_path / "run/plan/response.md").read_text().strip()

@@ -107,7 +107,7 @@ def test_run_directory_6_a_value_over_100_kb_becomes_an_artifact(run_dot, tmp_pa
     large, small = "x" * (100 * 1024 + 1), "y" * 1000
     result = run_dot(
         "a b start -> a -> b -> done",
-        {"a": Outcome.success(large=large, small=small)},
+        {"a": Outcome.success(context_updates={"large": large, "small": small})},
         durability="fast",
         logs_root=tmp_path / "run",
     )

@@ -225,7 +225,7 @@ def test_ruling_17_a_gate_that_a_redirect_passed_over_is_executed_again(replay):
         start -> back back -> one [condition="context.skip!=yes"] back -> two [condition="context.skip=yes"]
         one -> two two -> done [condition="outcome!=retry"]""",
         {
-            "back": [Outcome.success(), Outcome.success(skip="yes")],
+            "back": [Outcome.success(), Outcome.success(context_updates={"skip": "yes"})],
             "two": [FAIL, Outcome.success()],
         },
     )
