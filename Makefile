@@ -89,6 +89,14 @@ format: $(DEVELOPMENT) ## mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: notebooks
+notebooks: $(DEVELOPMENT) $(MODEL) ## run the tour again and keep its outputs
+	$(PY) tests/notebooks/refresh.py
+
+.PHONY: docs
+docs: $(DEVELOPMENT) ## write the generated pages of docs/ anew
+	$(PY) tests/docs/generate.py
+
 .PHONY: bench
 bench: $(DEVELOPMENT) system ## measure against peers and write docs/benchmarks.md
 	$(PY) tests/benchmarks

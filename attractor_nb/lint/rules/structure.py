@@ -53,7 +53,7 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
 
     A run ends well only at an exit, where the goal gates are checked. The exit is the node of shape
     `Msquare`; only when no node has that shape do the ids `exit` and `end` count (spec 7.2, ruling 7).
-    Several exits are accepted with `GraphOptions(allow_many_exits=True)`.
+    Several exits are accepted with `Pipeline(..., allow_many_exits=True)`.
 
     Bad:
 

@@ -1,0 +1,231 @@
+"""Writes the pages, and parts of pages, of docs/ that say what a table of the project says.
+
+    python tests/docs/generate.py
+
+docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
+rules, and two tables of docs/language.md from the tables of shapes and attributes. A test compares.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from attractor_nb import errors
+from attractor_nb.lint import BUILT_IN_RULES
+from attractor_nb.model.attributes import TABLE, AttributeSpec, Scope, literal_text
+from attractor_nb.model.duration import Duration
+from attractor_nb.model.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+MALFORMED = REPOSITORY / "tests" / "languages" / "malformed"
+SCOPES = {
+    Scope.GRAPH: "Of the graph",
+    Scope.NODE: "Of a node",
+    Scope.EDGE: "Of an edge",
+    Scope.SUBGRAPH: "Of a subgraph",
+}
+LANGUAGES = {
+    "dot": ("DOT", "malformed"),
+    "condition": ("Conditions", "case"),
+    "stylesheet": ("Model stylesheets", "case"),
+}
+LONG = 90
+SEVERITIES = {
+    "error": "Error: the pipeline does not run.",
+    "warning": "Warning: it runs, perhaps not as meant.",
+    "info": "Info: a thing to know.",
+}
+TYPES = {
+    "start": "where a run begins",
+    "exit": "where it ends, and the goal gates are checked",
+    "codergen": "a prompt to a model",
+    "wait.human": "a question to a person",
+    "conditional": "nothing itself; its edges see the outcome of the stage before",
+    "tool": "a command",
+    "parallel": "several branches at once (read and drawn; not run yet)",
+    "parallel.fan_in": "where branches meet (read and drawn; not run yet)",
+    "stack.manager_loop": "watches another pipeline (read and drawn; not run yet)",
+}
+
+
+def code(text: str) -> str:
+    """Text as inline code that survives in a Markdown table."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    fence = "``" if "`" in text else "`"
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+
+
+def prose(text: str) -> str:
+    """Text of ours in a Markdown table: an angle bracket is no markup."""
+    return (
+        " ".join(text.split())
+        .replace("|", "\\|")
+        .replace("<", "&lt;")
+        .replace("*", "\\*")
+        .replace("_", "\\_")
+    )
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+# -- language.md -------------------------------------------------------------------------------------
+
+
+def shapes_table() -> str:
+    aliases = {shape: alias for alias, shape in SHAPE_ALIASES.items()}
+    rows = [
+        (
+            code(shape) + (f" (also {code(aliases[shape])})" if shape in aliases else ""),
+            code(kind),
+            TYPES[kind],
+        )
+        for shape, kind in SHAPE_TO_TYPE.items()
+    ]
+    return table(("shape", "type", "the stage is"), rows)
+
+
+def attributes_tables() -> str:
+    parts: list[str] = []
+    for scope, title in SCOPES.items():
+        rows = [
+            (code(spec.name), _kind(spec), _default(spec), prose_with_code(spec))
+            for spec in TABLE
+            if spec.scope is scope
+        ]
+        parts += [f"### {title}\n", table(("attribute", "value", "default", "meaning"), rows)]
+    return "\n".join(parts)
+
+
+def _kind(spec: AttributeSpec) -> str:
+    return ", ".join(code(choice) for choice in spec.choices) if spec.choices else spec.type.value
+
+
+def _default(spec: AttributeSpec) -> str:
+    if spec.default is None or spec.default == "":
+        return ""
+    return code(str(spec.default) if isinstance(spec.default, Duration) else literal_text(spec.default))
+
+
+def prose_with_code(spec: AttributeSpec) -> str:
+    meaning = spec.meaning.replace("|", "\\|")
+    return f"{meaning} Another name of {code(spec.alias_of)}." if spec.alias_of else meaning
+
+
+def language_page(now: str) -> str:
+    """The page with its generated tables made anew; everything else is written by hand."""
+    for name, content in (("shapes", shapes_table()), ("attributes", attributes_tables())):
+        begin, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
+        before, _, rest = now.partition(begin)
+        _, _, after = rest.partition(end)
+        now = f"{before}{begin}\n{content}\n{end}{after}"
+    return now
+
+
+# -- errors.md ---------------------------------------------------------------------------------------
+
+
+def errors_page() -> str:
+    tree = "\n".join(
+        line.removeprefix("    ")
+        for line in (errors.__doc__ or "").splitlines()
+        if re.match(r"    (AttractorError|├|└|│|    )", line)
+    )
+    parts = [
+        "# Errors\n",
+        "<!-- made by `make docs` from the tables in tests/languages/malformed/ -->\n",
+        (
+            "Every error says what is wrong, where, and what to do. Carets stand under the whole offending text; a condition or\n"
+            "stylesheet inside a DOT text is pointed at in the DOT text.\n"
+        ),
+        "```\n" + example_report() + "\n```\n",
+        "All of them are of one family, so that `except AttractorError` catches what this package raises and nothing else:\n",
+        f"```\n{tree}\n```\n",
+        (
+            "A stage that fails is no error: `run()` returns a result that says so. What `%%attractor` and `Pipeline` refuse, by\n"
+            "language, follows; what they accept and find suspicious is in [rules.md](rules.md).\n"
+        ),
+    ]
+    for name, (title, key) in LANGUAGES.items():
+        cases = tomllib.loads((MALFORMED / f"{name}.toml").read_text("utf-8"))[key]
+        parts += [f"## {title}\n", table(("message", "for example", "remedy"), map(_error_row, cases))]
+    return "\n".join(parts)
+
+
+def example_report() -> str:
+    from attractor_nb import Pipeline
+
+    try:
+        Pipeline("digraph Review {\n    start [shape=Mdiamond]\n    plan [label=]\n}")
+    except errors.AttractorError as error:
+        return f"{type(error).__name__}: {error}"
+    raise AssertionError("the example is malformed")
+
+
+def _error_row(case: dict[str, Any]) -> tuple[str, str, str]:
+    line = int(case["place"].partition(":")[0])
+    lines = case["source"].splitlines() or [""]
+    shown = lines[min(line, len(lines)) - 1].strip() or case["source"].strip()
+    example = f"{case['name']}: {code(shown)}" if 0 < len(shown) <= LONG else case["name"]
+    strict = " (with `strict=True`)" if case.get("strict") else ""
+    return prose(case["message"]) + strict, example, prose(case["hint"])
+
+
+# -- rules.md ----------------------------------------------------------------------------------------
+
+
+def rules_page() -> str:
+    rows = [
+        (f"[{rule.name}](#{rule.name})", rule.severity.value, rule.page.partition("\n")[0])
+        for rule in BUILT_IN_RULES
+    ]
+    parts = [
+        "# Lint rules\n",
+        "<!-- made by `make docs` from the docstrings of the rules -->\n",
+        (
+            "`pipeline.lint()` lists the findings, `pipeline.lint().fix()` shows what their fixes would change, and\n"
+            '`Pipeline(..., severity={"dead_end": Severity.ERROR})` changes how much a rule matters. Rules of your own are objects with a\n'
+            "`name` and `apply(graph)`: `Pipeline(..., rules=[rule])`.\n"
+        ),
+        table(("rule", "severity", "what it says"), rows),
+    ]
+    for rule in BUILT_IN_RULES:
+        parts += [f"## {rule.name}\n", f"*{SEVERITIES[rule.severity.value]}*\n", f"{fenced(rule.page)}\n"]
+    return "\n".join(parts)
+
+
+def fenced(page: str) -> str:
+    """A docstring's indented snippets as fenced code."""
+
+    def fence(found: re.Match[str]) -> str:
+        lines = [line.removeprefix("    ") for line in found[0].strip("\n").splitlines()]
+        return "\n```dot\n" + "\n".join(lines) + "\n```\n\n"
+
+    return re.sub(
+        r"(?:^(?:    .*)?\n?)*^    .*(?:\n|\Z)(?:^(?:    .*)?\n)*", fence, page, flags=re.MULTILINE
+    ).strip()
+
+
+PAGES: dict[str, Callable[[str], str]] = {
+    "language.md": language_page,
+    "errors.md": lambda now: errors_page(),
+    "rules.md": lambda now: rules_page(),
+}
+"""Each page as a function of what is written there now."""
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        path = DOCS / name
+        path.write_text(page(path.read_text("utf-8") if path.exists() else ""), encoding="utf-8")

@@ -1,0 +1,30 @@
+"""The generated pages of docs/ say what the tables of the project say now."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("attractor_docs_generator", HERE / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES = load_generator().PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_fresh(name):
+    now = (DOCS / name).read_text("utf-8")
+    assert now == PAGES[name](now), "run `make docs`"
+
+
+def test_the_page_of_errors_has_every_malformed_source():
+    rows = [line for line in (DOCS / "errors.md").read_text("utf-8").splitlines() if line.startswith("| ")]
+    assert len(rows) > 220
