@@ -193,7 +193,7 @@ def _attribute(owner: object, name: str) -> Any:
 
 
 def _reason_of(error: BaseException) -> str:
-    name = type(error).__name__
+    name = "" if isinstance(error, AttractorError) else type(error).__name__
     try:
         text = _message_of(error).strip()
         text = text.encode("utf-8", "backslashreplace").decode()
@@ -201,7 +201,9 @@ def _reason_of(error: BaseException) -> str:
         text = "(its message cannot be shown)"
     if len(text) > MAX_REASON_CHARACTERS:
         text = text[:MAX_REASON_CHARACTERS] + "…"
-    return f"{name}: {text}" if text else name
+    if not text:
+        return type(error).__name__
+    return f"{name}: {text}" if name else text
 
 
 def _message_of(error: BaseException) -> str:

@@ -31,6 +31,8 @@ class Manifest(BaseModel):
         stage_directories: Directory names of the stages whose name is not the node's id.
         restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
         restarted_as: Run directory that continues this one, relative.
+        backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
+            caller's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -49,3 +51,4 @@ class Manifest(BaseModel):
     stage_directories: dict[str, str] = Field(default_factory=dict)
     restart_of: str = ""
     restarted_as: str = ""
+    backend: str = ""

@@ -139,9 +139,9 @@ class Outcome:
     usage: Usage | None = None
 
     @classmethod
-    def success(cls, notes: str = "", **context_updates: Any) -> Outcome:
+    def success(cls, notes: str = "", *, context_updates: Mapping[str, Any] | None = None) -> Outcome:
         """A SUCCESS."""
-        return cls(StageStatus.SUCCESS, notes=notes, context_updates=context_updates)
+        return cls(StageStatus.SUCCESS, notes=notes, context_updates=dict(context_updates or {}))
 
     @classmethod
     def fail(cls, reason: str, *, is_terminal: bool = False) -> Outcome:

@@ -11,6 +11,7 @@ from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.errors import OptionError
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event
-    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import Clock, Randomness, RunStore
+
+
+RESERVED_PREFIXES = ("internal.", "graph.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +78,38 @@ def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    inputs = {**pipeline.params, **options.params}
-    Context(inputs)
+    inputs = checked_inputs({**pipeline.params, **options.params})
     store, run_id = _new_store(pipeline, plan, options, seams)
     context = Context(store=store.values)
     mirror_graph(plan, context)
     context.apply_updates(inputs)
     return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)
+
+
+def checked_inputs(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values a run begins with.
+
+    Raises:
+        OptionError: A key belongs to the engine (ruling 27).
+        ContextValueError: A value cannot be kept.
+    """
+    for key in inputs:
+        if str(key).startswith(RESERVED_PREFIXES):
+            prefixes = " and ".join(f"{prefix}*" for prefix in RESERVED_PREFIXES)
+            raise OptionError(
+                f"parameter {key!r}: {prefixes} keys are the engine's own", hint="name it otherwise"
+            )
+    Context(inputs)
+    return inputs
+
+
+def describe_backend(backend: BackendSpec) -> str:
+    """What the manifest says of a backend: its name, or a description of the caller's own object."""
+    if backend is None:
+        return "simulated"
+    if isinstance(backend, str):
+        return backend
+    return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
 def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams) -> tuple[RunStore, str]:
@@ -100,6 +129,7 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         "node_count": len(plan.nodes),
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
+        "backend": describe_backend(options.backend),
     }
     store = DirectoryRunStore.create(
         logs_root,

@@ -15,7 +15,7 @@ from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import BackendSpec, InterviewerSpec, RunOptions, read_options
 from attractor_nb.pipeline.preparation import Preparation, Source, prepare
 from attractor_nb.pipeline.presenters import present
-from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.resuming import continue_run, with_recorded_backend
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, wire
 from attractor_nb.views.findings import findings_text
@@ -231,7 +231,7 @@ class Pipeline:
             RunError: The run has ended and there is nothing to go on with.
         """
         logs_root = run.logs_root if isinstance(run, Run) else Path(run)
-        chosen = self._options(options)
+        chosen = with_recorded_backend(self._options(options), logs_root)
         seams = seams_of(chosen)
         beginning = continue_run(self, logs_root, chosen, seams, on_graph_change=on_graph_change)
         return self._launch(chosen, seams, beginning, is_waited_for=False)

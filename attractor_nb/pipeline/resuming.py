@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.backends import NAMED
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.failures import end_reason, next_step
@@ -74,6 +76,24 @@ def continue_run(
         events=stored.events,
         interviews=_interviews_under_way(stored.events),
         warning=warning,
+    )
+
+
+def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
+    """Options that answer prompts as the run did before, when nobody says otherwise.
+
+    Raises:
+        OptionError: It was a backend of the caller's own: going on with simulated answers would be a
+            success that nobody had.
+    """
+    recorded = str(read_run(logs_root).manifest.get("backend", ""))
+    if options.backend is not None or recorded in {"", "simulated"}:
+        return options
+    if recorded in NAMED:
+        return replace(options, backend=recorded)
+    raise OptionError(
+        f"prompts of this run were answered by {recorded.removesuffix(' (own)')}, and no backend is given",
+        hint='resume(…, backend=…) with the same, or backend="simulated"',
     )
 
 

@@ -119,6 +119,10 @@ def test_the_registry_shows_its_types(registry):
     assert repr(registry).startswith("HandlerRegistry(codergen, conditional")
 
 
-@pytest.mark.parametrize("handler", [StartHandler(), ExitHandler(), ConditionalHandler()], ids=repr)
+@pytest.mark.parametrize(
+    "handler",
+    [StartHandler(), ExitHandler(), ConditionalHandler()],
+    ids=lambda handler: type(handler).__name__,
+)
 def test_start_exit_and_diamond_do_nothing_successfully(handler):
     assert asyncio.run(verify_handler(handler)).status is StageStatus.SUCCESS

@@ -196,5 +196,5 @@ def test_every_event_of_spec_9_6_is_there():
 
 
 def test_a_commit_does_not_say_its_context_twice():
-    event = StageCompleted(name="a", outcome=Outcome.success(x=1), context={"x": 1})
+    event = StageCompleted(name="a", outcome=Outcome.success(context_updates={"x": 1}), context={"x": 1})
     assert "context_updates" not in event.to_plain()["outcome"]

@@ -162,7 +162,7 @@ class Returns:
         (object(), AssertionError, "a handler has execute"),
         (Returns("text"), AssertionError, "returns an Outcome or None, not str"),
         (Counting(), AssertionError, "keeps no state between stages"),
-        (Returns(Outcome.success(value={1, 2})), ContextValueError, "'value'"),
+        (Returns(Outcome.success(context_updates={"value": {1, 2}})), ContextValueError, "'value'"),
     ],
     ids=["no-handler", "text", "state", "set-in-context"],
 )
