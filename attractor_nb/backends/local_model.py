@@ -89,17 +89,15 @@ class LocalModelBackend:
     async def open(self) -> None:
         """Start the server, unless another run has, and wait until it answers.
 
+        Whoever calls it closes it, also when it raises: otherwise one user would count twice.
+
         Raises:
             OptionError: Model or engine are not there.
             RetryableError: The server did not become healthy in time.
         """
         with self._lock:
             self._user_count += 1
-        try:
-            await self._address()
-        except BaseException:
-            await self.close()
-            raise
+        await self._address()
 
     async def close(self) -> None:
         """End the server with its last user."""

@@ -197,6 +197,15 @@ class RunState:
         elif isinstance(event, PipelineFailed):
             self.ended, self.reason, self.is_resumable = "failed", event.error, event.is_resumable
 
+    def restarted(self, target: str) -> RunState:
+        """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21)."""
+        return RunState(
+            target,
+            restarts=self.restarts + 1,
+            usage=self.usage,
+            elapsed_seconds=self.elapsed_seconds,
+        )
+
     def reopen(self) -> None:
         """Go on after an end that allows it: a bound that was raised."""
         self.ended, self.reason, self.is_resumable = "", "", False

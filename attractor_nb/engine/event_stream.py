@@ -15,6 +15,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from attractor_nb.calling import call
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 
 if TYPE_CHECKING:
@@ -51,6 +52,14 @@ class EventFeed:
                 self._dropped += 1
                 return
             self._events.append(event)
+            self._notify()
+
+    def put_before(self, recorded: Iterable[Event]) -> None:
+        """Take events that came before all those taken so far; the capacity is for the others."""
+        with self._condition:
+            count = len(self._events)
+            self._events.extendleft(reversed(tuple(recorded)))
+            self._capacity += len(self._events) - count
             self._notify()
 
     def close(self) -> None:
@@ -131,6 +140,7 @@ class EventStream:
         self._lock = threading.RLock()
         self._sinks: list[EventSink] = []
         self._observers: list[_Observer] = []
+        self._is_closed = False
 
     @property
     def sequence(self) -> int:
@@ -146,8 +156,11 @@ class EventStream:
         """Call a user's function with every event from now on; returns how to stop that."""
         observer = _Observer(function)
         with self._lock:
-            self._observers.append(observer)
-            self._sinks.append(observer.feed.put)
+            if self._is_closed:
+                observer.feed.close()
+            else:
+                self._observers.append(observer)
+                self._sinks.append(observer.feed.put)
 
         def stop() -> None:
             self._remove(observer.feed.put)
@@ -157,10 +170,15 @@ class EventStream:
 
     def open_feed(self, capacity: int = FEED_CAPACITY) -> EventFeed:
         """A feed of all events: those of the log first, then every one from now on."""
+        feed = EventFeed(capacity)
         with self._lock:
-            recorded = self._store.read_events()
-            feed = EventFeed(capacity, recorded)
-            self._sinks.append(feed.put)
+            store, sequence = self._store, self._sequence
+            if self._is_closed:
+                feed.close()
+            else:
+                self._sinks.append(feed.put)
+        # A long log takes its time to read: the run goes on meanwhile.
+        feed.put_before(event for event in store.read_events() if event.sequence <= sequence)
         return feed
 
     def _remove(self, sink: EventSink) -> None:
@@ -191,15 +209,23 @@ class EventStream:
             self._store, self._run_id, self._sequence = store, run_id, 0
 
     def close(self) -> None:
-        """End all feeds; wait, but not for ever, until observers have seen everything."""
+        """End all feeds, those that are opened later too."""
         with self._lock:
+            self._is_closed = True
             sinks, self._sinks = self._sinks, []
-            observers, self._observers = self._observers, []
         for sink in sinks:
             owner = getattr(sink, "__self__", None)
             if isinstance(owner, EventFeed):
                 owner.close()
-        give_up = time.monotonic() + DRAIN_SECONDS
-        for observer in observers:
-            if observer.thread is not threading.current_thread():
-                observer.thread.join(max(0.0, give_up - time.monotonic()))
+
+    async def drain(self) -> None:
+        """Wait, but not for ever, until observers have seen everything; other runs go on meanwhile."""
+        observers, self._observers = self._observers, []
+        if any(observer.thread.is_alive() for observer in observers):
+            await call(_join, [observer.thread for observer in observers])
+
+
+def _join(threads: Iterable[threading.Thread]) -> None:
+    give_up = time.monotonic() + DRAIN_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, give_up - time.monotonic()))

@@ -8,6 +8,7 @@ stages that was asked for).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import Announce, Commit, Execute, RunEnd
-from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.model.events import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Randomness, RunStore
 
@@ -118,9 +119,11 @@ class Runner:
             asyncio.CancelledError: Never: a cancelled run ends as interrupted.
         """
         setup = self.setup
+        begun: list[BackendLifetime] = []
         try:
             try:
                 for lifetime in setup.lifetimes:
+                    begun.append(lifetime)
                     await lifetime.open()
                 return await self._run_directories()
             except asyncio.CancelledError:
@@ -128,10 +131,14 @@ class Runner:
             except _Paused:
                 return self._interrupted("paused")
         finally:
-            for lifetime in reversed(setup.lifetimes):
-                await _closed(lifetime)
-            setup.stream.close()
-            setup.store.close()
+            try:
+                for lifetime in reversed(begun):
+                    await _closed(lifetime)
+            finally:
+                setup.stream.close()
+                setup.store.close()
+            with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
+                await setup.stream.drain()
 
     async def _run_directories(self) -> RunOutcome:
         """Run in this directory, then in each restart's."""
@@ -249,7 +256,7 @@ class Runner:
         mirror_graph(setup.plan, fresh)
         fresh.apply_updates(setup.inputs)
         setup.context = fresh
-        setup.state = RunState(target, restarts=number, elapsed_seconds=setup.state.elapsed_seconds)
+        setup.state = setup.state.restarted(target)
         setup.is_resumed = False
 
     def _finish(self, end: RunEnd, duration: float) -> RunOutcome:
@@ -315,5 +322,7 @@ def mirror_graph(plan: Plan, context: Context) -> None:
 async def _closed(lifetime: BackendLifetime) -> None:
     try:
         await lifetime.close()
+    except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is
+        LOGGER.warning("a backend was not waited for while it closed")
     except Exception:  # the run has its result; a backend that cannot close must not take it away
         LOGGER.exception("a backend did not close")

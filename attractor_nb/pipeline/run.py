@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from attractor_nb.engine.gates import Gate, Gates
-    from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.pipeline.hosts import Job
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -54,6 +53,7 @@ class Run:
     Attributes:
         id: The run's id.
         pipeline: What is executed.
+        graph: The graph that runs, whatever is registered with the pipeline meanwhile.
         logs_root: Its run directory.
         view: States of nodes and edges, folded from its events.
         outcomes: Latest outcome of each committed node.
@@ -73,6 +73,7 @@ class Run:
         self.id = run_id
         self.pipeline = pipeline
         self.logs_root = logs_root
+        self.graph = pipeline.graph
         self.view = RunView()
         self.outcomes: dict[str, Outcome] = {}
         self.visits: dict[str, int] = {}
@@ -100,11 +101,6 @@ class Run:
         self._finished = result
 
     # -- looking -------------------------------------------------------------------------------------
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that runs."""
-        return self.pipeline.graph
 
     @property
     def status(self) -> str:
@@ -235,15 +231,23 @@ class Run:
             TimeoutError: It has not ended in time; it goes on.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: the run was stopped and can be resumed.
+            RunError: It runs in the event loop that runs here.
             StorageError: The run directory could not be written.
         """
         give_up = None if timeout is None else time.monotonic() + timeout
         future = self._future()
+        if self._job is not None and self._job.is_in_this_thread and not future.done():
+            raise RunError(
+                f"run {self.id} runs in this event loop, and waiting here would stop it",
+                hint='use `await run`, or host="thread"',
+            )
         try:
             while True:
                 left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
                 with contextlib.suppress(FutureTimeout):
                     return future.result(max(0.0, left))
+                if future.done():  # with a TimeoutError of its own, or just now
+                    return future.result()
                 if give_up is not None and time.monotonic() >= give_up:
                     raise TimeoutError(f"run {self.id} has not ended in {timeout} s; it goes on")
                 check_wait(self.gates, is_blocking=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run_result import RunResult
 
+_ENGINE_PREFIXES = ("graph.", "internal.")
+"""What an earlier run left in a context, and the next one makes for itself."""
+
 
 def run_pipeline(
     graph: Graph | str | Path,
@@ -40,7 +43,8 @@ def run_pipeline(
     pipeline = Pipeline(graph, backend=llm_callback, **own)
     params = dict(options.pop("params", {}) or {})
     if context is not None:
-        params = {**context.snapshot(), **params}
+        own_values = {key: context[key] for key in context if not key.startswith(_ENGINE_PREFIXES)}
+        params = {**own_values, **params}
     result = pipeline.run(wait=True, params=params, **options)
     if context is not None:
         context.apply_updates({key: result.context[key] for key in result.context})

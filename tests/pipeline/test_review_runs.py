@@ -1,0 +1,119 @@
+"""Found in review: runs whose end was lost, whose lock was kept, or for which nobody could wait."""
+
+import asyncio
+import threading
+
+import pytest
+
+from attractor_nb.context import Context
+from attractor_nb.errors import RunError
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.spec_names import run_pipeline
+
+LIMIT_SECONDS = 20
+SOURCE = """digraph g {
+    start [shape=Mdiamond] work [type=custom] done [shape=Msquare]
+    start -> work -> done
+}"""
+
+
+def pipeline_with(handler=lambda *_: Outcome.success(), source=SOURCE, **options):
+    return Pipeline(source, handlers={"custom": handler}, **options)
+
+
+class Backend:
+    """A backend with a lifetime that can be watched."""
+
+    def __init__(self, *, fault=None, closing=None):
+        self.fault, self.closing = fault, closing
+        self.opened = self.closed = 0
+
+    def run(self, node, prompt, context):
+        return "text"
+
+    async def open(self):
+        self.opened += 1
+        if self.fault:
+            raise self.fault
+
+    async def close(self):
+        self.closed += 1
+        if self.closing:
+            self.closing.set()
+            await asyncio.get_running_loop().create_future()
+
+
+def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_path):
+    run = pipeline_with(backend=Backend(fault=TimeoutError("no answer"))).run(logs_root=tmp_path / "run")
+    with pytest.raises(TimeoutError, match="no answer"):
+        run.result(LIMIT_SECONDS)
+
+
+def test_a_stop_while_the_backend_closes_leaves_result_and_directory_whole(tmp_path):
+    closing = threading.Event()
+    run = pipeline_with(backend=Backend(closing=closing)).run(logs_root=tmp_path / "run")
+    assert closing.wait(LIMIT_SECONDS)
+    run.cancel()
+    assert run.result(LIMIT_SECONDS).status == "success"
+    with pytest.raises(RunError, match="ended in success"):
+        run.resume(backend="simulated")
+
+
+def test_a_backend_that_was_opened_is_closed_once_even_when_opening_failed(tmp_path):
+    backend = Backend(fault=ValueError("broken"))
+    with pytest.raises(ValueError, match="broken"):
+        pipeline_with(backend=backend).run(logs_root=tmp_path / "run").result(LIMIT_SECONDS)
+    assert (backend.opened, backend.closed) == (1, 1)
+
+
+def test_waiting_in_the_very_loop_that_runs_the_run_is_refused_with_the_remedy(tmp_path):
+    async def use():
+        run = pipeline_with().run(host="kernel", logs_root=tmp_path / "run")
+        with pytest.raises(RunError, match="would stop it"):
+            run.result()
+        return await run
+
+    assert asyncio.run(use()).status == "success"
+
+
+def test_a_run_shows_the_graph_that_runs_whatever_is_registered_meanwhile(tmp_path):
+    class Rename:
+        def apply(self, graph):
+            return graph.with_nodes([graph.nodes["work"].with_attrs({"label": "another"})])
+
+    pipeline = pipeline_with()
+    run = pipeline.run(logs_root=tmp_path / "run")
+    pipeline.register_transform(Rename())
+    assert run.result(LIMIT_SECONDS).graph.nodes["work"].label == "work"
+
+
+LOOP = """digraph g {
+    start [shape=Mdiamond] work [type=custom] done [shape=Msquare]
+    start -> work
+    work -> done [condition="context.is_enough=true"]
+    work -> work [condition="context.is_enough!=true", loop_restart=true]
+}"""
+
+
+def test_ruling_18_a_token_bound_counts_over_restarts(tmp_path):
+    def spend(*_):
+        return Outcome(StageStatus.SUCCESS, usage=Usage(input_tokens=10, calls=1))
+
+    result = pipeline_with(spend, LOOP).run(wait=True, logs_root=tmp_path / "run", max_tokens_total=25)
+    assert result.status == "fail"
+    assert "max_tokens_total=25 reached" in result.reason
+    assert result.usage.total_tokens == 30
+
+
+def test_run_pipeline_takes_a_context_again_that_an_earlier_run_has_filled():
+    context = Context({"ticket": "42"})
+    first = run_pipeline(
+        SOURCE.replace("{", '{ goal="one"', 1).replace("[type=custom]", ""), context, durability="none"
+    )
+    second = run_pipeline(
+        SOURCE.replace("{", '{ goal="two"', 1).replace("[type=custom]", ""), context, durability="none"
+    )
+    assert (first.status, second.status) == ("success", "success")
+    assert second.context["graph.goal"] == context["graph.goal"] == "two"
+    assert second.context["ticket"] == "42"
