@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 _TOOLTIP_CHARS: Final = 300
+MAX_SHOWN_WIDTH: Final = 1080.0
+"""A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
 
 
 def render_svg(
@@ -108,6 +110,7 @@ class _Writer:
     def document(self, theme: Theme, *, is_ended: bool) -> str:
         """The whole picture, back to front: page, panels, edges, nodes, edge labels."""
         width, height = self.layout.width, self.layout.height
+        shown = min(1.0, MAX_SHOWN_WIDTH / width)
         hatch_id = "hatch-" + sha256(repr(self.scene).encode()).hexdigest()[:10]
         routed = list(zip(self.scene.links, self.layout.routes, strict=True))
         boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
@@ -118,8 +121,8 @@ class _Writer:
             {
                 "xmlns": "http://www.w3.org/2000/svg",
                 "class": " ".join(("attractor-graph", root_class(), theme, *(["ended"] if is_ended else []))),
-                "width": width,
-                "height": height,
+                "width": round(width * shown),
+                "height": round(height * shown),
                 "viewBox": path_data(0, 0, width, height),
                 "style": "max-width:100%;height:auto",
                 "role": "img",

@@ -265,3 +265,15 @@ def test_the_drawing_is_the_golden_one(name):
         path.write_text(svg)
         pytest.fail("the golden file was missing and has been written")
     assert svg == path.read_text()
+
+
+def test_a_wide_picture_is_shown_no_wider_than_a_cell():
+    chain = " -> ".join(f"a_rather_long_name_{number}" for number in range(30))
+    svg = render_svg(parse_dot(f"digraph {{ rankdir=LR; {chain} }}"), engine="layered")
+    head = svg[: svg.index(">")]
+    width = float(re.search(r' width="([\d.]+)"', head)[1])
+    height = float(re.search(r' height="([\d.]+)"', head)[1])
+    box = [float(part) for part in re.search(r'viewBox="([\d. -]+)"', head)[1].split()]
+    assert width == 1080
+    assert box[2] > 1080
+    assert height == pytest.approx(box[3] * 1080 / box[2], abs=1)
