@@ -56,7 +56,7 @@ class Job:
         self._has_begun = True
         task = asyncio.current_task()
         if self._is_cancelled and task is not None:
-            task.cancel()
+            self._loop.call_soon(task.cancel)  # at once it would look like the first stage's own doing
         return await work()
 
     def _deliver(self, task: asyncio.Task[Any]) -> None:

@@ -167,6 +167,31 @@ def test_a_resumed_run_that_is_stopped_at_once_loses_no_stage(make, tmp_path):
     assert pipeline.resume(tmp_path / "run").result(20).status == "success"
 
 
+def test_a_stop_before_the_engine_has_begun_fails_no_stage(make, tmp_path):
+    """The engine is busy elsewhere, so that start and stop of the resumed run reach it together."""
+    free, busy = threading.Event(), threading.Event()
+
+    async def block(prompt):
+        busy.set()
+        free.wait(20)
+        return "done"
+
+    async def answer(prompt):
+        await asyncio.sleep(0)
+        return "done"
+
+    pipeline = make(NODE.format(attrs=""), backend=answer)
+    pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=1)
+    blocking = make(NODE.format(attrs=""), backend=block).run(durability="none")
+    assert busy.wait(20)
+    run = pipeline.resume(tmp_path / "run")
+    run.cancel()
+    free.set()
+    assert blocking.result(20).status == "success"
+    assert run.result(20).status == "interrupted"
+    assert run.resume().result(20).status == "success"
+
+
 async def _ended(run):
     try:
         await run
