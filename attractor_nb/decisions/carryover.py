@@ -10,6 +10,7 @@ from attractor_nb.decisions.preamble import build_preamble
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.preamble import StageSummary
     from attractor_nb.decisions.run_state import RunState
 
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
@@ -32,12 +33,18 @@ def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -
     return fidelity, "", _preamble(plan, state, fidelity, run_id)
 
 
+def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:
+    """A summary under its node's label; a resume with another graph may not have that node any more."""
+    planned = plan.nodes.get(entry.node_id)
+    return entry if planned is None else replace(entry, label=planned.node.label)
+
+
 def _preamble(plan: Plan, state: RunState, fidelity: str, run_id: str) -> str:
     return build_preamble(
         fidelity,
         goal=plan.graph.goal,
         run_id=run_id,
-        stages=tuple(replace(entry, label=plan.nodes[entry.node_id].node.label) for entry in state.recent),
+        stages=tuple(_labelled(plan, entry) for entry in state.recent),
         values=state.recent_values,
         logs=(),
     )

@@ -122,6 +122,7 @@ class Runner:
         begun: list[BackendLifetime] = []
         try:
             try:
+                self._begin()
                 for lifetime in setup.lifetimes:
                     begun.append(lifetime)
                     await lifetime.open()
@@ -143,11 +144,11 @@ class Runner:
     async def _run_directories(self) -> RunOutcome:
         """Run in this directory, then in each restart's."""
         while True:
-            self._begin()
             end, attempts = await self._traverse()
             if not end.restart_target:
                 return self._finish(end, attempts.elapsed_seconds)
             self._restart(end.restart_target)
+            self._begin()
 
     def _begin(self) -> None:
         setup = self.setup

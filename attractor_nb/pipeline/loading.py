@@ -11,7 +11,7 @@ from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.pipeline.resuming import restored_state
+from attractor_nb.pipeline.resuming import MAX_RESTART_HOPS, restart_directory, restored_state
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import result_of
 from attractor_nb.source import SourceText
@@ -53,22 +53,32 @@ def _pipeline(stored: StoredRun, options: dict[str, Any]) -> Pipeline:
 def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
     """A stored run as a handle: states, prompts, responses, result. Read-only; nobody needs to own it.
 
+    A run that a ``loop_restart`` took to another directory is shown to where it came.
+
     Raises:
         RunNotFound: There is no run at that place.
         CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
     stored = read_run(logs_root)
     pipeline = pipeline or _pipeline(stored, {})
+    plan = compile_plan(pipeline.graph)
+    state, events = restored_state(plan, stored), list(stored.events)
+    for _ in range(MAX_RESTART_HOPS):
+        restarted = restart_directory(stored, state)
+        if restarted is None:
+            break
+        stored = read_run(restarted)
+        state = restored_state(plan, stored, state.restarted(state.restart_target))
+        events.extend(stored.events)
     run = Run(
         pipeline,
         str(stored.manifest.get("run_id", "")),
         stored.logs_root,
         stored.read_stage_file,
     )
-    for event in stored.events:
+    for event in events:
         run.take(event)
     if stored.status not in _LIVE:
-        state = restored_state(compile_plan(pipeline.graph), stored)
         if not run.view.status.is_ended:
             run.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
         context = ended_context(_values(stored), (), StoredValues(stored.logs_root))

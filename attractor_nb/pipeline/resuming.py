@@ -53,14 +53,15 @@ def continue_run(
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     if read_run(logs_root).is_legacy:
         return _continue_legacy(pipeline, plan, logs_root, options, seams)
-    store, stored, state = _open_latest(plan, logs_root, options, seams)
+    store, stored, state, inputs = _open_latest(plan, logs_root, options, seams)
     try:
         _check_end(state)
         warning = _check_graph(plan, stored, state, on_graph_change)
+        _check_incoming_edge(plan, state)
         _check_interrupted(plan, state, options)
         state.reopen()
         state.resumed_hops = 1 if state.fidelity == "full" else 0
-        context, inputs = _restored_context(plan, store, stored)
+        context = _restored_context(plan, store, stored, inputs)
     except BaseException:
         store.close()
         raise
@@ -99,32 +100,53 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
 
 def _open_latest(
     plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
-) -> tuple[DirectoryRunStore, StoredRun, RunState]:
-    """Open the run, or the restart directory in which it goes on."""
+) -> tuple[DirectoryRunStore, StoredRun, RunState, Mapping[str, Any]]:
+    """Open the run, or the restart directory in which it goes on; with it the run's inputs.
+
+    What a restart directory does not say, because its first record was never written, the one before
+    it does.
+    """
+    before, inputs = RunState(plan.start), dict[str, Any]()
     for _ in range(MAX_RESTART_HOPS):
         store = DirectoryRunStore.open(logs_root, durability=options.durability, clock=seams.clock)
         try:
             stored = read_run(logs_root)
-            state = restored_state(plan, stored)
+            state = restored_state(plan, stored, before)
         except BaseException:
             store.close()
             raise
-        restarted = Path(state.restart_logs_root) if state.restart_logs_root else None
-        if restarted is None or not restarted.is_dir():
-            return store, stored, state
+        inputs = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+        restarted = restart_directory(stored, state)
+        if restarted is None:
+            return store, stored, state, inputs
         store.close()
-        logs_root = restarted
+        logs_root, before = restarted, state.restarted(state.restart_target)
     raise RunError(f"the restarts of {logs_root} have no end")
 
 
-def restored_state(plan: Plan, stored: StoredRun) -> RunState:
+def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
+    """Where a run went on after a ``loop_restart``: beside this directory, even if both were moved."""
+    if not state.restart_logs_root:
+        return None
+    recorded = Path(state.restart_logs_root)
+    first = stored.logs_root.parent if stored.manifest.get("restart_of") else stored.logs_root
+    places = (first / recorded.name, recorded)
+    return next((place for place in places if place.is_dir() and place != stored.logs_root), None)
+
+
+def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None) -> RunState:
     """The state that checkpoint and log say.
+
+    Args:
+        plan: The plan.
+        stored: The run.
+        before: How it began; at the start node if not given.
 
     Raises:
         CheckpointCorrupt: The checkpoint's state has a foreign shape.
     """
     if stored.checkpoint is None or "state" not in stored.checkpoint:
-        state, events = RunState(plan.start), stored.events
+        state, events = before or RunState(plan.start), stored.events
     else:
         try:
             state = RunState.from_checkpoint(stored.checkpoint)
@@ -185,11 +207,20 @@ def _check_interrupted(plan: Plan, state: RunState, options: RunOptions) -> None
     state.is_flight_lost = policy == "fail"
 
 
+def _check_incoming_edge(plan: Plan, state: RunState) -> None:
+    """Forget the edge to the next node when a changed graph has another one in its place."""
+    index = state.incoming_edge
+    if index is None:
+        return
+    edge = plan.edges[index].edge if index < len(plan.edges) else None
+    ends = (state.completed[-1] if state.completed else "", state.next_node)
+    if edge is None or (edge.source, edge.target) != ends:
+        state.incoming_edge = None
+
+
 def _restored_context(
-    plan: Plan, store: DirectoryRunStore, stored: StoredRun
-) -> tuple[Context, Mapping[str, Any]]:
-    started = next((event for event in stored.events if isinstance(event, PipelineStarted)), None)
-    inputs: Mapping[str, Any] = started.inputs if started else dict[str, Any]()
+    plan: Plan, store: DirectoryRunStore, stored: StoredRun, inputs: Mapping[str, Any]
+) -> Context:
     context = Context(store=store.values)
     if stored.checkpoint is not None:
         context.restore(stored.checkpoint.get("context", {}), tuple(stored.checkpoint.get("logs", ())))
@@ -202,7 +233,7 @@ def _restored_context(
         if isinstance(event, StageEnd):
             context.restore(event.context, event.logs)
     context.take_changes()
-    return context, inputs
+    return context
 
 
 def _interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:

@@ -1,0 +1,150 @@
+"""Found in review: where a resumed run was not the run that a live one would have been."""
+
+import asyncio
+import json
+import shutil
+import threading
+
+import pytest
+
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.run import Run
+
+LIMIT_SECONDS = 20
+LOOP = """digraph g {
+    start [shape=Mdiamond] work [type=custom] again done [shape=Msquare]
+    start -> work
+    again -> work
+    work -> done [condition="context.rounds=3"]
+    work -> again [condition="context.rounds!=3", loop_restart=true]
+}"""
+
+
+class Rounds:
+    """Counts its calls over restarts and keeps what it saw of the context."""
+
+    def __init__(self):
+        self.count, self.tickets = 0, []
+
+    def __call__(self, node, context, graph, logs_root):
+        self.count += 1
+        self.tickets.append(context.get("ticket"))
+        return Outcome.success(context_updates={"context.rounds": self.count})
+
+
+def restarted_run(root):
+    """A run of three rounds, in ``root``, ``root/restart-1`` and ``root/restart-2``."""
+    rounds = Rounds()
+    pipeline = Pipeline(LOOP, handlers={"custom": rounds}, backend="simulated")
+    result = pipeline.run(wait=True, logs_root=root, params={"ticket": "42"})
+    assert result.status == "success"
+    return pipeline, rounds, result
+
+
+def forget_end(logs_root, keep):
+    """Leave a directory as a kill would, with the first ``keep`` records of its log."""
+    log = logs_root / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:keep]))
+    for stale in (*logs_root.glob("checkpoint*"), *logs_root.glob("manifest*")):
+        stale.unlink()
+
+
+def forget_restart(root):
+    """Leave the run as a kill just after the first ``PipelineRestarted`` would."""
+    shutil.rmtree(root / "restart-2")
+    forget_end(root / "restart-1", keep=0)
+
+
+def test_ruling_21_a_restart_that_was_killed_before_its_first_record_begins_at_its_target(tmp_path):
+    pipeline, rounds, _ = restarted_run(tmp_path / "run")
+    forget_restart(tmp_path / "run")
+    rounds.count = 1
+    result = pipeline.resume(tmp_path / "run").result(LIMIT_SECONDS)
+    assert result.status == "success"
+    assert result.completed_nodes == ("again", "work", "done")
+    assert rounds.tickets[-1] == "42"
+
+
+def test_ruling_18_restarts_before_a_kill_count_after_it(tmp_path):
+    pipeline, rounds, _ = restarted_run(tmp_path / "run")
+    forget_restart(tmp_path / "run")
+    rounds.count = 1
+    result = pipeline.resume(tmp_path / "run", max_restarts=1).result(LIMIT_SECONDS)
+    assert result.status == "fail"
+    assert "max_restarts=1 is reached" in result.reason
+
+
+def test_a_restarted_run_that_was_moved_goes_on_where_it_was_moved_to(tmp_path):
+    pipeline, rounds, _ = restarted_run(tmp_path / "old")
+    forget_end(tmp_path / "old" / "restart-2", keep=1)
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    rounds.count = 2
+    result = pipeline.resume(tmp_path / "new").result(LIMIT_SECONDS)
+    assert result.status == "success"
+    assert result.logs_root == tmp_path / "new" / "restart-2"
+
+
+def test_a_restarted_run_is_loaded_with_its_real_end(tmp_path):
+    _, _, live = restarted_run(tmp_path / "run")
+    loaded = Run.load(tmp_path / "run")
+    assert loaded.status == "completed"
+    assert loaded.result().completed_nodes == live.completed_nodes
+
+
+def test_a_run_stopped_while_its_backend_opens_keeps_its_parameters(tmp_path):
+    opening = threading.Event()
+
+    class Slow:
+        async def open(self):
+            opening.set()
+            await asyncio.get_running_loop().create_future()
+
+        async def close(self):
+            pass
+
+        def run(self, node, prompt, context):
+            return "text"
+
+    pipeline = Pipeline("digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    run = pipeline.run(logs_root=tmp_path / "run", backend=Slow(), params={"ticket": "42"})
+    assert opening.wait(LIMIT_SECONDS)
+    run.cancel()
+    assert run.result(LIMIT_SECONDS).status == "interrupted"
+    for checkpoint in (tmp_path / "run").glob("checkpoint*"):
+        checkpoint.unlink()
+    result = run.resume(backend="simulated").result(LIMIT_SECONDS)
+    assert result.context["ticket"] == "42"
+    first = json.loads((tmp_path / "run" / "events.jsonl").read_bytes().splitlines()[0])
+    assert first["type"] == "PipelineStarted"
+
+
+BEFORE = """digraph g {
+    start [shape=Mdiamond] first [prompt="one"] second [prompt="two"] done [shape=Msquare]
+    start -> first -> second -> done
+}"""
+AFTER = {
+    "fewer-edges": """digraph g {
+        start [shape=Mdiamond] second [prompt="two"] done [shape=Msquare]
+        second -> done
+        start -> second
+    }""",
+    "another-edge-in-its-place": """digraph g {
+        start [shape=Mdiamond] second [prompt="two"] third [prompt="three"] done [shape=Msquare]
+        start -> second
+        third -> second [loop_restart=true]
+        second -> done
+        start -> third
+    }""",
+}
+
+
+@pytest.mark.parametrize("text", AFTER.values(), ids=AFTER.keys())
+def test_a_run_goes_on_with_a_changed_graph_that_was_accepted(text, tmp_path):
+    run = Pipeline(BEFORE).run(logs_root=tmp_path / "run", stop_after=2)
+    assert run.result(LIMIT_SECONDS).next_node == "second"
+    changed = Pipeline(text).resume(tmp_path / "run", on_graph_change="accept", backend="simulated")
+    result = changed.result(LIMIT_SECONDS)
+    assert result.status == "success"
+    assert result.completed_nodes == ("start", "first", "second", "done")
+    assert "<svg" in result.to_svg()
