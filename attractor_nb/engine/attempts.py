@@ -6,13 +6,14 @@ import asyncio
 import threading
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import awaitable
 from attractor_nb.decisions.effects import Execute, StageResult
 from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.errors import StatusFileError
+from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, status_text
@@ -123,12 +124,16 @@ class Attempts:
             else:
                 returned = await self._within(planned, _contained(work), planned.timeout_seconds)
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
-            if _is_from_keyboard(error):
+            if _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
             returned = outcome_of_exception(error)
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
         return returned
+
+    def _is_of_this_run(self, error: BaseException) -> bool:
+        """Whether the run's own directory refused: then the run stops and no stage is recorded as failed."""
+        return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)
 
     async def _within(self, planned: PlannedNode, call: Awaitable[Any], seconds: float) -> Any:
         """Race the handler against its time; a handler that ignores its cancellation is left behind."""

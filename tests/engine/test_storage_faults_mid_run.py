@@ -1,0 +1,120 @@
+"""A disk that says no in the middle of a run: StorageError, nothing committed lost, and it can go on."""
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.storage import run_store
+from attractor_nb.testing import ScriptedBackend
+from attractor_nb.testing.faulty_disk import FaultyDisk
+
+SOURCE = "digraph g { start [shape=Mdiamond] done [shape=Msquare] a b start -> a -> b -> done }"
+PATH = ("start", "a", "b", "done")
+
+
+def operations_of_a_run(monkeypatch, tmp_path):
+    disk = FaultyDisk()
+    monkeypatch.setattr(run_store, "Disk", lambda: disk)
+    Pipeline(SOURCE).run(wait=True, logs_root=tmp_path / "counted", durability="fast")
+    monkeypatch.undo()
+    return len(disk.operations)
+
+
+def gone_on(pipeline, root):
+    """Where the run comes to: by going on, or, when its end was recorded before the fault, as it stands."""
+    if Run.load(root).status == "completed":
+        return Run.load(root).result()
+    return pipeline.resume(root).result(20)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.35, 0.5, 0.65, 0.8, 0.95])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
+def test_a_fault_in_mid_run_is_a_storage_error_and_the_run_can_go_on(monkeypatch, tmp_path, share, error):
+    count = operations_of_a_run(monkeypatch, tmp_path)
+    disk = FaultyDisk(fail_at=max(1, int(count * share)), error=error, lasts=10**6)
+    monkeypatch.setattr(run_store, "Disk", lambda: disk)
+    backend = ScriptedBackend()
+    pipeline = Pipeline(SOURCE, backend=backend)
+    with pytest.raises(StorageError) as caught:
+        pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast")
+    assert caught.value.hint
+    monkeypatch.undo()
+    committed = tuple(Run.load(tmp_path / "run").result().completed_nodes)
+    assert committed == PATH[: len(committed)]
+    result = gone_on(pipeline, tmp_path / "run")
+    assert (result.status, result.completed_nodes) == ("success", PATH)
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_one_fault_that_passes_never_makes_a_wrong_end(monkeypatch, tmp_path, at):
+    count = operations_of_a_run(monkeypatch, tmp_path)
+    disk = FaultyDisk(fail_at=max(4, count * (at + 1) // 9), error=errno.EIO)
+    monkeypatch.setattr(run_store, "Disk", lambda: disk)
+    pipeline = Pipeline(SOURCE)
+    try:
+        result = pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast")
+    except StorageError:
+        monkeypatch.undo()
+        if not (tmp_path / "run" / "events.jsonl").exists():
+            return
+        result = gone_on(pipeline, tmp_path / "run")
+    assert (result.status, result.completed_nodes) == ("success", PATH)
+
+
+def test_the_awaiting_caller_gets_the_storage_error_too(monkeypatch, tmp_path):
+    count = operations_of_a_run(monkeypatch, tmp_path)
+    disk = FaultyDisk(fail_at=count // 2, error=errno.ENOSPC, lasts=10**6)
+    monkeypatch.setattr(run_store, "Disk", lambda: disk)
+    with pytest.raises(StorageError, match="no space left"):
+        asyncio.run(Pipeline(SOURCE).run_async(logs_root=tmp_path / "run"))
+
+
+def test_two_owners_are_refused_in_one_process(make, tmp_path):
+    pipeline = make('g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]', interviewer="deferred")
+    run = pipeline.run(logs_root=tmp_path / "run")
+    run.wait_for_gate("g", 20)
+    with pytest.raises(RunLocked):
+        pipeline.resume(tmp_path / "run")
+    run.answer("g", "Y")
+    assert run.result(20).status == "success"
+
+
+def test_two_owners_are_refused_across_processes(make, tmp_path):
+    pipeline = make('g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]', interviewer="deferred")
+    run = pipeline.run(logs_root=tmp_path / "run")
+    run.wait_for_gate("g", 20)
+    program = (
+        "import sys; from attractor_nb import load_pipeline; from attractor_nb.errors import RunLocked\n"
+        "try: load_pipeline(sys.argv[1]).resume(sys.argv[1], backend='simulated')\n"
+        "except RunLocked as error: print(error.owner['pid'])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=_environment(),
+    )
+    run.answer("g", "Y")
+    run.result(20)
+    assert told.stdout.strip() == str(os.getpid()), told.stderr
+
+
+def _environment():
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def test_a_directory_that_holds_a_run_is_not_taken_for_another(make, tmp_path):
+    pipeline = make("start -> done")
+    pipeline.run(wait=True, logs_root=tmp_path / "run")
+    before = (tmp_path / "run/events.jsonl").read_bytes()
+    with pytest.raises(StorageError, match="holds a run already"):
+        pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert (tmp_path / "run/events.jsonl").read_bytes() == before
