@@ -1,0 +1,125 @@
+"""The tour as a reader finds it, and that the solutions of its exercises do what they say.
+
+Its outputs are compared by nbval, which is a run of its own: see the target ``test`` of the Makefile.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attractor_nb import Pipeline, QueueInterviewer, current_stage
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def test_there_are_four():
+    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
+
+
+def test_a_notebook_begins_with_a_title_and_the_extension(notebook):
+    title, load = notebook.cells[:2]
+    assert title.source.startswith("# ")
+    assert load.source == "%load_ext attractor_nb"
+
+
+def test_a_notebook_ends_with_an_exercise_and_a_folded_solution(notebook):
+    exercise, empty = notebook.cells[-2:]
+    assert exercise.source.startswith("## Exercise")
+    assert "<details>" in exercise.source
+    assert empty.source.startswith("#")
+
+
+def test_each_cell_was_executed_in_order(notebook):
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_outputs_hold_nothing_of_the_machine_that_made_them(notebook):
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert outputs
+    assert not PRIVATE.search(json.dumps(outputs))
+    assert not any("execution" in cell.metadata for cell in notebook.cells)
+
+
+def test_only_the_models_words_are_left_uncompared(notebook):
+    left_out = [cell for cell in notebook.cells if "nbval-ignore-output" in cell.metadata.get("tags", ())]
+    assert all('backend="local"' in cell.source for cell in left_out)
+
+
+# -- solutions of the exercises ----------------------------------------------------------------------
+
+ENDS = "start [shape=Mdiamond] done [shape=Msquare] "
+
+
+def test_exercise_1_the_new_stage_is_told_of_both_stages_before_it():
+    note = Pipeline(f"""digraph {{ {ENDS}
+        outline [prompt="a"] draft [prompt="b"] shorten [label="Shorten", prompt="Cut the draft to half its length."]
+        start -> outline -> draft -> shorten -> done }}""")
+    prompt = note.run(wait=True)["shorten"].prompt
+    assert "- outline" in prompt
+    assert "- draft" in prompt
+
+
+RELEASE = f"""digraph {{ {ENDS}
+    draft [prompt="a"] publish [prompt="b"] sign_off [shape=hexagon, label="Publish?"]
+    director [shape=hexagon, label="Director: publish?", human.timeout="20ms", human.default_choice="draft"]
+    start -> draft -> sign_off
+    sign_off -> publish [label="[A] Approve"]
+    sign_off -> draft [label="[R] Revise"]
+    sign_off -> director [label="[E] Escalate"]
+    director -> publish [label="[P] Publish"]
+    director -> draft [label="[N] Not yet"]
+    publish -> done }}"""
+
+
+def test_exercise_2_an_empty_queue_decides_nothing():
+    result = Pipeline(RELEASE).run(wait=True, interviewer=QueueInterviewer(["E"]))
+    assert (result.status, result.next_node or result.completed_nodes[-1]) == ("fail", "director")
+
+
+def test_exercise_2_when_nobody_answers_the_default_sends_the_draft_back():
+    run = Pipeline(RELEASE).run()
+    run.wait_for_gate("sign_off")
+    run.answer("sign_off", "E")
+    run.wait_for_gate("sign_off", timeout=30)
+    run.answer("sign_off", "A")
+    assert run.result().visits["draft"] == 2
+
+
+def test_exercise_3_the_test_is_repaired_and_run_again():
+    build = Pipeline(f"""digraph {{ {ENDS}
+        test [shape=parallelogram, goal_gate=true, retry_target="repair",
+              tool_command="cd \\"$ATTRACTOR_LOGS_ROOT\\"; test -e mark || {{ touch mark; exit 1; }}"]
+        repair [label="Repair", prompt="Repair what failed"]
+        start -> test -> done
+        repair -> test }}""")
+    result = build.run(wait=True)
+    assert result.completed_nodes == ("start", "test", "repair", "test", "done")
+    assert result.status == "success"
+
+
+def test_exercise_4_the_status_file_of_the_first_visit_is_kept():
+    essay = Pipeline(f"""digraph {{ {ENDS}
+        write [prompt="a"] check [prompt="b"]
+        start -> write -> check
+        check -> done [condition="outcome=success"]
+        check -> write [condition="outcome=fail"] }}""")
+
+    def agent(node, prompt, context):
+        if node.id == "check" and current_stage().visit == 1:
+            verdict = {"outcome": "fail", "suggested_next_ids": ["write"]}
+            current_stage().files.write_text("status.json", json.dumps(verdict))
+        return "text"
+
+    result = essay.run(wait=True, backend=agent)
+    first = json.loads((result.logs_root / "check" / "visits" / "1.1" / "status.json").read_text())
+    assert (result.status, first["outcome"]) == ("success", "fail")
