@@ -57,7 +57,7 @@ class HandlerRegistry:
         Raises:
             OptionError: The type is empty, or the handler cannot be called.
         """
-        if not handler_type.strip():
+        if not isinstance(handler_type, str) or not handler_type.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise OptionError(
                 "a handler type is a non-empty text", hint='registry.register("my.type", handler)'
             )
@@ -75,6 +75,11 @@ class HandlerRegistry:
                 f"handler {handler_type!r} is a {type(handler).__name__} without an execute method",
                 hint="give an object with execute(node, context, graph, logs_root), or such a function",
             )
+
+    def register_all(self, handlers: Mapping[str, Handler | Callable[..., Any]]) -> None:
+        """``register`` each of them."""
+        for handler_type, handler in handlers.items():
+            self.register(handler_type, handler)
 
     def resolve(self, node: Node) -> Handler:
         """The handler of a node: by its type, else by its shape, else the model's (spec 4.2).

@@ -81,8 +81,12 @@ def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
     inputs = checked_inputs({**pipeline.params, **options.params})
     store, run_id = _new_store(pipeline, plan, options, seams)
     context = Context(store=store.values)
-    mirror_graph(plan, context)
-    context.apply_updates(inputs)
+    try:
+        mirror_graph(plan, context)
+        context.apply_updates(inputs)
+    except BaseException:
+        store.close()
+        raise
     return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)
 
 

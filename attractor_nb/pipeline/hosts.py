@@ -113,6 +113,24 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 _THREAD_HOST = _ThreadHost()
 
 
+def check_host(host: object) -> None:
+    """Check that coroutines can be started on a host from here.
+
+    Raises:
+        OptionError: The host is unknown, or ``kernel`` where no loop is running.
+    """
+    if host not in ("thread", "kernel"):
+        raise OptionError(f"unknown host {host!r}", hint='use "thread" or "kernel"')
+    if host == "kernel":
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise OptionError(
+                'host="kernel" needs a running event loop',
+                hint='use host="thread", or call it from a coroutine',
+            ) from None
+
+
 def start_job(work: Work, host: str) -> Job:
     """Start a coroutine on a host.
 
@@ -123,21 +141,13 @@ def start_job(work: Work, host: str) -> Job:
     Raises:
         OptionError: The host is unknown, or ``kernel`` where no loop is running.
     """
+    check_host(host)
     variables = contextvars.copy_context()
-    if host == "thread":
-        loop = _THREAD_HOST.loop()
-        job = Job(loop)
-        loop.call_soon_threadsafe(job.start, work, variables)
-        return job
     if host == "kernel":
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            raise OptionError(
-                'host="kernel" needs a running event loop',
-                hint='use host="thread", or call it from a coroutine',
-            ) from None
-        job = Job(loop)
+        job = Job(asyncio.get_running_loop())
         job.start(work, variables)
         return job
-    raise OptionError(f"unknown host {host!r}", hint='use "thread" or "kernel"')
+    loop = _THREAD_HOST.loop()
+    job = Job(loop)
+    loop.call_soon_threadsafe(job.start, work, variables)
+    return job

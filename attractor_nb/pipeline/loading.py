@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.plan import compile_plan
@@ -10,6 +9,7 @@ from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.resuming import MAX_RESTART_HOPS, restart_directory, restored_state
 from attractor_nb.pipeline.run import Run
@@ -18,6 +18,9 @@ from attractor_nb.source import SourceText
 from attractor_nb.storage.stored_run import StoredRun, list_runs, read_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.storage.stored_run import RunSummary
 
 _ENDED = frozenset({"completed", "failed", "paused"})
@@ -36,7 +39,7 @@ def load_pipeline(logs_root: str | Path, **options: Any) -> Pipeline:
     Raises:
         RunNotFound: There is no run, or it does not hold its source.
     """
-    stored = read_run(Path(logs_root))
+    stored = read_run(as_path(logs_root))
     return _pipeline(stored, options)
 
 
@@ -87,14 +90,15 @@ def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
                 run,
                 state,
                 context,
-                RunOutcome(_standing(stored), state.reason or run.view.reason, run.view.duration),
+                RunOutcome(_standing(stored, state), state.reason or run.view.reason, run.view.duration),
             )
         )
     return run
 
 
-def _standing(stored: StoredRun) -> str:
-    return stored.status if stored.status in _ENDED else "interrupted"
+def _standing(stored: StoredRun, state: RunState) -> str:
+    """How the run ended; the log says so even when the manifest could not be written any more."""
+    return state.ended or (stored.status if stored.status in _ENDED else "interrupted")
 
 
 def _values(stored: StoredRun) -> dict[str, Any]:
@@ -107,4 +111,4 @@ def _values(stored: StoredRun) -> dict[str, Any]:
 
 def runs(base: str | Path = ".attractor/runs") -> list[RunSummary]:
     """The runs under a runs base, newest first."""
-    return list_runs(Path(base))
+    return list_runs(as_path(base, "the runs base"))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from attractor_nb.model.events import EventObserver
 
 BackendSpec = str | CodergenBackend | Callable[..., Any] | None
@@ -33,8 +33,9 @@ class RunOptions:
             callable, or an interviewer. None: whoever shows the run; else the terminal.
         max_steps, max_node_visits, max_restarts, max_goal_gate_redirects, max_budget_usd,
             max_tokens_total, max_duration: Bounds in place of the graph's own (ruling 18).
-        durability: ``full``: commits survive a power loss; ``fast``: they survive a killed process;
-            ``none``: nothing is stored.
+        durability: ``full``: commits survive a power loss, though the newest files of stages, which are
+            evidence beside them, may not; ``fast``: all survives a killed process; ``none``: nothing
+            is stored.
         checkpoint_every_stage: Write checkpoint.json after every stage (the letter of spec 5.3).
         host: ``thread``, or ``kernel``: a task in the running loop.
         stop_after: Pause after that many stages.
@@ -101,12 +102,63 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         raise OptionError(
             f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}"
         )
-    if options.on_interrupted not in {None, "rerun", "ask", "fail"}:
+    if options.on_interrupted not in (None, "rerun", "ask", "fail"):
         raise OptionError(f"on_interrupted is rerun, ask or fail, not {options.on_interrupted!r}")
-    if options.stop_after is not None and options.stop_after < 1:
-        raise OptionError(f"stop_after is at least 1, not {options.stop_after}")
-    if not isinstance(options.params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise OptionError(
-            f"params is a dict, not {type(options.params).__name__}", hint='params={"ticket": "42"}'
-        )
+    if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):
+        raise OptionError(f"stop_after is a whole number of at least 1, not {options.stop_after!r}")
+    as_dict("params", options.params, hint='params={"ticket": "42"}')
+    for observer in as_list("observers", options.observers):
+        check_observer(observer)
+    for name in ("logs_root", "runs_dir"):
+        if (place := getattr(options, name)) is not None:
+            as_path(place, name)
     return options
+
+
+def as_dict(name: str, value: object, *, hint: str = "") -> dict[Any, Any]:
+    """An argument that is a dict, as a copy of the caller's.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{name} is a dict, not {type(value).__name__}", hint=hint)
+    return dict(cast("Mapping[Any, Any]", value))
+
+
+def as_list(name: str, value: object) -> list[Any]:
+    """An argument that is a sequence, as a copy of the caller's.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise OptionError(f"{name} is a list, not {type(value).__name__}", hint=f"{name}=[…]")
+    return list(cast("Iterable[Any]", value))
+
+
+def as_path(value: object, name: str = "the run directory") -> Path:
+    """An argument that names a place on the disk.
+
+    Raises:
+        OptionError: It can name none.
+    """
+    if not isinstance(value, str | PathLike):
+        raise OptionError(f"{name} is a path, not {type(value).__name__}", hint='for example "runs/first"')
+    path = Path(cast("str | PathLike[str]", value))
+    if "\0" in str(path):
+        raise OptionError(f"{name} {str(path)!r} holds a NUL character, which no path can")
+    return path
+
+
+def check_observer(observer: object) -> None:
+    """Check what shall be called with events.
+
+    Raises:
+        OptionError: It cannot be called.
+    """
+    if not callable(observer):
+        raise OptionError(
+            f"an observer is a function of an event, not {type(observer).__name__}",
+            hint="pipeline.on_event(lambda event: print(event.description))",
+        )

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from attractor_nb.decisions.plan import compile_plan
-from attractor_nb.errors import ValidationError
+from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
-from attractor_nb.pipeline.hosts import start_job
+from attractor_nb.pipeline.hosts import check_host, start_job
 from attractor_nb.pipeline.lint_report import LintReport
-from attractor_nb.pipeline.options import BackendSpec, InterviewerSpec, RunOptions, read_options
+from attractor_nb.pipeline.options import (
+    BackendSpec,
+    InterviewerSpec,
+    RunOptions,
+    as_dict,
+    as_list,
+    as_path,
+    check_observer,
+    read_options,
+)
 from attractor_nb.pipeline.preparation import Preparation, Source, prepare
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.resuming import continue_run, with_recorded_backend
 from attractor_nb.pipeline.run import Run
-from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, wire
+from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, check_plugs, wire
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
 from attractor_nb.views.svg import render_svg
@@ -25,6 +34,7 @@ from attractor_nb.views.text_table import graph_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import networkx as nx
 
@@ -93,16 +103,18 @@ class Pipeline:
         """
         self._source = source
         self._name = name
-        self._transforms = list(transforms)
-        self._rules = tuple(rules)
-        self._severity = dict(severity or {})
+        self._transforms: list[Transform] = as_list("transforms", transforms)
+        self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
+        self._severity: dict[str, Severity] = as_dict("severity", severity or {})
         self._is_strict = strict
         self._are_many_exits_allowed = allow_many_exits
         self._defaults = {"backend": backend, "interviewer": interviewer, "runs_dir": runs_dir}
-        self.handlers: dict[str, Handler | Callable[..., Any]] = dict(handlers or {})
-        self.params = dict(params or {})
+        self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
+        HandlerRegistry().register_all(self.handlers)
+        self.params: dict[str, Any] = as_dict("params", params or {})
         self.observers: list[EventObserver] = []
         self._stepped: Run | None = None
+        self._step_options: dict[str, Any] = {}
         self._plan: Plan | None = None
         self._prepare()
 
@@ -130,16 +142,22 @@ class Pipeline:
 
     def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
         """Register a handler for a type, replacing any earlier one (spec 4.12)."""
+        HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
         """Add a transform after all others (spec 9.3)."""
         self._transforms.append(transform)
-        self._prepare()
+        try:
+            self._prepare()
+        except BaseException:
+            self._transforms.pop()
+            raise
 
     def on_event(self, observer: EventObserver) -> None:
         """Call ``observer`` with every event of every run from now on (spec 9.6)."""
+        check_observer(observer)
         self.observers.append(observer)
 
     # -- looking -------------------------------------------------------------------------------------
@@ -196,6 +214,8 @@ class Pipeline:
             OptionError, ContextValueError, StorageError: An option or the run directory is unusable.
         """
         chosen = self._options(options)
+        if wait:
+            _refuse_own_loop(chosen)
         run = self._start(chosen, is_waited_for=wait)
         return run.result() if wait else run
 
@@ -205,17 +225,27 @@ class Pipeline:
         return await self._start(chosen, is_waited_for=True)
 
     def step(self, **options: Any) -> RunResult:
-        """Run exactly one stage and stop; call it again for the next. Options count at the first step.
+        """Run exactly one stage and stop; call it again for the next. Options hold for the steps after.
 
         The step after the end begins a new run.
         """
         before = self._stepped
         if before is None:
-            run = self._start(self._options({**options, "stop_after": 1}), is_waited_for=True)
+            self._step_options = options
+        chosen = self._options({**self._step_options, **options, "stop_after": 1})
+        _refuse_own_loop(chosen)
+        if chosen.durability == "none":
+            raise OptionError(
+                'steps go on from a run directory, and durability="none" keeps none',
+                hint='use durability="fast"',
+            )
+        if before is None:
+            run = self._start(chosen, is_waited_for=True)
         else:
-            run = self.resume(before.logs_root, stop_after=1, **options)
+            run = self._go_on(before.logs_root, chosen, "error", is_waited_for=True)
+        self._stepped = run
         result = run.result()
-        self._stepped = run if result.status == "paused" else None
+        self._stepped = run if result.status in {"paused", "interrupted"} else None
         return result
 
     def resume(self, run: str | Path | Run, *, on_graph_change: str = "error", **options: Any) -> Run:
@@ -230,11 +260,18 @@ class Pipeline:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
             RunError: The run has ended and there is nothing to go on with.
         """
-        logs_root = run.logs_root if isinstance(run, Run) else Path(run)
-        chosen = with_recorded_backend(self._options(options), logs_root)
-        seams = seams_of(chosen)
-        beginning = continue_run(self, logs_root, chosen, seams, on_graph_change=on_graph_change)
-        return self._launch(chosen, seams, beginning, is_waited_for=False)
+        logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
+        return self._go_on(logs_root, self._options(options), on_graph_change, is_waited_for=False)
+
+    def _go_on(
+        self, logs_root: Path, options: RunOptions, on_graph_change: str, *, is_waited_for: bool
+    ) -> Run:
+        options = with_recorded_backend(options, logs_root)
+        check_host(options.host)
+        check_plugs(options)
+        seams = seams_of(options)
+        beginning = continue_run(self, logs_root, options, seams, on_graph_change=on_graph_change)
+        return self._launch(options, seams, beginning, is_waited_for=is_waited_for)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
         self._refuse_errors()
@@ -245,6 +282,8 @@ class Pipeline:
             raise ValidationError(self.diagnostics)
 
     def _start(self, options: RunOptions, *, is_waited_for: bool) -> Run:
+        check_host(options.host)
+        check_plugs(options)
         seams = seams_of(options)
         return self._launch(options, seams, begin(self, options, seams), is_waited_for=is_waited_for)
 
@@ -271,6 +310,14 @@ class Pipeline:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def _refuse_own_loop(options: RunOptions) -> None:
+    if options.host == "kernel":
+        raise OptionError(
+            'host="kernel" runs in this event loop, and a blocking call would stop it',
+            hint='use `await pipeline.run_async()`, or host="thread"',
+        )
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:

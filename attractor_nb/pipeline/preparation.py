@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import DotDocument, read_dot
 from attractor_nb.lint import validate
 from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
@@ -90,8 +90,8 @@ def read_source(source: Source) -> SourceText | Graph:
 def _read_file(path: Path) -> SourceText:
     try:
         data = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = getattr(error, "strerror", None) or str(error)
         raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
     if len(data) > MAX_SOURCE_BYTES:
         raise OptionError(f"{path} has {len(data)} bytes; a pipeline has at most {MAX_SOURCE_BYTES}")
@@ -127,10 +127,19 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
 
 def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
     for transform in transforms:
-        apply: Callable[[Graph], object] = transform.apply
-        result = apply(graph)
-        if not isinstance(result, Graph):  # pyright: ignore[reportUnnecessaryIsInstance] - transforms may be untyped
-            name = type(transform).__name__
+        name = type(transform).__name__
+        apply: Callable[[Graph], object] | None = getattr(transform, "apply", None)
+        if not callable(apply):
+            raise OptionError(f"a {name} is no transform", hint="give an object with apply(graph)")
+        try:
+            result = apply(graph)
+        except AttractorError:
+            raise
+        except Exception as error:
+            raise OptionError(
+                f"transform {name} raised {type(error).__name__}: {error}", hint="mend it, or leave it out"
+            ) from error
+        if not isinstance(result, Graph):
             raise OptionError(
                 f"transform {name} returned {type(result).__name__}, not a Graph",
                 hint="return the changed copy",

@@ -12,12 +12,12 @@ import contextlib
 import time
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunInterrupted
 from attractor_nb.model.events import Event, EventObserver, StageEnd
+from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
 from attractor_nb.storage.stored_run import read_run
@@ -27,6 +27,7 @@ from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.outcome import Outcome
@@ -147,6 +148,7 @@ class Run:
         Returns:
             A function that stops it.
         """
+        check_observer(observer)
         if self._stream is None:
             return _nothing
         return self._stream.observe(observer)
@@ -306,7 +308,7 @@ class Run:
         """
         from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
 
-        return load_run(Path(logs_root))
+        return load_run(as_path(logs_root))
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)

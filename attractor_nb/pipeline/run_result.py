@@ -68,8 +68,8 @@ def view_stage(
     Raises:
         OptionError: The graph has no such node.
     """
-    if node_id not in graph.nodes:
-        near = nearest(node_id, graph.nodes)
+    if not isinstance(node_id, str) or node_id not in graph.nodes:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        near = nearest(str(node_id), graph.nodes)
         hint = f"did you mean {near}?" if near else f"nodes: {', '.join(list(graph.nodes)[:20])}"
         raise OptionError(f"the pipeline has no node {node_id!r}", hint=hint)
     return StageView(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import RunNotFound
+from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.storage.stored_run import read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
@@ -83,7 +84,7 @@ def load_checkpoint(logs_root: str | Path) -> Checkpoint:
         RunNotFound: There is no run, or it has no checkpoint yet.
         CheckpointCorrupt: What is there is damaged.
     """
-    plain = read_run(Path(logs_root)).checkpoint
+    plain = read_run(as_path(logs_root)).checkpoint
     if plain is None:
         raise RunNotFound(f"{logs_root} has no checkpoint yet")
     return Checkpoint(

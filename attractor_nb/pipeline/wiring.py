@@ -120,6 +120,16 @@ def wire(
     return Wired(run, Runner(setup))
 
 
+def check_plugs(options: RunOptions) -> None:
+    """Check that backend and interviewer can be had, before anything is made for a run.
+
+    Raises:
+        OptionError: One of them means none, or what it means is not installed.
+    """
+    resolve_backend(options.backend)
+    resolve_interviewer(options.interviewer)
+
+
 def _interviewer(options: RunOptions, *, is_waited_for: bool) -> Interviewer:
     if options.interviewer is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")
@@ -157,8 +167,7 @@ def _registry(
     registry.register("codergen", CodergenHandler(backend))
     registry.register("tool", ToolHandler(options.processes or LocalProcesses()))
     registry.register("wait.human", WaitHumanHandler(gates))
-    for handler_type, handler in pipeline.handlers.items():
-        registry.register(handler_type, handler)
+    registry.register_all(pipeline.handlers)
     return registry
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.collector import paused_collector
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.formatter import write_tree
@@ -95,6 +96,11 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
 
 def _source(text: str | SourceText, name: str) -> SourceText:
     source = SourceText(text, name) if isinstance(text, str) else text
+    if not isinstance(source, SourceText):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(
+            f"a graph is read from DOT text, not from {type(source).__name__}",
+            hint='parse_dot("digraph { … }"), or parse_dot(path.read_text())',
+        )
     if source.text.startswith(BYTE_ORDER_MARK):
         return replace(source, text=source.text[1:])
     return source
