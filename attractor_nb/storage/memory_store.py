@@ -240,7 +240,6 @@ class MemoryRunStore:
             disk,
             self._root,
             StageNames({}),
-            is_synced=False,
             announce_escape=lambda escaped: self.save_manifest({"stage_directories": dict(escaped)}),
             latest={},
         )

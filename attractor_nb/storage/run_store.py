@@ -141,7 +141,6 @@ class DirectoryRunStore:
             self._disk,
             self._root,
             names,
-            is_synced=self._is_full,
             announce_escape=lambda escaped: self._manifest.merge({"stage_directories": dict(escaped)}),
             latest=latest,
         )

@@ -1,7 +1,9 @@
 """The directories of stages: the latest visit in front, earlier ones under ``visits/`` (ruling 28).
 
-What a stage writes is evidence for people; the run's state is in its log. A file is there whole or
-not at all, under a ``full`` store even after a power loss. Every name is reached through open
+What a stage writes is evidence for people; the run's state is in its log, and what must survive a
+power loss is flushed there. A file is there whole or not at all when the process is killed; the files
+of the last seconds before a power loss may be missing or empty. Flushing them too would cost a stage
+ten times what its commit does, and tell a resumed run nothing. Every name is reached through open
 directories without following links, because whatever ran in an earlier stage may have planted some.
 """
 
@@ -33,14 +35,13 @@ class DirectoryStageFiles:
     nothing outside is reached.
     """
 
-    __slots__ = ("_descriptor", "_disk", "_is_synced", "_name", "_root")
+    __slots__ = ("_descriptor", "_disk", "_name", "_root")
 
-    def __init__(self, disk: Disk, root: RunDirectory, name: str, *, is_synced: bool) -> None:
+    def __init__(self, disk: Disk, root: RunDirectory, name: str) -> None:
         self._descriptor = -1
         self._disk = disk
         self._root = root
         self._name = name
-        self._is_synced = is_synced
 
     def __del__(self) -> None:
         if self._descriptor >= 0:
@@ -60,7 +61,7 @@ class DirectoryStageFiles:
         _check_name(name)
         data = text.encode("utf-8", "backslashreplace")
         try:
-            replace_file(self._disk, self._opened(), name, data, is_synced=self._is_synced)
+            replace_file(self._disk, self._opened(), name, data, is_synced=False)
         except OSError as error:
             raise storage_error(error, "write", self.directory / name) from error
 
@@ -151,7 +152,6 @@ class StageDirectories:
         root: RunDirectory,
         names: StageNames,
         *,
-        is_synced: bool,
         announce_escape: Callable[[Mapping[str, str]], None],
         latest: Mapping[str, tuple[int, int]],
     ) -> None:
@@ -161,14 +161,12 @@ class StageDirectories:
             disk: Where.
             root: The run directory.
             names: Which directory belongs to which node.
-            is_synced: Flush each file before it gets its name.
             announce_escape: Records the escaped names, before the first use of a new one.
             latest: Visit and attempt whose files each node's directory holds now.
         """
         self._disk = disk
         self._root = root
         self._names = names
-        self._is_synced = is_synced
         self._announce_escape = announce_escape
         self._latest = dict(latest)
         self._known: dict[str, str] = {}
@@ -188,7 +186,7 @@ class StageDirectories:
         except OSError as error:
             raise storage_error(error, "make stage directory", self._root.path / name) from error
         self._latest[node_id] = (visit, attempt)
-        return DirectoryStageFiles(self._disk, self._root, name, is_synced=self._is_synced)
+        return DirectoryStageFiles(self._disk, self._root, name)
 
     def _learn(self, node_id: str) -> str:
         name = self._names.name_of(node_id)

@@ -231,9 +231,9 @@ def test_a_full_disk_is_a_storage_error(create):
         files.append_text("response.md", "x")
 
 
-def test_under_full_durability_a_file_is_flushed_before_it_gets_its_name(create):
+def test_ruling_29_stage_files_are_evidence_and_cost_no_flush_even_under_full_durability(create):
     disk = FaultyDisk()
     files = create(durability="full", disk=disk).open_stage("plan", 1, 1)
     disk.operations.clear()
     files.write_text("prompt.md", "x")
-    assert [operation for operation, _ in disk.operations] == ["create", "write", "sync", "rename"]
+    assert [operation for operation, _ in disk.operations] == ["create", "write", "rename"]
