@@ -74,7 +74,7 @@ def test_the_install_lines_name_an_extra_and_a_command_that_exist():
 
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     others = [line for line in SHELL_LINES if line[0] == "pip" or line[1] == "model"]
-    assert others == [["pip", "install", "attractor_nb[local]"], ["attractor-nb", "model", "install"]]
+    assert others == [["pip", "install", ".[local]"], ["attractor-nb", "model", "install"]]
     assert project["name"] == "attractor_nb"
     assert "local" in project["optional-dependencies"]
     assert main(["model", "install", "--help"]) == 0
