@@ -101,6 +101,10 @@ docs: $(DEVELOPMENT) ## write the generated pages of docs/ anew
 bench: $(DEVELOPMENT) system ## measure against peers and write docs/benchmarks.md
 	$(PY) tests/benchmarks
 
+.PHONY: bench-quick
+bench-quick: $(DEVELOPMENT) system ## the same on a small scale, for a look; writes nothing
+	$(PY) tests/benchmarks --scale quick
+
 .PHONY: wheel
 wheel: $(DEVELOPMENT) ## build the wheel and the sdist into dist/
 	$(PY) -m build --no-isolation

@@ -1,0 +1,51 @@
+"""``python tests/benchmarks``: measure every goal beside its peers and write docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import goals_reading
+import goals_running
+import goals_showing
+from environments import ROOT
+from goals import QUICK, TINY, Goal, Row, Scale
+from report import report, say
+
+GOALS: list[Goal] = [*goals_running.GOALS, *goals_reading.GOALS, *goals_showing.GOALS]
+
+
+def main() -> None:
+    """Read the command line, measure, write."""
+    parser = argparse.ArgumentParser(prog="python tests/benchmarks", description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="GOAL", choices=[goal.key for goal in GOALS])
+    parser.add_argument("--scale", choices=("full", "quick", "tiny"), default="full")
+    parser.add_argument(
+        "--output", type=Path, help="docs/benchmarks.md for a whole run, else nothing is written"
+    )
+    chosen = parser.parse_args()
+    scale = {"full": Scale(), "quick": QUICK, "tiny": TINY}[chosen.scale]
+    measured = [
+        (goal, _measured(goal, scale)) for goal in GOALS if not chosen.only or goal.key in chosen.only
+    ]
+    is_whole = chosen.scale == "full" and not chosen.only
+    output = chosen.output or (ROOT / "docs" / "benchmarks.md" if is_whole else None)
+    if output is not None:
+        output.write_text(report(measured, "make bench"), "utf-8")
+        say(f"wrote {output}")
+
+
+def _measured(goal: Goal, scale: Scale) -> list[Row]:
+    say(f"{goal.key} {goal.title}")
+    rows = goal.measure(scale)
+    for row in rows:
+        verdict = row.missing or ("met" if row.is_met else "NOT MET")
+        best = "" if row.best is None else f" (best {row.best:.3g})"
+        say(
+            f"  {row.subject}: {row.figure:.3g}{best} {row.unit}, at most {row.limit:g}  {row.detail}  {verdict}"
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()

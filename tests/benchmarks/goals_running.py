@@ -1,0 +1,153 @@
+"""P1 to P4: steps, with and without a disk under them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from environments import python_of
+from goals import Goal, Row, Scale, compared
+from measuring import Figures, MissingPeer, in_turns, worker
+
+REPEATS = 3
+"""Runs in one process; the best of them is the figure of the round."""
+Contender = Callable[[int], dict[str, float]]
+
+
+def ours(contender: str, steps: int, repeats: int = REPEATS) -> Contender:
+    return lambda _: worker("chain", contender, steps, repeats)
+
+
+def peer(environment: str, contender: str, steps: int) -> Contender:
+    repeats = 1 if ":" in contender else REPEATS  # those with a store take seconds
+    return lambda _: worker("peer_chain", contender, steps, repeats, python=python_of(environment))
+
+
+def chains(contenders: Mapping[str, Contender], rounds: int, measure: str) -> dict[str, Figures]:
+    return in_turns(
+        {name: lambda number, run=run: run(number)[measure] for name, run in contenders.items()},
+        rounds,
+        warm_ups=0,
+    )
+
+
+def against_peers(
+    scale: Scale,
+    ours_name: str,
+    ours_run: Contender,
+    rows: list[tuple[str, float, str, str]],
+    steps: int,
+    measure: str,
+) -> list[Row]:
+    """Rows for peers, each beside a turn of ours; a peer that is missing says so."""
+    found: list[Row] = []
+    for subject, limit, environment, contender in rows:
+        if not scale.with_peers:
+            continue
+        try:
+            figures = chains(
+                {ours_name: ours_run, contender: peer(environment, contender, steps)},
+                scale.slow_rounds,
+                measure,
+            )
+        except MissingPeer as missing:
+            found.append(Row(subject, limit, missing=str(missing)))
+            continue
+        found.append(compared(subject, limit, figures[ours_name], figures[contender], per=steps))
+    return found
+
+
+def steps_in_memory(scale: Scale) -> list[Row]:
+    steps = scale.steps
+    run = ours("ours:none", steps)
+    rows = against_peers(
+        scale,
+        "ours",
+        run,
+        [
+            ("a step against LangGraph without checkpointer, CPU", 0.05, "langgraph", "langgraph"),
+            ("a step against Burr, CPU", 0.5, "burr", "burr"),
+        ],
+        steps,
+        "cpu",
+    )
+    long = in_turns(
+        {
+            "long": lambda _: worker("chain", "ours:none", 10 * steps, 1)["cpu"] / 10,
+            "short": lambda _: worker("chain", "ours:none", steps, REPEATS)["cpu"],
+        },
+        scale.slow_rounds,
+        warm_ups=0,
+    )
+    rows.append(
+        compared(
+            f"a step of {10 * steps} against one of {steps}, CPU",
+            1.3,
+            long["long"],
+            long["short"],
+            per=steps,
+        )
+    )
+    grown = worker("chain", "ours:none", 10 * steps, 1)["grown"] / (10 * steps)
+    rows.append(Row(f"memory kept for a step of {10 * steps}", 2048, grown, unit="B"))
+    return rows
+
+
+def steps_on_disk(scale: Scale) -> list[Row]:
+    steps = scale.steps
+    run = ours("ours:fast", steps)
+    figures = chains({"ours": run, "bare": ours("files", steps)}, scale.rounds, "cpu")
+    rows = [compared("against bare mkdir and write, CPU", 2.5, figures["ours"], figures["bare"], per=steps)]
+    rows += against_peers(
+        scale,
+        "ours",
+        run,
+        [
+            ("against LangGraph with SqliteSaver, wall", 0.1, "langgraph", "langgraph:async"),
+            ("against Burr with SQLite, wall", 0.2, "burr", "burr:sqlite"),
+        ],
+        steps,
+        "wall",
+    )
+    return rows
+
+
+def flushed_steps(scale: Scale) -> list[Row]:
+    steps = scale.durable_steps
+    run = ours("ours:full", steps, 1)
+    figures = chains({"ours": run, "bare": ours("sequence", steps, 1)}, scale.rounds, "wall")
+    rows = [
+        compared(
+            "against the bare sequence of the same operations, wall",
+            1.5,
+            figures["ours"],
+            figures["bare"],
+            per=steps,
+        )
+    ]
+    rows += against_peers(
+        scale,
+        "ours",
+        run,
+        [("against LangGraph with SqliteSaver, sync, wall", 0.4, "langgraph", "langgraph:sync")],
+        steps,
+        "wall",
+    )
+    return rows
+
+
+def written_bytes(scale: Scale) -> list[Row]:
+    short, long = (
+        worker("chain", "ours:fast", steps, 1)["written"] for steps in (scale.steps, 10 * scale.steps)
+    )
+    if not short:
+        return [Row("bytes written", 12, missing="this system does not count them")]
+    detail = f"{long / 1e6:.2f} MB / {short / 1e6:.2f} MB"
+    return [Row(f"bytes for {10 * scale.steps} steps against {scale.steps}", 12, long / short, detail=detail)]
+
+
+GOALS = [
+    Goal("P1", "a step with its events, nothing stored", steps_in_memory),
+    Goal("P2", 'a durable step, durability="fast"', steps_on_disk),
+    Goal("P3", 'a flushed step, durability="full"', flushed_steps),
+    Goal("P4", "bytes written as a run grows", written_bytes),
+]

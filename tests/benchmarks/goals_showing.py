@@ -1,0 +1,158 @@
+"""P8 to P11: loading, showing a change, the first drawing, an event."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import texts
+from goals import Goal, Row, Scale, compared
+from measuring import Figures, cpu_of, in_turns, precise_cpu_of, worker
+
+CHANGES = 2000
+EVENTS = 2000
+
+
+def loading(scale: Scale) -> list[Row]:
+    found: list[dict[str, float]] = []
+
+    def figures(_: int) -> float:
+        found.append(worker("loading"))
+        return found[-1]["extension"]
+
+    in_turns({"ours": figures}, scale.rounds)
+    ours, theirs = (Figures(tuple(entry[name] for entry in found)) for name in ("extension", "ipython"))
+    heavy = found[-1]["heavy"]
+    return [
+        compared("%load_ext attractor_nb against import IPython, CPU", 0.5, ours, theirs, unit="ms"),
+        Row("heavy modules loaded by it", 0, len(heavy), unit="", detail=", ".join(heavy)),
+    ]
+
+
+def changes(scale: Scale) -> list[Row]:
+    """An event folded, its delta added to a batch and written as JSON, in views of two sizes."""
+    from attractor_nb.model.events import StageCompleted, StageStarted
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.views.state import RunView, fold_event
+
+    outcome = Outcome.success("Stage completed")
+
+    def events(size: int) -> list[object]:
+        return [
+            kind
+            for number in range(CHANGES // 2)
+            for kind in (
+                StageStarted(name=f"n{number % size}", time=1.7e9),
+                StageCompleted(name=f"n{number % size}", outcome=outcome, edge=number % size, time=1.7e9),
+            )
+        ]
+
+    def folding(size: int):
+        view, batch = RunView(), events(size)
+        for event in events(size):
+            fold_event(view, event)
+        return lambda _: precise_cpu_of(lambda: [json.dumps(fold_event(view, event)[1]) for event in batch])
+
+    sizes = (10, 10 * scale.nodes)
+    figures = in_turns({str(size): folding(size) for size in sizes}, scale.rounds)
+    small, large = (figures[str(size)] for size in sizes)
+    view = RunView()
+    widest = max(len(json.dumps(fold_event(view, event)[1]).encode()) for event in events(sizes[1]))
+    subject = f"a change in a graph of {sizes[1]} nodes, to its JSON, CPU"
+    return [
+        Row(subject, 10, large.median / CHANGES * 1e6, large.minimum / CHANGES * 1e6, unit="µs"),
+        Row("size of a change", 200, widest, unit="B"),
+        compared(
+            f"a graph of {sizes[1]} nodes against one of {sizes[0]}, CPU", 1.3, large, small, per=CHANGES
+        ),
+    ]
+
+
+def drawing(scale: Scale) -> list[Row]:
+    if shutil.which("dot") is None:
+        return [Row("against dot -Tsvg", 1.3, missing="dot is not installed")]
+    rows = []
+    for size in (*scale.pictures, *scale.large_pictures):
+        is_large = size in scale.large_pictures
+        limit = 0.3 if is_large else 1.3
+        figures = in_turns(
+            {"ours": _drawing(size), "dot": _dot(size)}, scale.slow_rounds if is_large else scale.rounds
+        )
+        subject = f"{size} nodes against dot -Tsvg, CPU"
+        rows.append(compared(subject, limit, figures["ours"], figures["dot"], unit="ms"))
+    return rows
+
+
+def _drawing(size: int):
+    from attractor_nb import parse_dot
+    from attractor_nb.views.svg import render_svg
+
+    def draw(number: int) -> float:
+        graph = parse_dot(texts.drawn_pipeline(size, number))
+        return cpu_of(lambda: render_svg(graph))
+
+    return draw
+
+
+def _dot(size: int):
+    def draw(number: int) -> float:
+        text = texts.drawn_pipeline(size, number)
+        command = ["dot", "-Tsvg"]
+        return cpu_of(lambda: subprocess.run(command, input=text, capture_output=True, text=True, check=True))
+
+    return draw
+
+
+def events(scale: Scale) -> list[Row]:
+    """The commit of a stage, made, numbered, folded by the run's own sink and appended to its log."""
+    from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.system_clock import SystemClock
+    from attractor_nb.model.events import StageStarted
+    from attractor_nb.storage.run_store import DirectoryRunStore
+    from attractor_nb.views.state import RunView, take_event
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        clock = SystemClock()
+        store = DirectoryRunStore.create(
+            Path(folder) / "run", durability="fast", source_text="", manifest={}, clock=clock
+        )
+        stream = EventStream(store, clock, "abcd2345")
+        view = RunView()
+        stream.add_sink(lambda event: take_event(view, event))
+        log = Path(folder) / "bare.jsonl"
+
+        def announce() -> None:
+            for number in range(EVENTS):
+                stream.announce(
+                    StageStarted(name="implement", index=number, handler_type="codergen", fidelity="compact")
+                )
+
+        announce()
+        line = (Path(folder) / "run" / "events.jsonl").read_bytes().splitlines(keepends=True)[-1]
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+        def write() -> None:
+            for _ in range(EVENTS):
+                os.write(descriptor, line)
+
+        figures = in_turns(
+            {"ours": lambda _: precise_cpu_of(announce), "bare": lambda _: precise_cpu_of(write)},
+            2 * scale.rounds,
+        )
+        os.close(descriptor)
+        stream.close()
+        store.close()
+    subject = "made, numbered, shown and logged against os.write of its line, CPU"
+    return [compared(subject, 6, figures["ours"], figures["bare"], per=EVENTS)]
+
+
+GOALS = [
+    Goal("P8", "%load_ext attractor_nb", loading),
+    Goal("P9", "a state change, kernel side", changes),
+    Goal("P10", "the first drawing", drawing),
+    Goal("P11", "an event", events),
+]

@@ -1,0 +1,119 @@
+"""How to compare: contenders take turns, in rounds, and each round gives a ratio.
+
+A machine that others use gets slower and faster while it measures. What is measured a moment apart
+shares its mood, so the ratio of a round says more than two averages; the median over rounds is what
+counts, and the ratio of the best times is shown beside it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+WORKERS = Path(__file__).parent / "workers"
+WORKER_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one contender took, a value for each round."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def minimum(self) -> float:
+        return min(self.values)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One contender against another."""
+
+    median: float
+    minimum: float
+
+    @classmethod
+    def of(cls, ours: Figures, theirs: Figures) -> Ratio:
+        rounds = [mine / other for mine, other in zip(ours.values, theirs.values, strict=True)]
+        return cls(statistics.median(rounds), ours.minimum / theirs.minimum)
+
+
+class MissingPeer(Exception):
+    """A peer that is not there, and why."""
+
+
+def in_turns(
+    contenders: Mapping[str, Callable[[int], float]], rounds: int, *, warm_ups: int = 1
+) -> dict[str, Figures]:
+    """Let contenders take turns; each gets the number of the round and gives its figure.
+
+    Rounds before the first are not counted: caches fill, modules load. Workers have processes of their
+    own and warm up there.
+    """
+    values: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(warm_ups + rounds):
+        for name, contender in contenders.items():
+            gc.collect()
+            figure = contender(number)
+            if number >= warm_ups:
+                values[name].append(figure)
+    return {name: Figures(tuple(figures)) for name, figures in values.items()}
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process and its ended children."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    """CPU seconds that a piece of work takes, children included."""
+    begin = cpu_seconds()
+    work()
+    return cpu_seconds() - begin
+
+
+def precise_cpu_of(work: Callable[[], object]) -> float:
+    """CPU seconds of this process alone, for short work: the finer of the two clocks."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def worker(name: str, *arguments: object, python: str = sys.executable) -> dict[str, float]:
+    """Run a worker script in a process of its own; its last line is a JSON object of figures.
+
+    Raises:
+        MissingPeer: It did not get that far.
+    """
+    command = [python, str(WORKERS / f"{name}.py"), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **QUIET}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=WORKER_SECONDS, env=environment, check=False
+    )
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise MissingPeer(f"{name} {arguments[0]} ended with {done.returncode}: {last[0]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+QUIET = {
+    "DO_NOT_TRACK": "1",
+    "BURR_TELEMETRY_ENABLED": "false",
+    "HAMILTON_TELEMETRY_ENABLED": "false",
+    "LANGSMITH_TRACING": "false",
+}
+"""Peers that would call home are told not to."""

@@ -1,0 +1,44 @@
+"""Every measurement runs once, small and without peers: the benchmark itself does not rot.
+
+No figure is judged here: times on a shared machine say nothing. What is robust has a test beside its
+subject (bytes written, modules loaded, calls per fold).
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+GOALS = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11")
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_goal_is_measured_and_its_rows_are_in_the_table(goal, tmp_path):
+    page = tmp_path / "benchmarks.md"
+    command = [sys.executable, str(HERE), "--only", goal, "--scale", "tiny", "--output", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert f"| **{goal}** |" in page.read_text()
+
+
+def test_ten_times_the_steps_write_at_most_twelve_times_the_bytes():
+    """P4 as a guard: bytes do not depend on how busy the machine is."""
+
+    def written(steps):
+        command = [sys.executable, str(HERE / "workers" / "chain.py"), "ours:fast", str(steps), "1"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+        return json.loads(done.stdout)["written"]
+
+    if not Path("/proc/self/io").exists():
+        pytest.skip("this system does not count the bytes that a process writes")
+    assert written(1000) <= 12 * written(100)
+
+
+def test_loading_the_extension_loads_nothing_heavy():
+    """P8 as a guard: which modules are loaded does not depend on the machine either."""
+    command = [sys.executable, str(HERE / "workers" / "loading.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert json.loads(done.stdout)["heavy"] == []

@@ -1,0 +1,138 @@
+"""One chain of no-op steps in this project, or what its durable step costs the bare system.
+
+chain.py CONTENDER STEPS REPEATS [FOLDER]: CPU and wall seconds of each repeat, bytes written, memory.
+The first run is not counted: it compiles the graph, as building a graph does in other engines.
+"""
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+STATUS = b'{\n  "outcome": "success",\n  "context_updates": {"i":1},\n  "notes": "",\n  "visit": 1\n}\n'
+LINE = (
+    b'{"type":"StageCompleted","sequence":100,"name":"n1","outcome":{"outcome":"success"},"next_node":"n2"}'
+)
+LINE += b" " * (330 - len(LINE)) + b"\n"
+PREALLOCATED_BYTES = 64 * 1024 * 1024
+
+
+def chain_text(steps):
+    lines = ["digraph chain {", f"  graph [max_steps={steps + 10}]"]
+    lines += ["  start [shape=Mdiamond]", "  exit [shape=Msquare]"]
+    lines += [f'  n{number} [type="count"]' for number in range(steps)]
+    names = ["start", *(f"n{number}" for number in range(steps)), "exit"]
+    lines += [f"  {source} -> {target}" for source, target in pairwise(names)]
+    return "\n".join([*lines, "}"])
+
+
+def ours(durability, steps):
+    from attractor_nb import Outcome, Pipeline
+
+    class Count:
+        async def execute(self, node, context, graph, logs_root):
+            return Outcome.success(context_updates={"i": context.get("i", 0) + 1})
+
+    pipeline = Pipeline(chain_text(steps), handlers={"count": Count()})
+
+    def run(folder):
+        place = {} if durability == "none" else {"logs_root": folder / "run"}
+        result = pipeline.run(wait=True, durability=durability, **place)
+        assert result.context.get("i") == steps, result.reason
+
+    return run
+
+
+def bare_await(steps):
+    """One awaited coroutine a step: what Python itself costs."""
+    import asyncio
+
+    async def step(state):
+        return {"i": state["i"] + 1}
+
+    async def walk():
+        state = {"i": 0}
+        for _ in range(steps):
+            state.update(await step(state))
+        assert state["i"] == steps
+
+    return lambda folder: asyncio.run(walk())
+
+
+def bare_files(steps):
+    """A folder and a status.json for each step: the least that a durable step of the spec is."""
+
+    def run(folder):
+        for number in range(steps):
+            place = f"{folder}/n{number}"
+            os.mkdir(place)  # noqa: PTH102 - the bare call is what is measured
+            descriptor = os.open(f"{place}/status.json", os.O_WRONLY | os.O_CREAT, 0o600)
+            os.write(descriptor, STATUS)
+            os.close(descriptor)
+
+    return run
+
+
+def bare_sequence(steps):
+    """The same durable operations, bare: folder, file by rename, two lines of a log, one flush."""
+
+    def run(folder):
+        log = os.open(f"{folder}/events.jsonl", os.O_RDWR | os.O_CREAT, 0o600)
+        os.write(log, bytes(PREALLOCATED_BYTES // 16))
+        os.fsync(log)
+        os.lseek(log, 0, os.SEEK_SET)
+        for number in range(steps):
+            place = f"{folder}/n{number}"
+            os.mkdir(place)  # noqa: PTH102 - the bare call is what is measured
+            os.write(log, LINE)
+            descriptor = os.open(f"{place}/.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(descriptor, STATUS)
+            os.close(descriptor)
+            os.rename(f"{place}/.new", f"{place}/status.json")  # noqa: PTH104 - likewise
+            os.write(log, LINE)
+            os.fdatasync(log)
+        os.close(log)
+
+    return run
+
+
+def bytes_written():
+    counters = Path("/proc/self/io")
+    if not counters.exists():
+        return 0
+    return int(dict(line.split(": ") for line in counters.read_text().splitlines())["wchar"])
+
+
+def peak_bytes():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def main(contender, steps, repeats, base=None):
+    kind, _, durability = contender.partition(":")
+    bare = {"await": bare_await, "files": bare_files, "sequence": bare_sequence}
+    run = ours(durability, steps) if kind == "ours" else bare[kind](steps)
+    cpu, wall, written = [], [], []
+    before = peak_bytes()
+    grown = 0
+    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
+        for number in range(repeats + 1):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            bytes_before, cpu_before, wall_before = bytes_written(), time.process_time(), time.perf_counter()
+            run(place)
+            if number == 0:
+                grown = peak_bytes() - before
+                continue
+            wall.append(time.perf_counter() - wall_before)
+            cpu.append(time.process_time() - cpu_before)
+            written.append(bytes_written() - bytes_before)
+        print(json.dumps({"cpu": min(cpu), "wall": min(wall), "written": min(written), "grown": grown}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
