@@ -11,6 +11,8 @@ from attractor_nb.views.state import NodeStatus, RunStatus, RunView
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
+PAUSED: Final = "paused"
+"""Why a run stopped that was to stop after a stage."""
 _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
 """Handler types whose results nobody looks at."""
 
@@ -24,15 +26,19 @@ def run_summary(view: RunView, graph: Graph, *, name: str = "run", has_times: bo
         name: What the user calls the handle.
         has_times: Show time, tokens and cost, which differ from run to run.
     """
-    parts = [f"{RUN_LETTERS[view.status]} {view.status}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
+    standing = PAUSED if is_paused else view.status
+    parts = [f"{RUN_LETTERS[view.status]} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
         parts.append(duration_text(view.duration))
         if view.usage.total_tokens:
             parts.append(f"{view.usage.total_tokens:,} tokens")
         if view.usage.cost_usd is not None:
             parts.append(cost_text(view.usage.cost_usd))
-    if view.reason:
+    if view.reason and not is_paused:
         parts.append(one_line(view.reason))
+    if view.status is RunStatus.INTERRUPTED and view.next_node:
+        parts.append(f"{'before' if is_paused else 'at'} {view.next_node}")
     if call := _next_call(view, graph, name):
         parts.append(f"next: {call}")
     return "   ".join(parts)

@@ -216,13 +216,17 @@ FAILED = {
             '✕ fail   1 stage   no model   next: run["implement"]',
         ),
         (
-            RunView(status=RunStatus.INTERRUPTED, stages=2, reason="paused"),
-            "‖ interrupted   2 stages   paused   next: run.resume()",
+            RunView(status=RunStatus.INTERRUPTED, stages=2, reason="paused", next_node="b"),
+            "‖ paused   2 stages   before b   next: run.resume()",
+        ),
+        (
+            RunView(status=RunStatus.INTERRUPTED, stages=2, reason="cancelled", next_node="b"),
+            "‖ interrupted   2 stages   cancelled   at b   next: run.resume()",
         ),
         (RunView(status=RunStatus.RUNNING), "● running   0 stages"),
         (RunView(), "– ready   0 stages"),
     ],
-    ids=["success", "fail", "interrupted", "running", "ready"],
+    ids=["success", "fail", "paused", "interrupted", "running", "ready"],
 )
 def test_the_summary_says_how_it_stands_and_what_comes_next(view, line):
     assert run_summary(view, GRAPH) == line
