@@ -62,6 +62,7 @@ class Context:
         self._logs: list[str] = []
         self._changed: dict[str, Any] = {}
         self._new_logs: list[str] = []
+        self._before: dict[str, Any] = {}
         self._store = store
         for key, value in (values or {}).items():
             self.set(key, value)
@@ -74,6 +75,8 @@ class Context:
         """
         kept = value if _is_plain(key, value) else self._checked(key, value)
         with self._lock:
+            if key not in self._before:
+                self._before[key] = self._values.get(key, _NOTHING)
             self._values[key] = self._changed[key] = kept
 
     def _checked(self, key: str, value: Any) -> Any:
@@ -121,6 +124,18 @@ class Context:
             items = list(self._values.items())
         return {key: _plain(value, key) for key, value in items}
 
+    def begin(self) -> None:
+        """What is here now is where the run begins, whatever its stages change."""
+        with self._lock:
+            self._before.clear()
+
+    def committed(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Values and logs as of the last commit, as JSON values: without those of the stage under way."""
+        with self._lock:
+            values = {**self._values, **self._before}
+            logs = tuple(self._logs[: len(self._logs) - len(self._new_logs)])
+        return {key: _plain(value, key) for key, value in values.items() if value is not _NOTHING}, logs
+
     def clone(self) -> Context:
         """An independent copy: no change on either side is ever seen on the other."""
         copy = Context(store=self._store)
@@ -136,6 +151,9 @@ class Context:
             for key, value in updates.items()
         }
         with self._lock:
+            for key in kept:
+                if key not in self._before:
+                    self._before[key] = self._values.get(key, _NOTHING)
             self._values.update(kept)
             self._changed.update(kept)
 
@@ -144,6 +162,7 @@ class Context:
         with self._lock:
             changed, self._changed = self._changed, {}
             logs, self._new_logs = tuple(self._new_logs), []
+            self._before.clear()
         for key, value in changed.items():
             if type(value) not in _SCALARS:
                 changed[key] = _plain(value, key)
@@ -183,6 +202,8 @@ def _is_plain(key: object, value: object) -> bool:
     return (type(value) is int and -(2**31) < value < 2**31) or value is True or value is False
 
 
+_NOTHING: Any = object()
+"""Stands for the value of a key that was not there."""
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 

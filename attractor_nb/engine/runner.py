@@ -153,6 +153,7 @@ class Runner:
     def _begin(self) -> None:
         setup = self.setup
         state = setup.state
+        setup.context.begin()
         if setup.is_resumed:
             flight = state.in_flight
             event: Event = PipelineResumed(
@@ -289,6 +290,7 @@ class Runner:
         if not is_forced and not setup.store.is_checkpoint_due():
             return
         state = setup.state
+        values, logs = setup.context.committed()
         setup.store.save_checkpoint(
             {
                 "timestamp": setup.clock.time(),
@@ -302,8 +304,8 @@ class Runner:
                 "node_outcomes": {name: status.value for name, status in state.outcomes.items()},
                 "visits": state.visits,
                 "usage": state.usage.to_plain(),
-                "context": setup.context.snapshot(),
-                "logs": list(setup.context.logs),
+                "context": values,
+                "logs": list(logs),
                 "state": state.to_plain(),
             },
             is_forced=is_forced,

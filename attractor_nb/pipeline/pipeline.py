@@ -313,6 +313,7 @@ class Pipeline:
 
 
 def _refuse_own_loop(options: RunOptions) -> None:
+    check_host(options.host)
     if options.host == "kernel":
         raise OptionError(
             'host="kernel" runs in this event loop, and a blocking call would stop it',

@@ -56,7 +56,7 @@ class Wired:
         self.run.logs_root = setup.store.logs_root
         is_in_memory = isinstance(setup.store, MemoryRunStore)
         values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
-        context = ended_context(setup.context.snapshot(), setup.context.logs, values)
+        context = ended_context(*setup.context.committed(), values)
         result = result_of(self.run, setup.state, context, ended)
         self.run.settle(result)
         return result

@@ -1,5 +1,6 @@
 """Found in review: public calls that answered malformed input with somebody else's exception."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,12 @@ def test_a_malformed_option_is_refused_before_anything_is_made(name, value):
 
 @pytest.mark.parametrize("call", ["run", "step"])
 def test_a_blocking_call_refuses_the_host_that_it_would_stop(call):
-    pipeline = Pipeline(SOURCE)
-    with pytest.raises(OptionError, match="a blocking call would stop it"):
+    async def use():
+        pipeline = Pipeline(SOURCE)
         pipeline.step(host="kernel") if call == "step" else pipeline.run(wait=True, host="kernel")
+
+    with pytest.raises(OptionError, match="a blocking call would stop it"):
+        asyncio.run(use())
     assert not Path(".attractor").exists()
 
 

@@ -119,6 +119,40 @@ def test_a_run_stopped_while_its_backend_opens_keeps_its_parameters(tmp_path):
     assert first["type"] == "PipelineStarted"
 
 
+@pytest.mark.parametrize("is_checkpoint_kept", [True, False], ids=["checkpoint", "log-alone"])
+def test_ruling_29_a_stage_that_was_cut_off_leaves_nothing_in_the_context(is_checkpoint_kept, tmp_path):
+    reached, seen = threading.Event(), []
+
+    async def work(node, context, graph, logs_root):
+        seen.append((context.get("half"), context.get("ticket"), context.logs))
+        context.set("half", "done")
+        context.set("ticket", "changed")
+        context.append_log("half done")
+        if len(seen) == 1:
+            reached.set()
+            await asyncio.get_running_loop().create_future()
+        return Outcome.success()
+
+    source = (
+        "digraph g { start [shape=Mdiamond] work [type=custom] done [shape=Msquare] start -> work -> done }"
+    )
+    run = Pipeline(source, handlers={"custom": work}).run(logs_root=tmp_path / "run", params={"ticket": "42"})
+    assert reached.wait(LIMIT_SECONDS)
+    run.cancel()
+    stopped = run.result(LIMIT_SECONDS)
+    assert (stopped.context.get("half"), stopped.context["ticket"]) == (None, "42")
+    if not is_checkpoint_kept:
+        for checkpoint in (tmp_path / "run").glob("checkpoint*"):
+            checkpoint.unlink()
+    result = run.resume().result(LIMIT_SECONDS)
+    assert seen == [(None, "42", ()), (None, "42", ())]
+    assert (result.context["half"], result.context["ticket"], result.context.logs) == (
+        "done",
+        "changed",
+        ("half done",),
+    )
+
+
 BEFORE = """digraph g {
     start [shape=Mdiamond] first [prompt="one"] second [prompt="two"] done [shape=Msquare]
     start -> first -> second -> done

@@ -8,7 +8,9 @@ import pytest
 from attractor_nb.context import Context
 from attractor_nb.errors import RunError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.pipeline.hosts import Job
 from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
 
 LIMIT_SECONDS = 20
@@ -45,7 +47,12 @@ class Backend:
 
 
 def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_path):
-    run = pipeline_with(backend=Backend(fault=TimeoutError("no answer"))).run(logs_root=tmp_path / "run")
+    loop = asyncio.new_event_loop()
+    job = Job(loop)
+    job.future.set_exception(TimeoutError("no answer"))
+    run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None)
+    run.attach(job)
+    loop.close()
     with pytest.raises(TimeoutError, match="no answer"):
         run.result(LIMIT_SECONDS)
 
@@ -61,8 +68,8 @@ def test_a_stop_while_the_backend_closes_leaves_result_and_directory_whole(tmp_p
 
 
 def test_a_backend_that_was_opened_is_closed_once_even_when_opening_failed(tmp_path):
-    backend = Backend(fault=ValueError("broken"))
-    with pytest.raises(ValueError, match="broken"):
+    backend = Backend(fault=OptionError("broken"))
+    with pytest.raises(OptionError, match="broken"):
         pipeline_with(backend=backend).run(logs_root=tmp_path / "run").result(LIMIT_SECONDS)
     assert (backend.opened, backend.closed) == (1, 1)
 
