@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from attractor_nb.context import Context
-from attractor_nb.errors import RunError
+from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.hosts import Job
 from attractor_nb.pipeline.pipeline import Pipeline
