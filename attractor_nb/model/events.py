@@ -54,9 +54,8 @@ class Event:
         plain: dict[str, Any] = {"type": type(self).__name__}
         for name in _FIELDS[type(self)]:
             value = getattr(self, name)
-            if value is None or (not value and type(value) in _EMPTY_LEFT_OUT):
-                continue
-            plain[name] = value
+            if value or (value is not None and type(value) not in _EMPTY_LEFT_OUT):
+                plain[name] = value
         return plain
 
 
