@@ -54,7 +54,8 @@ demo: $(RUNTIME) $(MODEL) ## run a real pipeline on a real model, offline, with 
 
 .PHONY: lab
 lab: $(DEVELOPMENT) $(MODEL) ## open JupyterLab on the tour
-	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir='$(CURDIR)' \
+	  --LabApp.default_url=/lab/tree/notebooks/01_quickstart.ipynb
 
 .PHONY: system
 system: # the programs that the tests drive: dot and chromium
