@@ -5,7 +5,7 @@ import subprocess
 import networkx as nx
 import pytest
 
-from attractor_nb import Context, Outcome, Pipeline, Severity, ValidationError, parse_dot, write_dot
+from attractor_nb import Context, Edge, Outcome, Pipeline, Severity, ValidationError, parse_dot, write_dot
 from attractor_nb.errors import ContextValueError, DotSyntaxError, OptionError
 from attractor_nb.model.diagnostic import Diagnostic
 
@@ -233,3 +233,17 @@ def test_params_are_copied_and_runs_do_not_share_a_context(make):
     first.set("x", 2)
     assert second["x"] == 1
     assert isinstance(second, Context)
+
+
+def test_ruling_9_transforms_run_before_lint(dot):
+    """The transform declares what lint would miss; the attributes of the graph are in the first context."""
+
+    class Joins:
+        def apply(self, graph):
+            return graph.with_edges([*graph.edges, Edge("a", "orphan"), Edge("orphan", "done")])
+
+    text = dot("goal=G a orphan start -> a -> done")
+    assert Pipeline(text).lint().errors
+    pipeline = Pipeline(text, transforms=[Joins()])
+    assert not pipeline.lint().errors
+    assert pipeline.run(wait=True, durability="none").context["graph.goal"] == "G"
