@@ -13,7 +13,7 @@ from attractor_nb.calling import awaitable
 from attractor_nb.decisions.effects import Execute, StageResult
 from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.errors import StatusFileError, StorageError
+from attractor_nb.errors import StatusFileError, StorageError, TerminalError
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, status_text
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock, Handler, RunStore
 
 STATUS_FILE = "status.json"
@@ -92,7 +93,10 @@ class Attempts:
             index=started.index,
         )
         enter_stage(scope)
-        returned = await self._call(planned)
+        try:
+            returned = await self._call(planned)
+        finally:
+            scope.files, scope.announce = _CLOSED_FILES, _ignore
         ended = self.clock.monotonic()
         duration = ended - began
         outcome, is_file = self._arbitrate(planned, files, returned)
@@ -196,6 +200,23 @@ async def _contained(call: Awaitable[Any]) -> Any:
 def _is_from_keyboard(error: BaseException) -> bool:
     """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere a handler did."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
+class _ClosedFiles:
+    """What is left of a stage's files for a handler that goes on after its attempt was given up.
+
+    The directory is the next attempt's by then: a late status.json would be taken for its own.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise TerminalError("the attempt is over, and its files are closed", hint="end when the call ends")
+
+
+_CLOSED_FILES: Any = _ClosedFiles()
+
+
+def _ignore(event: Event) -> None:
+    """What a handler says after its attempt is heard by nobody."""
 
 
 def _keeps_own_time(handler: Handler) -> bool:
