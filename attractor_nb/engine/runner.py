@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import Announce, Commit, Execute, RunEnd
+from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
+from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -123,9 +125,9 @@ class Runner:
         try:
             try:
                 self._begin()
-                for lifetime in setup.lifetimes:
-                    begun.append(lifetime)
-                    await lifetime.open()
+                if reason := await self._open_backends(begun):
+                    end = RunEnd(is_success=False, reason=reason, is_resumable=True)
+                    return self._finish(end, setup.state.elapsed_seconds)
                 return await self._run_directories()
             except asyncio.CancelledError:
                 return self._interrupted("cancelled")
@@ -140,6 +142,23 @@ class Runner:
                 setup.store.close()
             with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
                 await setup.stream.drain()
+
+    async def _open_backends(self, begun: list[BackendLifetime]) -> str:
+        """Start what stands behind the model stages; why that failed, or empty.
+
+        Raises:
+            OptionError: What the caller asked for is not there.
+            StorageError: The disk refused.
+        """
+        for lifetime in self.setup.lifetimes:
+            begun.append(lifetime)
+            try:
+                await lifetime.open()
+            except (OptionError, StorageError):
+                raise
+            except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the run (ruling 30)
+                return f"the backend did not start: {outcome_of_exception(error).failure_reason}"
+        return ""
 
     async def _run_directories(self) -> RunOutcome:
         """Run in this directory, then in each restart's."""
