@@ -297,7 +297,7 @@ def test_any_other_exception_is_a_failure_that_may_be_retried(error):
 REASONS = {
     "class and message": (ValueError("too big"), "ValueError: too big"),
     "no message": (TimeoutError(), "TimeoutError"),
-    "our hint": (TerminalError("no key", hint="set one"), "TerminalError: no key (set one)"),
+    "our hint": (TerminalError("no key", hint="set one"), "no key (set one)"),
     "a message that raises": (Unprintable(), "Unprintable: (its message cannot be shown)"),
     "a lone surrogate": (ValueError("a\ud800b"), r"ValueError: a\ud800b"),
 }

@@ -1,0 +1,48 @@
+"""Places where waiting for a gate would never end say so (NOTEBOOK)."""
+
+import asyncio
+
+import pytest
+
+from attractor_nb.errors import GateWouldBlock
+from attractor_nb.pipeline.presenters import register_presenter
+
+GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
+
+
+def refuse(gates, *, is_blocking):
+    if gates:
+        raise GateWouldBlock("waiting here would block" if is_blocking else "awaiting here would block")
+
+
+@pytest.fixture
+def waiting_rule():
+    """A place where nobody can answer while a cell waits."""
+    remove = register_presenter(lambda run: None, refuse)
+    yield
+    remove()
+
+
+@pytest.mark.usefixtures("waiting_rule")
+def test_a_blocking_wait_at_a_gate_is_refused_and_the_gate_stays_open(make):
+    run = make(GATE).run(durability="none")
+    run.wait_for_gate("g", 20)
+    with pytest.raises(GateWouldBlock, match="waiting here"):
+        run.result(20)
+    run.answer("g", "Y")
+    assert run.result(20).status == "success"
+
+
+@pytest.mark.usefixtures("waiting_rule")
+def test_an_await_at_a_gate_is_refused_too(make):
+    async def main():
+        run = make(GATE).run(durability="none")
+        await asyncio.to_thread(run.wait_for_gate, "g", 20)
+        try:
+            with pytest.raises(GateWouldBlock, match="awaiting here"):
+                await run
+        finally:
+            run.answer("g", "Y")
+        return await run
+
+    assert asyncio.run(main()).status == "success"
