@@ -12,62 +12,23 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.attributes import AttrValue, Scope, attribute, literal_text
+from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS, Attributed
+from attractor_nb.model.attributes import Scope
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.shapes import type_of_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from attractor_nb.model.attributed import AttrSpan
+    from attractor_nb.model.attributes import AttrValue
     from attractor_nb.source import SourceText, Span
 
-T = TypeVar("T", str, int, float, bool, Duration)
-NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
-class AttrSpan:
-    """Where an attribute stands: its name, and its value as written (quotes included)."""
-
-    name: Span
-    value: Span
-
-
-NO_SPANS: Mapping[str, AttrSpan] = MappingProxyType({})
-
-
-class _Attributed:
-    """Typed reading of ``attrs`` through the attribute table, shared by graph, node and edge."""
-
-    __slots__ = ()
-    attrs: Mapping[str, AttrValue]
-    _scope: Scope
-
-    @overload
-    def get(self, name: str, kind: type[T]) -> T | None: ...
-    @overload
-    def get(self, name: str, kind: type[T], default: T) -> T: ...
-    def get(self, name: str, kind: type[T], default: T | None = None) -> T | None:
-        """The value of an attribute if it is set and of that kind, else ``default``.
-
-        A value of the wrong kind was reported by lint and counts as unset.
-        """
-        value = self.attrs.get(name)
-        if kind is str and value is not None and not isinstance(value, str):
-            value = literal_text(value)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-            return value
-        if default is None and (row := attribute(self._scope, name)) and isinstance(row.default, kind):
-            return row.default
-        return default
-
-
-@dataclass(frozen=True, slots=True)
-class Node(_Attributed):
+class Node(Attributed):
     """A stage of the pipeline (spec 2.6).
 
     Attributes:
@@ -194,7 +155,7 @@ class Node(_Attributed):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge(_Attributed):
+class Edge(Attributed):
     """A route from one node to another (spec 2.7).
 
     Attributes:
@@ -273,7 +234,7 @@ class Subgraph:
 
 
 @dataclass(frozen=True)
-class Graph(_Attributed):
+class Graph(Attributed):
     """A whole pipeline (spec 2.5).
 
     Attributes:

@@ -19,8 +19,9 @@ from attractor_nb.languages.dot.attr_spans import AttrSpans
 from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
+from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.model.attributes import AttrValue, Scope, literal_text
-from attractor_nb.model.graph import NO_ATTRS, NO_SPANS, Edge, Graph, Node, Subgraph
+from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
