@@ -131,21 +131,21 @@ class Gates:
             deadline = now + question.timeout_seconds
         gate = Gate(question.id, question.stage, question, deadline, since)
         entry = _Pending(gate, Future())
-        with self._lock:
+        with self._lock:  # no answer is taken before the question is in the log
+            self._announce(
+                InterviewStarted(
+                    question=question.text,
+                    stage=question.stage,
+                    question_id=question.id,
+                    kind=question.type.value,
+                    options=tuple((option.key, option.label) for option in question.options),
+                    deadline=deadline,
+                    metadata=question.metadata,
+                )
+            )
             self._answered.discard(question.id)
             self._pending[question.id] = entry
             self._opened.notify_all()
-        self._announce(
-            InterviewStarted(
-                question=question.text,
-                stage=question.stage,
-                question_id=question.id,
-                kind=question.type.value,
-                options=tuple((option.key, option.label) for option in question.options),
-                deadline=deadline,
-                metadata=question.metadata,
-            )
-        )
         return entry
 
     async def _wait(self, entry: _Pending) -> Answer:

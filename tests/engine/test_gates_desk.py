@@ -1,6 +1,7 @@
 """Gates: the first durable answer wins, and nothing that a person said is lost (ruling 23)."""
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -69,6 +70,25 @@ def test_the_question_is_announced_with_its_options_before_its_answer():
     started, completed = desk.events
     assert started.options == (("Y", "[Y] Yes"), ("N", "[N] No"))
     assert (completed.question_id, completed.label, completed.answer) == ("gate:1", "[N] No", "N")
+
+
+def test_an_answer_that_comes_at_once_is_logged_after_its_question():
+    desk, threads = Desk(), []
+
+    def hand_in():
+        with contextlib.suppress(NoSuchGate):
+            desk.gates.answer("gate", "Y")
+
+    def announce(event):
+        if isinstance(event, InterviewStarted):
+            threads.append(threading.Thread(target=hand_in))
+            threads[0].start()
+            threads[0].join(0.2)
+        desk.events.append(event)
+
+    desk.gates = Gates(DeferredInterviewer(), announce, desk.clock)
+    assert asyncio.run(desk.gates.ask(QUESTION)).value == "Y"
+    assert desk.names() == ["InterviewStarted", "InterviewCompleted"]
 
 
 def test_ruling_23_of_several_threads_the_first_answer_wins(make):
