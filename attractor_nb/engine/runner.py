@@ -320,7 +320,7 @@ class Runner:
                 "next_node": state.next_node,
                 "completed_nodes": state.completed,
                 "node_retries": state.retries,
-                "node_outcomes": {name: status.value for name, status in state.outcomes.items()},
+                "node_outcomes": {name: str(status) for name, status in state.outcomes.items()},
                 "visits": state.visits,
                 "usage": state.usage.to_plain(),
                 "context": values,
