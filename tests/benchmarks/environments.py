@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
-from measuring import MissingPeer
+from measuring import ENVIRONMENTS, MissingPeer
 
-ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENTS = ROOT / ".bench-envs"
 PACKAGES = {
     "langgraph": ("langgraph", "langgraph-checkpoint-sqlite"),
     "burr": ("apache-burr[tracking]",),

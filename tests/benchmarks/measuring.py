@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENTS = ROOT / ".bench-envs"
 WORKERS = Path(__file__).parent / "workers"
 WORKER_SECONDS = 900
 
@@ -100,14 +102,19 @@ def worker(name: str, *arguments: object, python: str = sys.executable) -> dict[
         MissingPeer: It did not get that far.
     """
     command = [python, str(WORKERS / f"{name}.py"), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **QUIET}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=WORKER_SECONDS, env=environment, check=False
+        command, capture_output=True, text=True, timeout=WORKER_SECONDS, env=surroundings(), check=False
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise MissingPeer(f"{name} {arguments[0]} ended with {done.returncode}: {last[0]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def surroundings() -> dict[str, str]:
+    """The environment of a worker: bytecode is kept, as it is where packages are installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(ENVIRONMENTS / "bytecode"), **QUIET}
 
 
 QUIET = {

@@ -34,14 +34,14 @@ def written_pipeline(nodes: int) -> str:
 
 
 def drawn_pipeline(nodes: int, seed: int) -> str:
-    """A chain with skips, as pipelines look; another seed gives another graph, so no cache helps."""
+    """A chain with half as many skips as nodes; another seed gives another graph, so no cache helps."""
     chance = random.Random(seed)
     lines = ["digraph bench {", "  node [shape=box]", "  start [shape=Mdiamond]", "  exit [shape=Msquare]"]
     lines += [f'  n{number} [label="Step {number}"]' for number in range(nodes)]
     lines += ["  start -> n0", f"  n{nodes - 1} -> exit"]
     lines += [f"  n{number} -> n{number + 1}" for number in range(nodes - 1)]
-    for _ in range(nodes // 4):
+    for _ in range(nodes // 2):
         source = chance.randrange(nodes)
-        target = min(nodes - 1, source + chance.randrange(2, 8))
+        target = min(nodes - 1, source + chance.randrange(2, 12))
         lines.append(f'  n{source} -> n{target} [label="skip"]')
     return "\n".join([*lines, "}"]) + "\n"

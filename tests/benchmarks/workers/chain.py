@@ -1,6 +1,6 @@
 """One chain of no-op steps in this project, or what its durable step costs the bare system.
 
-chain.py CONTENDER STEPS REPEATS [FOLDER]: CPU and wall seconds of each repeat, bytes written, memory.
+chain.py CONTENDER STEPS REPEATS: CPU and wall seconds of each repeat, bytes written, memory.
 The first run is not counted: it compiles the graph, as building a graph does in other engines.
 """
 
@@ -112,27 +112,27 @@ def peak_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def main(contender, steps, repeats, base=None):
+def main(contender, steps, repeats):
     kind, _, durability = contender.partition(":")
     bare = {"await": bare_await, "files": bare_files, "sequence": bare_sequence}
     run = ours(durability, steps) if kind == "ours" else bare[kind](steps)
     cpu, wall, written = [], [], []
     before = peak_bytes()
     grown = 0
-    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
-        for number in range(repeats + 1):
-            place = Path(folder) / str(number)
-            place.mkdir()
-            bytes_before, cpu_before, wall_before = bytes_written(), time.process_time(), time.perf_counter()
-            run(place)
-            if number == 0:
-                grown = peak_bytes() - before
-                continue
-            wall.append(time.perf_counter() - wall_before)
-            cpu.append(time.process_time() - cpu_before)
-            written.append(bytes_written() - bytes_before)
-        print(json.dumps({"cpu": min(cpu), "wall": min(wall), "written": min(written), "grown": grown}))
+    folder = Path(tempfile.mkdtemp())  # whoever started this deletes it, when all is measured
+    for number in range(repeats + 1):
+        place = folder / str(number)
+        place.mkdir()
+        bytes_before, cpu_before, wall_before = bytes_written(), time.process_time(), time.perf_counter()
+        run(place)
+        if number == 0:
+            grown = peak_bytes() - before
+            continue
+        wall.append(time.perf_counter() - wall_before)
+        cpu.append(time.process_time() - cpu_before)
+        written.append(bytes_written() - bytes_before)
+    print(json.dumps({"cpu": min(cpu), "wall": min(wall), "written": min(written), "grown": grown}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,4 +1,4 @@
-"""The same chain of no-op steps in another engine: peer_chain.py CONTENDER STEPS REPEATS [FOLDER].
+"""The same chain of no-op steps in another engine: peer_chain.py CONTENDER STEPS REPEATS.
 
 Run by the interpreter of the peer's environment. As with ours, building the graph is not counted, nor
 is the first run.
@@ -74,20 +74,20 @@ def burr(store, steps, folder):
     return prepared
 
 
-def main(contender, steps, repeats, base=None):
+def main(contender, steps, repeats):
     kind, _, store = contender.partition(":")
     cpu, wall = [], []
-    with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
-        prepared = {"langgraph": langgraph, "burr": burr}[kind](store, steps, Path(folder))
-        for number in range(repeats + 1):
-            run = prepared(number)
-            cpu_before, wall_before = time.process_time(), time.perf_counter()
-            assert run() == steps
-            if number:
-                wall.append(time.perf_counter() - wall_before)
-                cpu.append(time.process_time() - cpu_before)
+    folder = Path(tempfile.mkdtemp())  # whoever started this deletes it, when all is measured
+    prepared = {"langgraph": langgraph, "burr": burr}[kind](store, steps, folder)
+    for number in range(repeats + 1):
+        run = prepared(number)
+        cpu_before, wall_before = time.process_time(), time.perf_counter()
+        assert run() == steps
+        if number:
+            wall.append(time.perf_counter() - wall_before)
+            cpu.append(time.process_time() - cpu_before)
     print(json.dumps({"cpu": min(cpu), "wall": min(wall)}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
