@@ -170,7 +170,7 @@ class Attempts:
                 return _with_usage(read_status_file(text, targets=targets), returned), True
         except StatusFileError as error:
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
-            return Outcome.fail(f"status.json of {planned.id}: {error.message}"), False
+            return Outcome.fail(f"{planned.id}: {error.message}"), False
         if isinstance(returned, Outcome):
             return checked_outcome(returned, planned.id), False
         if returned is None and planned.auto_status:

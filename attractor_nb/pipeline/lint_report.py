@@ -72,15 +72,20 @@ class LintReport(Sequence[Diagnostic]):
     def fix(self, *rules: str) -> FixPreview:
         """What the fixes, of all rules or of those named, would change in the source.
 
-        Fixes that would overlap an earlier one are left for the next round.
+        Errors are mended first: a warning may be nothing but their consequence. It is left for the next
+        round, as is a fix that would overlap an earlier one.
         """
         if self._source is None:
             return FixPreview("", "", ())
         taken: list[TextEdit] = []
         fixed: list[Diagnostic] = []
-        for found in self._diagnostics:
-            if found.fix is None or not found.fix.edits or (rules and found.rule not in rules):
-                continue
+        mendable = [
+            found
+            for found in self._diagnostics
+            if found.fix is not None and found.fix.edits and (not rules or found.rule in rules)
+        ]
+        for found in [found for found in mendable if found.is_error] or mendable:
+            assert found.fix is not None, "mendable findings have a fix"
             if all(_is_apart(edit, other) for edit in found.fix.edits for other in taken):
                 taken.extend(edit for edit in found.fix.edits if edit not in taken)
                 fixed.append(found)

@@ -38,6 +38,6 @@ def test_a_status_file_that_breaks_its_contract_fails_the_stage_and_is_kept(plan
 
     result = Pipeline(SOURCE, handlers={"own": handler}).run(wait=True, logs_root=tmp_path / "run")
     assert result.status == "fail"
-    assert result.reason.startswith("status.json of a: ")
+    assert result.reason.startswith("a: ")
     assert os.path.lexists(tmp_path / "run" / "a" / "status.rejected.json")
     assert json.loads((tmp_path / "run" / "a" / "status.json").read_text())["outcome"] == "fail"

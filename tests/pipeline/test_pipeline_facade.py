@@ -67,7 +67,7 @@ def test_lint_reports_are_sequences_that_read_well(dot):
 
 
 def test_fixes_are_shown_as_a_diff_and_mend_the_text(dot):
-    pipeline = Pipeline(dot('a [prompt="x"; label="y"] start -> a -> b b -> done'))
+    pipeline = Pipeline(dot('a [prompt="x"; label="y"] start -> a -> done'))
     preview = pipeline.lint().fix()
     assert "attr_separator" in {found.rule for found in preview.fixed}
     assert str(preview).startswith("--- ")
@@ -78,6 +78,14 @@ def test_fixes_are_shown_as_a_diff_and_mend_the_text(dot):
 def test_a_fix_can_be_asked_for_by_rule(dot):
     pipeline = Pipeline(dot('a [prompt="x"; label="y"] start -> a -> b b -> done # end\n'))
     assert {found.rule for found in pipeline.lint().fix("attr_separator").fixed} == {"attr_separator"}
+
+
+def test_errors_are_mended_before_their_consequences(dot):
+    pipeline = Pipeline(dot("outline [prompt=x] draft [prompt=y] start -> outline -> darft -> done"))
+    preview = pipeline.lint().fix()
+    assert all(found.is_error for found in preview.fixed)
+    assert "start -> outline -> draft -> done" in preview.text
+    assert "draft -> done\n" not in preview.text.replace("outline -> draft -> done", "")
 
 
 def test_nothing_to_fix_says_so(dot):
