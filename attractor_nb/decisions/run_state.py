@@ -164,7 +164,8 @@ class RunState:
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
-        if outcome.notes or outcome.failure_reason or "last_response" in event.context:
+        has_news = outcome.notes or outcome.failure_reason or "last_response" in event.context
+        if has_news and not is_passed_through:
             self._remember(event)
 
     def _remember(self, event: StageEnd) -> None:
