@@ -48,6 +48,8 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
 
     def deliver(result: T | None, error: BaseException | None) -> None:
         if delivered.done():
+            if inspect.iscoroutine(result):
+                result.close()  # nobody will await it
             return
         if error is None:
             delivered.set_result(result)  # pyright: ignore[reportArgumentType] - None only beside an error

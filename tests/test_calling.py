@@ -1,8 +1,10 @@
 """The calling convention of the seams."""
 
 import asyncio
+import inspect
 import os
 import threading
+import time
 from contextvars import ContextVar
 
 import pytest
@@ -124,3 +126,34 @@ def test_a_forked_process_makes_threads_of_its_own():
     if process == 0:
         os._exit(asyncio.run(call(plain_double, 21)))
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 42
+
+
+def test_a_coroutine_that_comes_too_late_is_closed():
+    """A plain function that makes a coroutine, given up before it returned."""
+    begun, release, made = threading.Event(), threading.Event(), []
+
+    async def late():
+        return "never"
+
+    def make():
+        begun.set()
+        release.wait(20)
+        made.append(late())
+        return made[0]
+
+    async def main():
+        waiting = asyncio.ensure_future(call(make))
+        await asyncio.to_thread(begun.wait, 20)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        release.set()
+        await asyncio.to_thread(_until, lambda: made and inspect.getcoroutinestate(made[0]) == "CORO_CLOSED")
+
+    asyncio.run(main())
+    assert inspect.getcoroutinestate(made[0]) == "CORO_CLOSED"
+
+
+def _until(claim):
+    give_up = time.monotonic() + 20
+    while not claim() and time.monotonic() < give_up:
+        threading.Event().wait(0.005)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.shapes import DEFAULT_TYPE, SHAPE_TO_TYPE, type_of_shape
 from attractor_nb.protocols import Handler
@@ -27,11 +28,9 @@ class FunctionHandler:
     def __init__(self, function: Callable[..., MaybeAwaitable[Outcome | None]]) -> None:
         self._function = function
 
-    def execute(
-        self, node: Node, context: Context, graph: Graph, logs_root: Path
-    ) -> MaybeAwaitable[Outcome | None]:
-        """Call the function."""
-        return self._function(node, context, graph, logs_root)
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:
+        """Call the function; a plain one in a thread."""
+        return await call(self._function, node, context, graph, logs_root)
 
     def __repr__(self) -> str:
         return f"FunctionHandler({getattr(self._function, '__qualname__', self._function)!s})"

@@ -55,6 +55,8 @@ def continue_run(
         return _continue_legacy(pipeline, plan, logs_root, options, seams)
     store, stored, state, inputs = _open_latest(plan, logs_root, options, seams)
     try:
+        if state.ended and stored.manifest.get("status") != state.ended:
+            store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
         _check_end(state)
         warning = _check_graph(plan, stored, state, on_graph_change)
         _check_incoming_edge(plan, state)

@@ -15,7 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
-from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunInterrupted
+from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.model.events import Event, EventObserver, StageEnd
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.presenters import check_wait
@@ -283,7 +283,10 @@ class Run:
             return self._job.future
         done: Future[RunResult] = Future()
         if self._finished is None:
-            raise OptionError("this run has not been started")
+            raise RunError(
+                f"run {self.id} runs elsewhere and has no result yet",
+                hint="load it again when it has ended: Run.load(…)",
+            )
         done.set_result(self._finished)
         return done
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb import Pipeline, Run
-from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb import Pipeline, Run, runs
+from attractor_nb.errors import RunError, RunLocked, StorageError
 from attractor_nb.storage import run_store
-from attractor_nb.testing import ScriptedBackend
+from attractor_nb.storage.run_store import DirectoryRunStore
+from attractor_nb.testing import ManualClock, ScriptedBackend
 from attractor_nb.testing.faulty_disk import FaultyDisk
 
 SOURCE = "digraph g { start [shape=Mdiamond] done [shape=Msquare] a b start -> a -> b -> done }"
@@ -118,3 +119,16 @@ def test_a_directory_that_holds_a_run_is_not_taken_for_another(make, tmp_path):
     with pytest.raises(StorageError, match="holds a run already"):
         pipeline.run(wait=True, logs_root=tmp_path / "run")
     assert (tmp_path / "run/events.jsonl").read_bytes() == before
+
+
+def test_an_end_that_never_reached_the_manifest_is_told_by_the_log_and_mended(make, tmp_path):
+    pipeline = make("start -> done")
+    pipeline.run(wait=True, logs_root=tmp_path / "base" / "run")
+    manifest = tmp_path / "base" / "run" / "manifest.json"
+    store = DirectoryRunStore.open(manifest.parent, durability="fast", clock=ManualClock())
+    store.save_manifest({"status": "running", "end_time": None})
+    store.close()
+    assert Run.load(manifest.parent).status == "completed"
+    with pytest.raises(RunError, match="ended in success"):
+        pipeline.resume(manifest.parent)
+    assert [run.status for run in runs(tmp_path / "base")] == ["completed"]

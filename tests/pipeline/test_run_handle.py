@@ -259,11 +259,13 @@ def test_a_checkpoint_that_is_not_there_yet_is_said(tmp_path):
         load_checkpoint(tmp_path)
 
 
-def test_a_run_that_was_never_started_has_no_result(make):
-    pipeline = make("start -> done")
-    run = Run(pipeline, "aaaaaaaa", pipeline.run(wait=True).logs_root, lambda node, name: None)
-    with pytest.raises((OptionError, RunError)):
-        run.result()
+def test_the_result_of_a_run_that_runs_elsewhere_is_not_here_yet(make):
+    run = make(GATE, interviewer="deferred").run()
+    run.wait_for_gate("g", 20)
+    with pytest.raises(RunError, match="runs elsewhere"):
+        Run.load(run.logs_root).result(1)
+    run.answer("g", "Y")
+    run.result(20)
 
 
 def test_a_backend_that_cannot_start_fails_in_words(make):
