@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.calling import awaitable
 from attractor_nb.decisions.effects import Execute, StageResult
@@ -96,7 +96,7 @@ class Attempts:
         try:
             returned = await self._call(planned)
         finally:
-            scope.files, scope.announce = _CLOSED_FILES, _ignore
+            scope.files, scope.announce = cast("StageFiles", _ClosedFiles()), _ignore
         ended = self.clock.monotonic()
         duration = ended - began
         outcome, is_file = self._arbitrate(planned, files, returned)
@@ -210,9 +210,6 @@ class _ClosedFiles:
 
     def __getattr__(self, name: str) -> Any:
         raise TerminalError("the attempt is over, and its files are closed", hint="end when the call ends")
-
-
-_CLOSED_FILES: Any = _ClosedFiles()
 
 
 def _ignore(event: Event) -> None:

@@ -11,10 +11,21 @@ def test_task_verification_1_a_built_in_type_without_a_handler_is_refused_before
         run_dot("a [shape=house] start -> a -> done")
 
 
-def test_task_verification_1_an_unknown_type_is_a_warning_and_goes_to_the_handler_of_its_shape(dot):
-    """Spec 4.2 falls back to the shape and 7.2 makes it a warning; both win over this document."""
-    pipeline = Pipeline(dot('a [type="nobody.knows"] start -> a -> done'))
+def test_task_verification_1_an_unknown_type_is_a_warning_where_its_shape_has_a_handler(dot):
+    """Spec 4.2 falls back to the shape, and 7.2 makes it a warning."""
+    pipeline = Pipeline(dot('a [shape=diamond, type="nobody.knows"] start -> a -> done'))
     assert "type_known" in {found.rule for found in pipeline.lint().warnings}
+    assert pipeline.run(wait=True, durability="none").status == "success"
+
+
+def test_task_verification_1_an_unknown_type_never_becomes_a_models_task(dot):
+    """4.2 would end at the model: a success that nobody had. The safe side wins."""
+    pipeline = Pipeline(dot('a [type="wait.humann"] start -> a -> done'))
+    (found,) = pipeline.lint().errors
+    assert (found.rule, found.fix.title) == ("handler_missing", 'write "wait.human"')
+    with pytest.raises(ValidationError, match="no handler is registered"):
+        pipeline.run(wait=True)
+    pipeline.register("wait.humann", lambda *_: Outcome.success())
     assert pipeline.run(wait=True, durability="none").status == "success"
 
 

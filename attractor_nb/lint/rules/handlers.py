@@ -8,13 +8,14 @@ from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.shapes import DEFAULT_SHAPE, DEFAULT_TYPE, SHAPE_ALIASES, SHAPE_TO_TYPE
+from attractor_nb.model.shapes import DEFAULT_SHAPE, DEFAULT_TYPE, SHAPE_ALIASES, SHAPE_TO_TYPE, type_of_shape
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.graph import Node
 
 TOOL_TYPE: Final = "tool"
 
@@ -72,38 +73,50 @@ def shape_alias(survey: Survey) -> Iterator[Finding]:
 def type_known(survey: Survey) -> Iterator[Finding]:
     """A node's `type` names a handler.
 
-    A type that no handler is registered for cannot be executed (spec 7.2, 4.2).
+    A type that no handler is registered for leaves the node to the handler of its shape (spec 7.2, 4.2).
 
     Bad:
 
-        digraph { start [shape=Mdiamond] ask [type="wait.humann"] exit [shape=Msquare]
-            start -> ask -> exit }
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            ask [shape=hexagon, type="wait.humann"]  start -> ask -> exit }
 
     Good:
 
-        digraph { start [shape=Mdiamond] ask [type="wait.human"] exit [shape=Msquare]
-            start -> ask -> exit }
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            ask [shape=hexagon, type="wait.human"]  start -> ask -> exit }
     """
-    known = survey.options.known_types
     for node in survey.graph.nodes.values():
-        if "type" not in node.attrs or not node.type or node.type in known:
+        is_known = not node.type or node.type in survey.options.known_types
+        if is_known or _would_go_to_a_model(survey, node):
             continue
-        near = nearest(node.type, sorted(known))
-        message = f'no handler is known for the type "{node.type}" of "{node.id}"'
-        if near:
-            fix = replacing_value(node, "type", near, f'write "{near}"')
-            message += f'; did you mean "{near}"?'
-        else:
-            fix = Fix(f'register a handler for "{node.type}"')
-        yield Finding(message, value_span(node, "type"), node.id, fix=fix)
+        yield _unknown_type(survey, node, f'no handler is known for the type "{node.type}" of "{node.id}"')
+
+
+def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:
+    near = nearest(node.type, sorted(survey.options.known_types))
+    if not near:
+        return Finding(
+            message, value_span(node, "type"), node.id, fix=Fix(f'register a handler for "{node.type}"')
+        )
+    fix = replacing_value(node, "type", near, f'write "{near}"')
+    return Finding(f'{message}; did you mean "{near}"?', value_span(node, "type"), node.id, fix=fix)
+
+
+def _would_go_to_a_model(survey: Survey, node: Node) -> bool:
+    """Whether a node that is about to run has a type of nobody's and a shape that is no help either."""
+    runnable = survey.options.runnable_types
+    if runnable is None or not node.type or node.type in runnable or node.type in BUILT_IN_TYPES:
+        return False
+    return type_of_shape(node.shape) == DEFAULT_TYPE
 
 
 @rule(Severity.ERROR)
 def handler_missing(survey: Survey) -> Iterator[Finding]:
-    """Every built-in type that a node resolves to has a handler here.
+    """Every node has a handler here.
 
-    Only checked by who is about to run the pipeline. It would fail at that node, after everything before
-    it was paid for (spec 4.2, task-verification 1).
+    Only checked by who is about to run the pipeline. A built-in type without a handler would fail at that
+    node, after everything before it was paid for. A type that nobody registered, on a shape that is a
+    model's, would be answered by a model: a success that nobody had (spec 4.2, task-verification 1).
 
     Bad, where no handler for `stack.manager_loop` is registered:
 
@@ -124,6 +137,10 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
             message = f'"{node_id}" needs a "{handler_type}" handler, and none is registered'
             fix = Fix(f'register a handler for "{handler_type}"')
             yield Finding(message, value_span(node, name), node_id, fix=fix)
+    for node in survey.graph.nodes.values():
+        if _would_go_to_a_model(survey, node):
+            message = f'no handler is registered for the type "{node.type}" of "{node.id}"'
+            yield _unknown_type(survey, node, message)
 
 
 @rule(Severity.WARNING)
