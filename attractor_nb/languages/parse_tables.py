@@ -1,67 +1,28 @@
-"""Runs the parse tables that lark made, for the condition and stylesheet languages.
+"""Runs the parse tables that lark made from a ``grammar.lark``.
 
-Importing lark costs about eighty milliseconds, so it is not there when a pipeline is read:
-``table_building`` has it compile each grammar into the ``tables.json`` beside it, and this module is the
-loop over them. Each state lexes only what it can use next, as lark's contextual lexer does. Knows no
-language; a test holds the tables against the grammars.
+Importing lark costs about a hundred milliseconds and building a grammar as much again, so neither
+happens when a pipeline is read: ``table_building`` has lark compile each grammar into the
+``tables.json`` beside it, and this module is the loop over them. It keeps its own stacks, so nesting
+never meets Python's recursion limit. It knows no terminal and no rule: a lexer supplies tokens, the
+caller one action per rule.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-END = "$END"
-"""lark's name for the end of the text."""
+    Action = Callable[[list[Any]], Any]
 
-
-class Token(NamedTuple):
-    """A terminal and where it stands."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
+TokenT = TypeVar("TokenT", bound=tuple[Any, ...])
 
 
-class Branch(NamedTuple):
-    """A rule and what it is made of."""
-
-    rule: str
-    parts: list[Token | Branch]
-
-    @property
-    def tokens(self) -> list[Token]:
-        """The terminals directly under it."""
-        return [part for part in self.parts if isinstance(part, Token)]
-
-    @property
-    def branches(self) -> list[Branch]:
-        """The rules directly under it."""
-        return [part for part in self.parts if isinstance(part, Branch)]
-
-
-class ReadingStoppedError(Exception):
-    """A text is outside its language; the language turns this into one of our errors.
-
-    Attributes:
-        offset: Where reading stopped; the length of the text when it ended too early.
-        expected: Names of the terminals that could have stood there.
-    """
-
-    def __init__(self, offset: int, expected: frozenset[str]) -> None:
-        super().__init__(offset, expected)
-        self.offset = offset
-        self.expected = expected
-
-
-class Tables:
+class Tables(NamedTuple):
     """A compiled LALR(1) grammar.
 
     Attributes:
@@ -69,97 +30,22 @@ class Tables:
         end: The state in which the whole text has been read.
         states: Per state, what to do on a symbol: a state to shift to, or ``-1 - rule`` to reduce.
         rules: Per rule, the symbol it makes, how many values it takes, and its name.
+        terminals: Name and pattern of each terminal that the grammar itself spells, in the order in
+            which lark tries them.
+        ignored: Names of the terminals that may stand anywhere.
     """
 
-    def __init__(
-        self,
-        *,
-        start: int,
-        end: int,
-        states: Sequence[Mapping[str, int]],
-        rules: Sequence[tuple[str, int, str]],
-        terminals: Sequence[tuple[str, str]],
-        ignored: Sequence[str],
-    ) -> None:
-        self.start = start
-        self.end = end
-        self.states = states
-        self.rules = rules
-        self._terminals = terminals
-        self._ignored = frozenset(ignored)
-        self._patterns: dict[int, re.Pattern[str]] = {}
-
-    def next_token(self, state: int, text: str, offset: int) -> Token:
-        """The token that a state can use at or, past what is ignored, after an offset.
-
-        Raises:
-            ReadingStoppedError: There is none.
-        """
-        pattern = self._patterns.get(state)
-        if pattern is None:
-            pattern = self._patterns[state] = self._pattern(state)
-        while offset < len(text):
-            found = pattern.match(text, offset)
-            kind = found.lastgroup if found else None
-            if found is None or kind is None:
-                raise ReadingStoppedError(offset, self._expected(state))
-            if kind not in self._ignored:
-                return Token(kind, found[0], offset, found.end())
-            offset = found.end()
-        if END not in self.states[state]:
-            raise ReadingStoppedError(len(text), self._expected(state))
-        return Token(END, "", offset, offset)
-
-    def _pattern(self, state: int) -> re.Pattern[str]:
-        usable = self.states[state].keys() | self._ignored
-        alternatives = [f"(?P<{name}>{pattern})" for name, pattern in self._terminals if name in usable]
-        return re.compile("|".join(alternatives))
-
-    def _expected(self, state: int) -> frozenset[str]:
-        return frozenset(name for name, _ in self._terminals if name in self.states[state])
-
-
-def parse_tree(language: str, text: str) -> Branch:
-    """The syntax tree of a text in a language, named by its folder.
-
-    Raises:
-        ReadingStoppedError: The text is outside the language.
-    """
-    tables = load_tables(language)
-    states, values = [tables.start], list[Token | Branch]()
-    offset = 0
-    while True:
-        token = tables.next_token(states[-1], text, offset)
-        offset = token.end
-        move = tables.states[states[-1]][token.kind]
-        while move < 0:
-            origin, size, name = tables.rules[-1 - move]
-            parts = values[len(values) - size :]
-            del values[len(values) - size :], states[len(states) - size :]
-            branch = Branch(name, _spliced(parts))
-            values.append(branch)
-            states.append(tables.states[states[-1]][origin])
-            if states[-1] == tables.end:
-                return branch
-            move = tables.states[states[-1]][token.kind]
-        states.append(move)
-        values.append(token)
-
-
-def _spliced(parts: list[Token | Branch]) -> list[Token | Branch]:
-    """The parts of a rule with those of lark's own helper rules, which repetitions become, in their place."""
-    spliced: list[Token | Branch] = []
-    for part in parts:
-        if isinstance(part, Branch) and part.rule.startswith("__"):
-            spliced.extend(part.parts)
-        else:
-            spliced.append(part)
-    return spliced
+    start: int
+    end: int
+    states: Sequence[Mapping[str, int]]
+    rules: Sequence[tuple[str, int, str]]
+    terminals: Sequence[tuple[str, str]]
+    ignored: frozenset[str]
 
 
 @cache
 def load_tables(language: str) -> Tables:
-    """The tables beside a language's grammar."""
+    """The tables beside a language's grammar; a language is named by its folder."""
     plain = json.loads((Path(__file__).parent / language / "tables.json").read_text("utf-8"))
     return Tables(
         start=plain["start"],
@@ -167,5 +53,48 @@ def load_tables(language: str) -> Tables:
         states=plain["states"],
         rules=[(origin, size, name) for origin, size, name in plain["rules"]],
         terminals=[(name, pattern) for name, pattern in plain["terminals"]],
-        ignored=plain["ignored"],
+        ignored=frozenset(plain["ignored"]),
     )
+
+
+def run_tables(
+    tables: Tables,
+    lex: Callable[[Sequence[int]], Iterable[TokenT]],
+    actions: Mapping[str, Action],
+    refuse: Callable[[TokenT], Exception],
+) -> Any:
+    """Parse tokens and return what the last rule's action made.
+
+    Args:
+        tables: The grammar.
+        lex: Makes the tokens, tuples whose first item is the terminal's name; the last one is lark's
+            ``$END``. It is given the stack of states, whose last item is the one that the token about
+            to be made will meet, so that a lexer can look for that state's terminals only.
+        actions: By rule name, what to make of the list of values of its symbols. The value of a
+            terminal is its whole token.
+        refuse: Makes the error for a token that fits nowhere.
+    """
+    rows, rules = tables.states, tables.rules
+    bound = [(origin, size, actions[name]) for origin, size, name in rules]
+    states, values = [tables.start], list[Any]()
+    for token in lex(states):
+        kind: str = token[0]
+        move = rows[states[-1]].get(kind)
+        while move is not None and move < 0:
+            origin, size, action = bound[-1 - move]
+            if size:
+                made = action(values[-size:])
+                del values[-size:], states[-size:]
+            else:
+                made = action([])
+            values.append(made)
+            state = rows[states[-1]][origin]
+            states.append(state)
+            move = rows[state].get(kind)
+        if move is None:
+            if states[-1] == tables.end:
+                break
+            raise refuse(token)
+        states.append(move)
+        values.append(token)
+    return values[0]

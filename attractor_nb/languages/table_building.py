@@ -1,7 +1,9 @@
-"""Has lark compile the condition and stylesheet grammars.
+"""Has lark compile the grammars of the three languages.
 
-A developer runs ``python -m attractor_nb.languages.table_building`` after a change of either
-``grammar.lark``; it has no part in reading a pipeline.
+A developer runs ``python -m attractor_nb.languages.table_building`` after a change of any
+``grammar.lark``; it has no part in reading a pipeline. The DOT grammar declares its terminals
+(``%declare``) because its lexer is our own, and names every rule (``-> name``) because the name selects
+the action.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from lark.lexer import TerminalDef
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LANGUAGES = ("condition", "stylesheet")
+LANGUAGES = ("condition", "dot", "stylesheet")
 _REDUCE = 1
 
 
@@ -50,7 +52,7 @@ def build_tables(grammar: str) -> str:
 
 
 def write_tables(folder: Path) -> None:
-    """Write the tables of both languages beside their grammars, below a folder."""
+    """Write the tables of every language beside their grammars, below a folder."""
     for language in LANGUAGES:
         grammar = (folder / language / "grammar.lark").read_text("utf-8")
         (folder / language / "tables.json").write_text(build_tables(grammar), "utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAX_SLIPS = 2
 """Edit distance up to which a name counts as a slip of another (rulings 4, 5)."""
@@ -14,20 +14,43 @@ MAX_SLIPS = 2
 def edit_distance(left: str, right: str, limit: int = MAX_SLIPS) -> int:
     """Insertions, deletions and replacements between two words; ``limit + 1`` when there are more.
 
+    Case counts. Linear in the length of the words for a given limit.
+
     >>> edit_distance("prompt", "promt"), edit_distance("label", "shape")
     (1, 3)
     """
-    if abs(len(left) - len(right)) > limit:
+    goal = len(right) - len(left)
+    if abs(goal) > limit:
         return limit + 1
-    row = list(range(len(right) + 1))
-    for count, char in enumerate(left, 1):
-        previous, row[0] = row[0], count
-        for index, other in enumerate(right, 1):
-            cost = min(row[index] + 1, row[index - 1] + 1, previous + (char != other))
-            previous, row[index] = row[index], cost
-        if min(row) > limit:
-            return limit + 1
-    return min(row[-1], limit + 1)
+    # The key is the lead, by how many characters more the right word has been read than the left one;
+    # the value is how far the left one has been read at best.
+    furthest = {0: _agreeing(left, right, 0, 0)}
+    for slips in range(limit + 1):
+        if furthest.get(goal) == len(left):
+            return slips
+        if slips < limit:
+            furthest = {
+                lead: _agreeing(left, right, offset, lead)
+                for lead in range(-slips - 1, slips + 2)
+                if (offset := _after_a_slip(furthest, lead, len(left), len(right))) >= 0
+            }
+    return limit + 1
+
+
+def _after_a_slip(furthest: Mapping[int, int], lead: int, left_size: int, right_size: int) -> int:
+    """The furthest offset in the left word that one more slip reaches with a lead; negative for none."""
+    replaced = furthest.get(lead, -2) + 1
+    left_out = furthest.get(lead + 1, -2) + 1
+    put_in = furthest.get(lead - 1, -1)
+    return min(max(replaced, left_out, put_in), left_size, right_size - lead)
+
+
+def _agreeing(left: str, right: str, offset: int, lead: int) -> int:
+    """Go on from an offset in the left word as long as the words agree."""
+    end = min(len(left), len(right) - lead)
+    while offset < end and left[offset] == right[offset + lead]:
+        offset += 1
+    return offset
 
 
 def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:

@@ -34,6 +34,6 @@ def _full_distance(left, right):
     )
 
 
-@given(st.text("ab", max_size=5), st.text("ab", max_size=5))
-def test_the_distance_is_exact_up_to_its_limit(left, right):
-    assert edit_distance(left, right) == min(_full_distance(left, right), 3)
+@given(st.text("ab", max_size=5), st.text("ab", max_size=5), st.integers(0, 4))
+def test_the_distance_is_exact_up_to_its_limit(left, right, limit):
+    assert edit_distance(left, right, limit) == min(_full_distance(left, right), limit + 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from attractor_nb.languages.condition.mistakes import diagnose, reserved_word_error
 from attractor_nb.languages.condition.notices import literal_notices, truth_notices
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
-from attractor_nb.languages.parse_tables import Branch, ReadingStoppedError, Token, parse_tree
+from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, Token, parse_tree
 from attractor_nb.model.outcome import read_status
 from attractor_nb.source import SourceText
 

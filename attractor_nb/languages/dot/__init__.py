@@ -14,7 +14,6 @@ from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.formatter import write_tree
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.languages.dot.lower import derived_class, lower
-from attractor_nb.languages.dot.nearness import is_near
 from attractor_nb.languages.dot.parser import parse_syntax
 from attractor_nb.languages.dot.repeats import find_repeats
 from attractor_nb.languages.dot.syntax import DotTree
@@ -31,7 +30,6 @@ __all__ = [
     "apply_edits",
     "derived_class",
     "embed_value",
-    "is_near",
     "lower",
     "parse_dot",
     "parse_syntax",

@@ -6,7 +6,6 @@ what was read out of generosity.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import DotSyntaxError
@@ -32,9 +31,10 @@ from attractor_nb.languages.dot.syntax import (
     Statement,
     SubgraphStatement,
 )
-from attractor_nb.languages.dot.tables import Action, Tables, load_tables, run_tables
+from attractor_nb.languages.parse_tables import load_tables, run_tables
 
 if TYPE_CHECKING:
+    from attractor_nb.languages.parse_tables import Action
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import SourceText
 
@@ -59,12 +59,7 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
         return structure_mistake(source, (kind, start, end), Lexer(source).tokens(), braces)
 
     actions = _Actions(lexer, is_strict=strict)
-    return cast("DotTree", run_tables(_tables(), lexer.tokens(), actions.table(), refuse))
-
-
-@cache
-def _tables() -> Tables:
-    return load_tables()
+    return cast("DotTree", run_tables(load_tables("dot"), lambda _: lexer.tokens(), actions.table(), refuse))
 
 
 class _Actions:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor_nb.languages.parse_tables import Branch, ReadingStoppedError, parse_tree
 from attractor_nb.languages.stylesheet.mistakes import diagnose
 from attractor_nb.languages.stylesheet.notices import declaration_notices
 from attractor_nb.languages.stylesheet.syntax import (
@@ -16,6 +15,7 @@ from attractor_nb.languages.stylesheet.syntax import (
     StyleRule,
     Stylesheet,
 )
+from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, parse_tree
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

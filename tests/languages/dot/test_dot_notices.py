@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import gc
-import hashlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import attractor_nb.languages.dot as dot_package
 from attractor_nb.errors import DotSyntaxError, OptionError
-from attractor_nb.languages.dot import apply_edits, build, embed_value, parse_dot, read_dot
+from attractor_nb.languages.dot import apply_edits, embed_value, parse_dot, read_dot
 from attractor_nb.languages.dot.collector import SMALL_TEXT, paused_collector
 from attractor_nb.languages.dot.literals import quote
-from attractor_nb.languages.dot.tables import load_tables
 from attractor_nb.model.diagnostic import Severity, TextEdit
 from attractor_nb.source import SourceText
 
@@ -180,27 +176,6 @@ def test_every_character_of_an_embedded_value_knows_its_place(text: str) -> None
         outer = value.span(offset, offset + 1).outermost()
         assert outer.text in {char, quote(char)[1:-1], "\\\\"}
     assert value.span(len(text), len(text)).outermost().start == 2 + len(literal) - 1
-
-
-def test_the_shipped_tables_are_those_of_the_grammar() -> None:
-    folder = Path(dot_package.__file__).parent
-    grammar = (folder / "grammar.lark").read_text("utf-8")
-
-    assert (folder / "tables.json").read_text("utf-8") == build.tables_text(grammar)
-    assert load_tables().grammar_hash == hashlib.sha256(grammar.encode()).hexdigest()
-
-
-def test_the_build_step_writes_the_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(dot_package.__file__).parent
-    (tmp_path / "grammar.lark").write_text((folder / "grammar.lark").read_text("utf-8"), "utf-8")
-    monkeypatch.setattr(build, "__file__", str(tmp_path / "build.py"))
-
-    build.main()
-
-    assert (tmp_path / "tables.json").read_text("utf-8") == (folder / "tables.json").read_text("utf-8")
-    assert capsys.readouterr().out == "tables.json written\n"
 
 
 def test_large_texts_are_read_with_the_collector_paused_and_it_wakes_up_again() -> None:
