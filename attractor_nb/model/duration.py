@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _SCALE = dict(_UNITS)
 _DURATION = re.compile(r"(-?[0-9]+)(ms|s|m|h|d)\Z")
+_MAX_DIGITS = 18
+_MAX_MILLISECONDS = 10**15
+"""Some 30,000 years: beyond it a number is a slip, and its digits would not survive writing."""
 _NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+\Z")
 
 
@@ -36,13 +40,15 @@ class Duration:
 def parse_duration(text: str) -> Duration | None:
     """Read ``900s``, ``15m``, ``250ms``; a number without a unit means seconds (ruling 2).
 
-    Returns None when the text is no duration.
+    Returns None when the text is no duration, or one of more than some 30,000 years.
 
     >>> parse_duration("2h"), parse_duration("1.5"), parse_duration("soon")
     (Duration(milliseconds=7200000), Duration(milliseconds=1500), None)
     """
     if found := _DURATION.match(text):
-        return Duration(int(found[1]) * _SCALE[found[2]])
-    if _NUMBER.match(text):
-        return Duration(round(float(text) * 1000))
-    return None
+        milliseconds = int(found[1]) * _SCALE[found[2]] if len(found[1]) <= _MAX_DIGITS else _MAX_MILLISECONDS
+    elif _NUMBER.match(text) and len(text) <= _MAX_DIGITS:
+        milliseconds = round(Decimal(text) * 1000)
+    else:
+        return None
+    return Duration(milliseconds) if abs(milliseconds) < _MAX_MILLISECONDS else None
