@@ -4,9 +4,14 @@ Nothing heavy is imported here: a single test must start at once.
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Wall time says nothing on a shared machine, so no example has a deadline.
 settings.register_profile("dev", deadline=None, max_examples=50)
