@@ -127,5 +127,12 @@ GOALS = [
         reading,
         "py-attractor, which has no spans, stands in for sjk, which cannot be fetched from a registry.",
     ),
-    Goal("P7", "lint", checking),
+    Goal(
+        "P7",
+        "lint",
+        checking,
+        "The growth from 1,000 to 10,000 nodes was 1.08 in one run and 1.53 in another; building the networkx "
+        "graph of the same sizes grew as much when it was measured beside it. Larger graphs leave the "
+        "processor's caches.",
+    ),
 ]
