@@ -102,18 +102,6 @@ class LintRule(Protocol):
         ...
 
 
-class HandlerLookup(Protocol):
-    """Which handler executes a node (spec 4.2)."""
-
-    def resolve(self, node: Node) -> Handler:
-        """The handler of a node.
-
-        Raises:
-            TerminalError: No handler is registered for the node's built-in type.
-        """
-        ...
-
-
 class RunStore(Protocol):
     """Everything a run keeps (spec 5.3, 5.5, 5.6; ruling 29). One owner writes; the log is the truth."""
 

@@ -77,7 +77,7 @@ class ShownRun(Protocol):
         """Whether it has ended."""
         ...
 
-    def subscribe(self, observer: Callable[[Event], None], /) -> Callable[[], None]:
+    def on_event(self, observer: Callable[[Event], None], /) -> Callable[[], None]:
         """Hear every event."""
         ...
 
@@ -135,7 +135,7 @@ class LiveRun:
             self.gate_card.widget.add_class("has-gates")
         has_threads = sys.platform != "emscripten"
         self._painter = ThreadPainter(self.paint, last=ENDS) if has_threads else LoopPainter(self.paint)
-        run.subscribe(self._painter.put)
+        run.on_event(self._painter.put)
 
     @property
     def is_over(self) -> bool:

@@ -61,11 +61,6 @@ class Prepared:
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether lint refuses it."""
-        return any(found.is_error for found in self.diagnostics)
-
 
 def read_source(source: Source) -> SourceText | Graph:
     """The text behind a source: a text, a path, or a text that is a path to a .dot file.

@@ -25,8 +25,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, read_status
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin
+from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import StoredRun, read_run
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ def continue_run(
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    if read_run(logs_root).is_legacy:
+    if not has_event_log(logs_root):
         return _continue_legacy(pipeline, plan, logs_root, options, seams)
     store, stored, state, inputs = _open_latest(plan, logs_root, options, seams)
     try:
@@ -89,7 +90,8 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
         OptionError: It was a backend of the caller's own: going on with simulated answers would be a
             success that nobody had.
     """
-    recorded = str(read_run(logs_root).manifest.get("backend", ""))
+    manifest, _ = read_manifest(logs_root)
+    recorded = str((manifest or {}).get("backend", ""))
     if options.backend is not None or recorded in {"", "simulated"}:
         return options
     if recorded in NAMED:

@@ -153,8 +153,6 @@ class Run:
             return _nothing
         return self._stream.observe(observer)
 
-    subscribe = on_event
-
     def events(self) -> EventFeed:
         """All events: ``for event in run.events()``, or ``async for``; ends with the run.
 

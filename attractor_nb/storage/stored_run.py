@@ -81,6 +81,11 @@ class StoredRun:
         return read_stage_text(self.logs_root, self.stage_directory(node_id).name, name)
 
 
+def has_event_log(logs_root: Path) -> bool:
+    """Whether a run of ours is there; without a log it can only be one of the older layout."""
+    return os.path.lexists(logs_root / EVENT_LOG_NAME)
+
+
 def read_run(logs_root: Path) -> StoredRun:
     """Read a run directory.
 
@@ -93,7 +98,7 @@ def read_run(logs_root: Path) -> StoredRun:
     logs_root = logs_root.absolute()
     if not logs_root.is_dir():
         raise RunNotFound(f"there is no run directory {logs_root}")
-    if not os.path.lexists(logs_root / EVENT_LOG_NAME):
+    if not has_event_log(logs_root):
         return _read_legacy(logs_root)
     # The checkpoint is read first: its owner may write on, and the log is then the newer of both.
     checkpoint, problems = read_checkpoint(logs_root)

@@ -275,7 +275,7 @@ class FakeRun:
         self.is_done = False
         self.observers = []
 
-    def subscribe(self, observer):
+    def on_event(self, observer):
         self.observers.append(observer)
         return lambda: None
 
