@@ -1,0 +1,87 @@
+"""How large a campaign is, what it measured, and which line each test protects."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import attractor_nb
+
+T = TypeVar("T")
+SCALES = ("sample", "full")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "protects(path, snippet, instead): without that snippet of that file the test fails (make prove)",
+    )
+    mutated = os.environ.get("ATTRACTOR_PROVED_PACKAGE")
+    if mutated and not attractor_nb.__file__.startswith(mutated):
+        pytest.exit(f"make prove means to test {mutated}, and {attractor_nb.__file__} was imported", 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """How much of a campaign is run: a sample of it, as in CI, or all (``make faults``)."""
+
+    scale: str
+
+    @property
+    def is_full(self) -> bool:
+        return self.scale == "full"
+
+    def count(self, *, sample: int, full: int) -> int:
+        """How many times something is done."""
+        return full if self.is_full else sample
+
+    def pick(self, cases: Sequence[T], *, sample: int, seed: int = 0) -> list[T]:
+        """All cases; of a sample the first, the last, and others drawn by a fixed seed, in their order."""
+        if self.is_full or len(cases) <= sample:
+            return list(cases)
+        places = {0, len(cases) - 1}
+        rest = [place for place in range(len(cases)) if place not in places]
+        places.update(random.Random(seed).sample(rest, sample - len(places)))
+        return [cases[place] for place in sorted(places)]
+
+
+@pytest.fixture(scope="session")
+def campaign() -> Campaign:
+    scale = os.environ.get("ATTRACTOR_CAMPAIGN", "sample")
+    assert scale in SCALES, f"ATTRACTOR_CAMPAIGN is one of {SCALES}"
+    return Campaign(scale)
+
+
+class Figures:
+    """What a campaign measured, for the table of docs/reliability.md."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def record(self, fault: int, subject: str, figure: str, **more: Any) -> None:
+        """Keep one figure.
+
+        Args:
+            fault: Row of the fault list, 1 to 19; 0 for what belongs to none.
+            subject: What was done, in a few words: the same in every run.
+            figure: What came of it, with its numbers.
+            **more: Further values for a program that reads them.
+        """
+        print(f"fault {fault}: {subject}: {figure}")
+        if self._path is not None:
+            line = json.dumps({"fault": fault, "subject": subject, "figure": figure, **more})
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+@pytest.fixture(scope="session")
+def figures() -> Figures:
+    path = os.environ.get("ATTRACTOR_FIGURES")
+    return Figures(Path(path) if path else None)

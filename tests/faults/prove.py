@@ -1,0 +1,116 @@
+"""Proves that the tests of this folder protect what they say: without its line each of them fails.
+
+Usage: python tests/faults/prove.py [-k WORDS]
+
+A test names its line by ``@pytest.mark.protects(path, snippet, instead=…)``. For each such mark a copy of
+the package is made in which the snippet is replaced, and the test is run against the copy. It must fail;
+unchanged it must pass. More than one mark: the test must fail without each of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+SECONDS_PER_TEST = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A test, and a snippet without which it fails."""
+
+    test: str
+    path: str
+    snippet: str
+    instead: str
+
+    def __str__(self) -> str:
+        first = textwrap.shorten(self.snippet, 60, placeholder=" …")
+        return f"{self.test.removeprefix('tests/faults/')} without {self.path}: {first}"
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.claims: dict[Claim, None] = {}
+        self.unmarked: dict[str, None] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            test = item.nodeid.partition("[")[0]
+            marks = list(item.iter_markers("protects"))
+            for mark in marks:
+                path, snippet = mark.args
+                self.claims[Claim(test, path, snippet, mark.kwargs.get("instead", "pass"))] = None
+            if not marks:
+                self.unmarked[test] = None
+
+
+def collect(words: str) -> _Collector:
+    """The claims of all tests of this folder."""
+    collector = _Collector()
+    arguments = [str(HERE), "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:randomly"]
+    if words:
+        arguments += ["-k", words]
+    code = pytest.main(arguments, plugins=[collector])
+    if code not in (0, 5):
+        sys.exit(f"the tests cannot be collected (pytest says {code})")
+    return collector
+
+
+def mutated_copy(claim: Claim, place: Path) -> None:
+    """A copy of the package without the snippet."""
+    shutil.copytree(REPOSITORY / "attractor_nb", place / "attractor_nb", ignore=shutil.ignore_patterns("__pycache__"))
+    path = place / claim.path
+    text = path.read_text(encoding="utf-8")
+    if text.count(claim.snippet) != 1:
+        sys.exit(f"{claim.path} has the snippet {text.count(claim.snippet)} times, not once:\n{claim.snippet}")
+    path.write_text(text.replace(claim.snippet, claim.instead), encoding="utf-8")
+
+
+def run(test: str, package: Path) -> subprocess.CompletedProcess[str]:
+    """Run a test against a copy of the package."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "ATTRACTOR_PROVED_PACKAGE": str(package)}
+    command = [sys.executable, "-P", "-m", "pytest", test, "-x", "-q", "-n0", "-p", "no:cacheprovider", "--no-header"]
+    return subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS_PER_TEST
+    )
+
+
+def main() -> int:
+    """Prove all claims; the number of those that do not hold, at most 1 as an exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-k", default="", metavar="WORDS", help="only tests whose name has them, as of pytest")
+    found = collect(parser.parse_args().k)
+    broken = 0
+    for claim in found.claims:
+        with tempfile.TemporaryDirectory(prefix="attractor-prove-") as folder:
+            mutated_copy(claim, Path(folder))
+            try:
+                ended = run(claim.test, Path(folder))
+                has_failed = ended.returncode == 1
+                output = ended.stdout
+            except subprocess.TimeoutExpired:
+                has_failed, output = True, ""
+        print(f"{'fails' if has_failed else 'DOES NOT FAIL':14} {claim}", flush=True)
+        if not has_failed:
+            broken += 1
+            print(textwrap.indent(output[-2000:], "    "))
+    for test in found.unmarked:
+        print(f"{'NO CLAIM':14} {test.removeprefix('tests/faults/')}")
+    print(f"{len(found.claims) - broken} of {len(found.claims)} claims hold; {len(found.unmarked)} tests make none")
+    return min(broken, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
