@@ -78,6 +78,18 @@ coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
 
+FIGURES := $(CURDIR)/$(VENV)/figures.jsonl
+
+.PHONY: faults
+faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes its figures into docs/reliability.md
+	rm -f $(FIGURES)
+	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(JOBS) --dist worksteal
+	$(PY) tests/faults/report.py $(FIGURES)
+
+.PHONY: prove
+prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
+	$(PY) tests/faults/prove.py
+
 .PHONY: check
 check: $(DEVELOPMENT) ## ruff, strict types, import contracts
 	$(BIN)/ruff check .

@@ -76,7 +76,8 @@ class Figures:
         """
         print(f"fault {fault}: {subject}: {figure}")
         if self._path is not None:
-            line = json.dumps({"fault": fault, "subject": subject, "figure": figure, **more})
+            test = os.environ["PYTEST_CURRENT_TEST"].partition("[")[0].removesuffix(" (call)")
+            line = json.dumps({"fault": fault, "subject": subject, "figure": figure, "test": test, **more})
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
 
