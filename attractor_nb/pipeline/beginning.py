@@ -12,6 +12,7 @@ from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import OptionError
+from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -35,6 +36,7 @@ class Seams:
 
     clock: Clock
     randomness: Randomness
+    disk: Disk
 
 
 @dataclass(slots=True)
@@ -67,8 +69,10 @@ class Beginning:
 
 
 def seams_of(options: RunOptions) -> Seams:
-    """The clock and the randomness of a run."""
-    return Seams(options.clock or SystemClock(), options.randomness or SystemRandomness())
+    """The clock, the randomness and the disk of a run."""
+    return Seams(
+        options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk()
+    )
 
 
 def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
@@ -123,7 +127,9 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         logs_root, run_id = Path(options.logs_root), seams.randomness.new_id()
     else:
         base = Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE
-        logs_root, run_id = new_run_directory(base, clock=seams.clock, randomness=seams.randomness)
+        logs_root, run_id = new_run_directory(
+            base, clock=seams.clock, randomness=seams.randomness, disk=seams.disk
+        )
     manifest = {
         "run_id": run_id,
         "pipeline_name": plan.name,
@@ -141,5 +147,6 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         source_text=pipeline.to_dot(),
         manifest=manifest,
         clock=seams.clock,
+        disk=seams.disk,
     )
     return store, run_id

@@ -14,6 +14,7 @@ from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processe
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.storage.disk import Disk
 
 BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
@@ -42,7 +43,7 @@ class RunOptions:
         on_interrupted: For a resume: ``rerun``, ``ask`` or ``fail`` in place of the node's own rule.
         observers: Called with every event.
         is_shown: Whether presenters (the notebook) show the run.
-        clock, randomness, processes: The seams that tests replace.
+        clock, randomness, processes, disk: The seams that tests replace.
     """
 
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -67,6 +68,7 @@ class RunOptions:
     clock: Clock | None = None
     randomness: Randomness | None = None
     processes: Processes | None = None
+    disk: Disk | None = None
 
     @property
     def bounds(self) -> dict[str, Any]:

@@ -112,7 +112,9 @@ def _open_latest(
     """
     before, inputs = RunState(plan.start), dict[str, Any]()
     for _ in range(MAX_RESTART_HOPS):
-        store = DirectoryRunStore.open(logs_root, durability=options.durability, clock=seams.clock)
+        store = DirectoryRunStore.open(
+            logs_root, durability=options.durability, clock=seams.clock, disk=seams.disk
+        )
         try:
             stored = read_run(logs_root)
             state = restored_state(plan, stored, before)

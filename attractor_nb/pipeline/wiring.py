@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.protocols import CodergenBackend, Handler, Interviewer
+    from attractor_nb.protocols import CodergenBackend, Handler, Interviewer, Processes
 
 BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human"})
 """Handler types that every run has."""
@@ -70,7 +70,7 @@ def wire(
     Args:
         pipeline: What runs.
         options: How.
-        seams: Clock and randomness.
+        seams: Clock, randomness and disk.
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
 
@@ -85,7 +85,7 @@ def wire(
         recorded=start.interviews,
     )
     backend = resolve_backend(options.backend)
-    registry = _registry(pipeline, options, backend, gates)
+    registry = _registry(pipeline, options.processes or LocalProcesses(disk=seams.disk), backend, gates)
     handlers = _handlers(registry, start.plan)
     setup = RunSetup(
         plan=start.plan,
@@ -158,14 +158,14 @@ def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
 
 
 def _registry(
-    pipeline: Pipeline, options: RunOptions, backend: CodergenBackend, gates: Interviewer
+    pipeline: Pipeline, processes: Processes, backend: CodergenBackend, gates: Interviewer
 ) -> HandlerRegistry:
     registry = HandlerRegistry()
     registry.register("start", StartHandler())
     registry.register("exit", ExitHandler())
     registry.register("conditional", ConditionalHandler())
     registry.register("codergen", CodergenHandler(backend))
-    registry.register("tool", ToolHandler(options.processes or LocalProcesses()))
+    registry.register("tool", ToolHandler(processes))
     registry.register("wait.human", WaitHumanHandler(gates))
     registry.register_all(pipeline.handlers)
     return registry

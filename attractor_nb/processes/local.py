@@ -22,7 +22,7 @@ from attractor_nb.processes.descendants import (
     send_signal,
 )
 from attractor_nb.processes.output import OutputChannel
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.disk import Disk, storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,10 +67,23 @@ class CommandOutput:
 class LocalProcesses:
     """Commands on this machine (``protocols.Processes``)."""
 
-    def __init__(self, *, shell: str = SHELL, environment: Mapping[str, str] | None = None) -> None:
-        """Take a shell, and what commands inherit from: this process's environment if not given."""
+    def __init__(
+        self,
+        *,
+        shell: str = SHELL,
+        environment: Mapping[str, str] | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        """Take a shell, and what commands inherit from: this process's environment if not given.
+
+        Args:
+            shell: Runs commands that are texts.
+            environment: What commands inherit from.
+            disk: Where their output is spooled; tests give their own.
+        """
         self._shell = shell
         self._environment = environment
+        self._disk = disk or Disk()
 
     async def run(
         self,
@@ -104,7 +117,7 @@ class LocalProcesses:
         environment = {**command_environment(self._environment), **(env or {}), MARK_NAME: mark}
         with contextlib.ExitStack() as stack:
             channels = [
-                stack.enter_context(OutputChannel(name, output_directory, on_output))
+                stack.enter_context(OutputChannel(name, output_directory, on_output, self._disk))
                 for name in ("stdout", "stderr")
             ]
             job = await _Job.start(arguments, cwd, environment, stdin, channels, mark)

@@ -10,11 +10,13 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Self
 
-from attractor_nb.storage.disk import Disk, storage_error, write_all
+from attractor_nb.storage.disk import storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from attractor_nb.storage.disk import Disk
 
     OutputListener = Callable[[str, str], None]
 
@@ -27,12 +29,14 @@ MAX_SPOOLED_BYTES = 64 * 1024 * 1024
 class OutputChannel(asyncio.Protocol):
     """One output of a command: kept in part, spooled, and passed on as it arrives."""
 
-    def __init__(self, name: str, directory: Path | None, listener: OutputListener | None) -> None:
+    def __init__(
+        self, name: str, directory: Path | None, listener: OutputListener | None, disk: Disk
+    ) -> None:
         self._name = name
         self._path = None if directory is None else directory / f"{name}.txt"
         self._listener = listener
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._disk = Disk()
+        self._disk = disk
         self._file = -1
         self._head = bytearray()
         self._tail = bytearray()

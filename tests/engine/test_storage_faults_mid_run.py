@@ -11,7 +11,6 @@ import pytest
 
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.errors import RunError, RunLocked, StorageError
-from attractor_nb.storage import run_store
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend
 from attractor_nb.testing.faulty_disk import FaultyDisk
@@ -20,11 +19,9 @@ SOURCE = "digraph g { start [shape=Mdiamond] done [shape=Msquare] a b start -> a
 PATH = ("start", "a", "b", "done")
 
 
-def operations_of_a_run(monkeypatch, tmp_path):
+def operations_of_a_run(tmp_path):
     disk = FaultyDisk()
-    monkeypatch.setattr(run_store, "Disk", lambda: disk)
-    Pipeline(SOURCE).run(wait=True, logs_root=tmp_path / "counted", durability="fast")
-    monkeypatch.undo()
+    Pipeline(SOURCE).run(wait=True, logs_root=tmp_path / "counted", durability="fast", disk=disk)
     return len(disk.operations)
 
 
@@ -37,16 +34,14 @@ def gone_on(pipeline, root):
 
 @pytest.mark.parametrize("share", [0.2, 0.35, 0.5, 0.65, 0.8, 0.95])
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
-def test_a_fault_in_mid_run_is_a_storage_error_and_the_run_can_go_on(monkeypatch, tmp_path, share, error):
-    count = operations_of_a_run(monkeypatch, tmp_path)
+def test_a_fault_in_mid_run_is_a_storage_error_and_the_run_can_go_on(tmp_path, share, error):
+    count = operations_of_a_run(tmp_path)
     disk = FaultyDisk(fail_at=max(1, int(count * share)), error=error, lasts=10**6)
-    monkeypatch.setattr(run_store, "Disk", lambda: disk)
     backend = ScriptedBackend()
     pipeline = Pipeline(SOURCE, backend=backend)
     with pytest.raises(StorageError) as caught:
-        pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast")
+        pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast", disk=disk)
     assert caught.value.hint
-    monkeypatch.undo()
     committed = tuple(Run.load(tmp_path / "run").result().completed_nodes)
     assert committed == PATH[: len(committed)]
     result = gone_on(pipeline, tmp_path / "run")
@@ -54,27 +49,24 @@ def test_a_fault_in_mid_run_is_a_storage_error_and_the_run_can_go_on(monkeypatch
 
 
 @pytest.mark.parametrize("at", range(8))
-def test_one_fault_that_passes_never_makes_a_wrong_end(monkeypatch, tmp_path, at):
-    count = operations_of_a_run(monkeypatch, tmp_path)
+def test_one_fault_that_passes_never_makes_a_wrong_end(tmp_path, at):
+    count = operations_of_a_run(tmp_path)
     disk = FaultyDisk(fail_at=max(4, count * (at + 1) // 9), error=errno.EIO)
-    monkeypatch.setattr(run_store, "Disk", lambda: disk)
     pipeline = Pipeline(SOURCE)
     try:
-        result = pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast")
+        result = pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast", disk=disk)
     except StorageError:
-        monkeypatch.undo()
         if not (tmp_path / "run" / "events.jsonl").exists():
             return
         result = gone_on(pipeline, tmp_path / "run")
     assert (result.status, result.completed_nodes) == ("success", PATH)
 
 
-def test_the_awaiting_caller_gets_the_storage_error_too(monkeypatch, tmp_path):
-    count = operations_of_a_run(monkeypatch, tmp_path)
+def test_the_awaiting_caller_gets_the_storage_error_too(tmp_path):
+    count = operations_of_a_run(tmp_path)
     disk = FaultyDisk(fail_at=count // 2, error=errno.ENOSPC, lasts=10**6)
-    monkeypatch.setattr(run_store, "Disk", lambda: disk)
     with pytest.raises(StorageError, match="no space left"):
-        asyncio.run(Pipeline(SOURCE).run_async(logs_root=tmp_path / "run"))
+        asyncio.run(Pipeline(SOURCE).run_async(logs_root=tmp_path / "run", disk=disk))
 
 
 def test_two_owners_are_refused_in_one_process(make, tmp_path):
