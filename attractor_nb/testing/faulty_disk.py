@@ -1,7 +1,7 @@
 """A disk that fails, or ends the process, at a chosen operation.
 
-Give it to ``DirectoryRunStore.create(…, disk=…)``: it counts every operation that changes what is on
-disk, so that a test can walk through all of them and look at what is left behind.
+Give it to a run, ``pipeline.run(…, disk=FaultyDisk(fail_at=40))``: it counts every operation that changes
+what is on disk, so that a test can walk through all of them and look at what is left behind.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+FOR_EVER = 10**9
+"""For ``lasts``: the fault never passes."""
+
 
 class FaultyDisk(Disk):
     """Counts the operations of the real disk, and lets the k-th one go wrong.
@@ -25,7 +28,7 @@ class FaultyDisk(Disk):
 
     Attributes:
         operations: What was done so far, in order: ``("write", "events.jsonl")`` …; the second entry
-            is the name, or empty where only a descriptor is known.
+            is the name of the file or directory that it was done to.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class FaultyDisk(Disk):
         error: int = errno.EIO,
         kill_at: int | None = None,
         lasts: int = 1,
+        is_halfway: bool = True,
     ) -> None:
         """Set the fault.
 
@@ -43,12 +47,15 @@ class FaultyDisk(Disk):
             error: With which ``errno``.
             kill_at: Number of the operation at which the process kills itself, half way through it.
             lasts: How many operations fail from there on.
+            is_halfway: A write that goes wrong has written its first half; else nothing of it.
         """
         self.operations: list[tuple[str, str]] = []
         self._fail_at = fail_at
         self._error = error
         self._kill_at = kill_at
         self._lasts = lasts
+        self._is_halfway = is_halfway
+        self._names: dict[int, str] = {}
 
     def _count(
         self, operation: str, name: Path | str = "", *, halfway: Callable[[], Any] | None = None
@@ -56,13 +63,23 @@ class FaultyDisk(Disk):
         self.operations.append((operation, str(name)))
         number = len(self.operations)
         if number == self._kill_at:
-            if halfway is not None:
-                halfway()
+            self._do_half(halfway)
             os.kill(os.getpid(), signal.SIGKILL)
         if self._fail_at is not None and self._fail_at <= number < self._fail_at + self._lasts:
-            if halfway is not None:
-                halfway()
+            self._do_half(halfway)
             raise OSError(self._error, os.strerror(self._error), str(name))
+
+    def _do_half(self, halfway: Callable[[], Any] | None) -> None:
+        if halfway is not None and self._is_halfway:
+            halfway()
+
+    def _opened(self, descriptor: int, name: Path | str) -> int:
+        self._names[descriptor] = str(name)
+        return descriptor
+
+    def open_directory(self, name: str | Path, parent: int | None = None) -> int:
+        """Open a directory; nothing is counted, because nothing changes."""
+        return self._opened(super().open_directory(name, parent), name)
 
     def make_directory(self, name: str | Path, parent: int | None = None) -> None:
         """Count, then make a directory."""
@@ -72,36 +89,38 @@ class FaultyDisk(Disk):
     def create(self, name: str, parent: int) -> int:
         """Count, then create a file."""
         self._count("create", name)
-        return super().create(name, parent)
+        return self._opened(super().create(name, parent), name)
 
     def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
         """Count, then open a file."""
         self._count("open_update", name)
-        return super().open_update(name, parent, is_append=is_append)
+        return self._opened(super().open_update(name, parent, is_append=is_append), name)
 
     def write(self, descriptor: int, data: bytes) -> int:
         """Count, then write."""
-        self._count("write", halfway=lambda: os.write(descriptor, data[: len(data) // 2]))
+        name = self._names.get(descriptor, "")
+        self._count("write", name, halfway=lambda: os.write(descriptor, data[: len(data) // 2]))
         return super().write(descriptor, data)
 
     def write_at(self, descriptor: int, data: bytes, offset: int) -> int:
         """Count, then write at an offset."""
-        self._count("write_at", halfway=lambda: os.pwrite(descriptor, data[: len(data) // 2], offset))
+        name = self._names.get(descriptor, "")
+        self._count("write_at", name, halfway=lambda: os.pwrite(descriptor, data[: len(data) // 2], offset))
         return super().write_at(descriptor, data, offset)
 
     def sync(self, descriptor: int) -> None:
         """Count, then flush."""
-        self._count("sync")
+        self._count("sync", self._names.get(descriptor, ""))
         super().sync(descriptor)
 
     def sync_data(self, descriptor: int) -> None:
         """Count, then flush."""
-        self._count("sync_data")
+        self._count("sync_data", self._names.get(descriptor, ""))
         super().sync_data(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
         """Count, then cut."""
-        self._count("truncate")
+        self._count("truncate", self._names.get(descriptor, ""))
         super().truncate(descriptor, size)
 
     def rename(self, source: str, target: str, parent: int, target_parent: int | None = None) -> None:
@@ -111,10 +130,15 @@ class FaultyDisk(Disk):
 
     def link(self, source: str, target: str, parent: int) -> None:
         """Count, then link."""
-        self._count("link", source)
+        self._count("link", target)
         super().link(source, target, parent)
 
     def remove(self, name: str, parent: int) -> None:
         """Count, then remove."""
         self._count("remove", name)
         super().remove(name, parent)
+
+    def close(self, descriptor: int) -> None:
+        """Give a descriptor back; nothing is counted, because nothing changes."""
+        self._names.pop(descriptor, None)
+        super().close(descriptor)
