@@ -82,6 +82,10 @@ class Disk:
         """Cut a file, or widen it with zeros."""
         os.ftruncate(descriptor, size)
 
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        """Change who may open a file from now on; descriptors that are open stay so."""
+        os.fchmod(descriptor, mode)
+
     def rename(self, source: str, target: str, parent: int, target_parent: int | None = None) -> None:
         """Rename a file, replacing another one in the same breath."""
         to = parent if target_parent is None else target_parent
@@ -90,6 +94,10 @@ class Disk:
     def link(self, source: str, target: str, parent: int) -> None:
         """Give a file a second name."""
         os.link(source, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+
+    def make_link(self, target: str, name: str, parent: int) -> None:
+        """Make a symbolic link that is not there yet; its target is relative to the directory."""
+        os.symlink(target, name, dir_fd=parent)
 
     def remove(self, name: str, parent: int) -> None:
         """Remove a file."""

@@ -1,0 +1,263 @@
+"""The status of agents that work side by side, as values (status-schema.md; ruling 33).
+
+Ways from one state to another are tables. What can be counted or derived (the summary, the status of
+a wave) is checked against the agents and never believed. Importing this module imports pydantic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from attractor_nb.errors import SessionError
+from attractor_nb.model.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+AgentStatus = Literal["queued", "running", "complete", "failed", "cancelled"]
+SessionStatus = Literal["running", "complete", "failed", "cancelled"]
+WaveStatus = Literal["pending", "running", "complete"]
+SessionSource = Literal["orchestrate", "execute-phase", "run-prompt"]
+
+SCHEMA_VERSION: Final = "1.0"
+SOURCES: Final[tuple[SessionSource, ...]] = ("orchestrate", "execute-phase", "run-prompt")
+AGENT_WAYS: Final[Mapping[str, tuple[AgentStatus, ...]]] = {
+    "queued": ("running", "cancelled"),
+    "running": ("complete", "failed", "cancelled"),
+    "complete": (),
+    "failed": (),
+    "cancelled": (),
+}
+"""Where an agent can go from each of its states."""
+SESSION_WAYS: Final[Mapping[str, tuple[SessionStatus, ...]]] = {
+    "running": ("complete", "failed", "cancelled"),
+    "complete": (),
+    "failed": (),
+    "cancelled": (),
+}
+"""Where a session can go from each of its states."""
+
+_SESSION_ID: Final = r"^[0-9]{8}-[0-9]{6}-[A-Za-z0-9]{1,32}$"
+_AGENT_ID: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+
+
+def moment_text(seconds: float) -> str:
+    """A moment as ISO 8601 in UTC, to the millisecond.
+
+    >>> moment_text(1769956222.5)
+    '2026-02-01T14:30:22.500Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment_seconds(text: str | None) -> float | None:
+    """A recorded moment in seconds since 1970; None for none, and for one that names no time zone.
+
+    >>> moment_seconds("2026-02-01T14:30:22Z"), moment_seconds("2026-02-01T14:30:22")
+    (1769956222.0, None)
+    """
+    moment = datetime.fromisoformat(text) if text else None
+    return moment.timestamp() if moment and moment.tzinfo else None
+
+
+def seconds_between(start: str | None, end: str | None) -> float | None:
+    """How long it is between two recorded moments, never less than nothing; None when unknown.
+
+    >>> seconds_between("2026-02-01T14:30:25.000Z", "2026-02-01T14:32:59.250Z")
+    154.25
+    """
+    begin, until = moment_seconds(start), moment_seconds(end)
+    return None if begin is None or until is None else max(0.0, round(until - begin, 3))
+
+
+def _check_moment(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("is no ISO 8601 moment") from None
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_check_moment)]
+_STRICT: Final = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False)
+
+
+class Agent(BaseModel):
+    """One agent. Keys unknown here are kept.
+
+    Attributes:
+        id: Its name within the session, and that of its log: ``001``.
+        name: What it is called.
+        prompt_path: The prompt that it works on.
+        status: How it stands.
+        wave: The wave that it belongs to, from 1.
+        started_at: When it began.
+        completed_at: When it ended.
+        duration_seconds: Time between both.
+        exit_code: Of its process.
+        pid: Of its process while it runs.
+        log_file: Its output, relative to the working directory of the session.
+        model: What works.
+        error: Why it failed.
+    """
+
+    model_config = _STRICT
+
+    id: Annotated[str, Field(pattern=_AGENT_ID)]
+    name: str = ""
+    prompt_path: str | None = None
+    status: AgentStatus = "queued"
+    wave: Annotated[int, Field(ge=1)] | None = None
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+    duration_seconds: Annotated[float, Field(ge=0)] | None = None
+    exit_code: int | None = None
+    pid: Annotated[int, Field(gt=0)] | None = None
+    log_file: str | None = None
+    model: str | None = None
+    error: str | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether it will not change its status any more."""
+        return not AGENT_WAYS[self.status]
+
+
+class Summary(BaseModel):
+    """How many agents there are, and in which state."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    total: int = 0
+    queued: int = 0
+    running: int = 0
+    complete: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+class Wave(BaseModel):
+    """Agents that run side by side, one wave after the other."""
+
+    model_config = _STRICT
+
+    wave: Annotated[int, Field(ge=1)]
+    status: WaveStatus = "pending"
+    agents: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+
+
+class Session(BaseModel):
+    """All that ``status.json`` says. Keys unknown here are kept.
+
+    Attributes:
+        schema_version: Version of this form.
+        session_id: ``YYYYMMDD-HHMMSS-short``.
+        source: What started it.
+        source_file: The orchestrator's file, or the prompt's.
+        started_at: When it began.
+        completed_at: When it ended.
+        status: How it stands.
+        agents: The agents in order.
+        summary: Their count.
+        waves: Who runs with whom.
+    """
+
+    model_config = _STRICT
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    session_id: Annotated[str, Field(pattern=_SESSION_ID)]
+    source: SessionSource
+    source_file: str
+    started_at: Moment
+    completed_at: Moment | None = None
+    status: SessionStatus = "running"
+    agents: Annotated[tuple[Agent, ...], Field(strict=False)]
+    summary: Summary
+    waves: Annotated[tuple[Wave, ...], Field(strict=False)]
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        """What is counted or derived agrees with the agents.
+
+        Raises:
+            ValueError: It does not.
+        """
+        standing = {agent.id: agent.status for agent in self.agents}
+        # Ids name log files, and some file systems know no case.
+        _refuse_twins("agent", [agent.id.casefold() for agent in self.agents])
+        _refuse_twins("wave", [wave.wave for wave in self.waves])
+        members = [member for wave in self.waves for member in wave.agents]
+        _refuse_twins("agent of a wave", members)
+        if strangers := [member for member in members if member not in standing]:
+            raise ValueError(f"waves name agents that are not there: {', '.join(strangers)}")
+        counted = summary_of(tuple(standing.values()))
+        if self.summary != counted:
+            raise ValueError(f"summary says {_counts(self.summary)}, the agents {_counts(counted)}")
+        for wave in self.waves:
+            derived = wave_status([standing[member] for member in wave.agents])
+            if wave.status != derived:
+                raise ValueError(f"wave {wave.wave} says {wave.status}, its agents {derived}")
+        return self
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will change."""
+        return not SESSION_WAYS[self.status]
+
+    def known_agent(self, agent_id: str) -> Agent:
+        """The agent of that id.
+
+        Raises:
+            SessionError: There is none.
+        """
+        for agent in self.agents:
+            if agent.id == agent_id:
+                return agent
+        known = [agent.id for agent in self.agents]
+        raise SessionError(
+            f"session {self.session_id} has no agent {agent_id!r}{did_you_mean(agent_id, known)}",
+            hint=f"its agents: {', '.join(known)}" if known else "it has no agents",
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values in the order of the schema."""
+        return self.model_dump()
+
+
+def summary_of(statuses: Sequence[str]) -> Summary:
+    """The count of agents by state."""
+    return Summary(total=len(statuses), **Counter(statuses))
+
+
+def wave_status(statuses: Sequence[str]) -> WaveStatus:
+    """How a wave stands, from its agents: pending until one starts, complete when all have ended.
+
+    >>> wave_status(["queued", "queued"]), wave_status(["complete", "queued"]), wave_status(["failed"])
+    ('pending', 'running', 'complete')
+    """
+    if all(status == "queued" for status in statuses):
+        return "pending"
+    return "complete" if all(not AGENT_WAYS[status] for status in statuses) else "running"
+
+
+def read_session(plain: Mapping[str, Any]) -> Session:
+    """The session that plain values mean.
+
+    Raises:
+        ValueError: They mean none; the first finding has place and reason.
+    """
+    return Session.model_validate(cast("dict[str, Any]", plain))
+
+
+def _refuse_twins(what: str, values: Iterable[Any]) -> None:
+    if twins := [value for value, count in Counter(values).items() if count > 1]:
+        raise ValueError(f"{what} {twins[0]} is there twice")
+
+
+def _counts(summary: Summary) -> str:
+    counts: dict[str, int] = summary.model_dump()
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"

@@ -1,0 +1,43 @@
+"""How agents that work side by side stand, for everybody to see (status-schema.md; ruling 33).
+
+A session is a directory with one ``status.json``. Scripts keep it by the functions of the schema; a
+run's fan-outs and maps keep it through ``SessionRecorder``. It knows no engine.
+"""
+
+from __future__ import annotations
+
+from attractor_nb.sessions.lifecycle import (
+    calculate_summary,
+    cancel_agent,
+    cancel_session,
+    complete_agent,
+    complete_session,
+    create_session,
+    fail_agent,
+    get_active_session,
+    is_session_complete,
+    load_session_status,
+    open_agent_log,
+    start_agent,
+    update_agent_status,
+)
+from attractor_nb.sessions.recorder import SessionRecorder
+from attractor_nb.sessions.tracker import SessionTracker
+
+__all__ = [
+    "SessionRecorder",
+    "SessionTracker",
+    "calculate_summary",
+    "cancel_agent",
+    "cancel_session",
+    "complete_agent",
+    "complete_session",
+    "create_session",
+    "fail_agent",
+    "get_active_session",
+    "is_session_complete",
+    "load_session_status",
+    "open_agent_log",
+    "start_agent",
+    "update_agent_status",
+]

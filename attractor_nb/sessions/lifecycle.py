@@ -1,0 +1,174 @@
+"""The functions that status-schema.md names, and those without which one would miss something.
+
+Each is one line over ``SessionTracker``: for scripts that watch over agents of any kind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.model.session import SESSION_WAYS
+from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled, SessionCompleted
+from attractor_nb.sessions.places import active_session, opened_session
+from attractor_nb.sessions.tracker import SessionTracker, stored_plain
+from attractor_nb.storage.disk import Disk, storage_error
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    from attractor_nb.model.session import Session
+
+_STATES: Final = ("queued", "running", "complete", "failed", "cancelled")
+
+
+def create_session(
+    cwd: str | os.PathLike[str],
+    source: str,
+    source_file: str,
+    agents: Iterable[Mapping[str, Any]],
+    waves: Iterable[Mapping[str, Any]] | None = None,
+    *,
+    now: Callable[[], float] = time.time,
+) -> Path:
+    """Begin a session and make it the active one; its directory.
+
+    Args:
+        cwd: The working directory: the session lies in its ``.founder-mode/status/sessions``.
+        source: ``orchestrate``, ``execute-phase`` or ``run-prompt``.
+        source_file: The orchestrator's file, or the prompt's.
+        agents: One dict each, with at least an ``id`` such as ``001``; they are not changed.
+        waves: ``{"wave": 1, "agents": ["001", …]}`` each; left out, they follow from the agents'
+            ``wave``.
+        now: The clock.
+
+    Raises:
+        OptionError: Source, agents or waves are not what the schema asks for.
+        StorageError: The disk refused.
+    """
+    return SessionTracker.create(Path(cwd), source, source_file, agents, waves, now=now).session_dir
+
+
+def update_agent_status(
+    session_dir: str | os.PathLike[str], agent_id: str, updates: Mapping[str, Any]
+) -> Session:
+    """Change fields of one agent, durably; the session after it.
+
+    A change of ``status`` follows the transitions and brings the times with it, unless they are given.
+
+    Raises:
+        IllegalTransition: There is no such way from the agent's present state.
+        SessionError: There is no such agent, or no whole session.
+        OptionError: A value is not what the schema asks for.
+        StorageError: The disk refused; the session is as before.
+    """
+    return SessionTracker(Path(session_dir)).change(AgentUpdate(agent_id, updates))
+
+
+def start_agent(session_dir: str | os.PathLike[str], agent_id: str, pid: int | None = None) -> Session:
+    """Note that an agent has begun; raises as ``update_agent_status``."""
+    return _go(session_dir, agent_id, "running", pid=pid)
+
+
+def complete_agent(session_dir: str | os.PathLike[str], agent_id: str, exit_code: int = 0) -> Session:
+    """Note that an agent has done its work; raises as ``update_agent_status``."""
+    return _go(session_dir, agent_id, "complete", exit_code=exit_code)
+
+
+def fail_agent(session_dir: str | os.PathLike[str], agent_id: str, error: str, exit_code: int = 1) -> Session:
+    """Note that an agent has failed, and why; raises as ``update_agent_status``."""
+    return _go(session_dir, agent_id, "failed", exit_code=exit_code, error=error)
+
+
+def cancel_agent(session_dir: str | os.PathLike[str], agent_id: str, error: str | None = None) -> Session:
+    """Note that an agent was stopped, or will not begin; raises as ``update_agent_status``."""
+    return _go(session_dir, agent_id, "cancelled", error=error)
+
+
+def complete_session(session_dir: str | os.PathLike[str]) -> Session:
+    """End a session: ``failed`` with a failed agent, else ``complete``.
+
+    After a failure agents that still wait are cancelled: they will not begin any more.
+
+    Raises:
+        IllegalTransition: An agent has not ended, or the session has.
+        SessionError: There is no whole session.
+        StorageError: The disk refused; the session is as before.
+    """
+    return SessionTracker(Path(session_dir)).change(SessionCompleted())
+
+
+def cancel_session(session_dir: str | os.PathLike[str], error: str = "") -> Session:
+    """End a session at the user's wish, and cancel its agents that have not ended.
+
+    Args:
+        session_dir: The session.
+        error: Why, for these agents.
+
+    Raises:
+        IllegalTransition: The session has ended.
+        SessionError: There is no whole session.
+        StorageError: The disk refused; the session is as before.
+    """
+    return SessionTracker(Path(session_dir)).change(SessionCancelled(error))
+
+
+def calculate_summary(agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many agents there are, and in which state; one without a status waits.
+
+    >>> calculate_summary([{"status": "running"}, {}])
+    {'total': 2, 'queued': 1, 'running': 1, 'complete': 0, 'failed': 0, 'cancelled': 0}
+    """
+    statuses = [agent.get("status", "queued") for agent in agents]
+    counts = Counter(statuses)
+    return {"total": len(statuses), **{state: counts[state] for state in _STATES}}
+
+
+def get_active_session(cwd: str | os.PathLike[str]) -> Path | None:
+    """The directory of the active session; None when there is none, or it is gone.
+
+    Raises:
+        SessionDamaged: The link leads to no session of this directory.
+    """
+    return active_session(Path(cwd))
+
+
+def load_session_status(session_dir: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a session's ``status.json`` says; empty when there is none.
+
+    Raises:
+        SessionDamaged: It is torn, altered or foreign.
+        StorageError: It cannot be read.
+    """
+    return stored_plain(Path(session_dir)) or {}
+
+
+def is_session_complete(session_dir: str | os.PathLike[str]) -> bool:
+    """Whether a session has ended: complete, failed or cancelled; raises as ``load_session_status``."""
+    status = load_session_status(session_dir).get("status", "running")
+    return not SESSION_WAYS[cast("str", status)]
+
+
+def open_agent_log(session_dir: str | os.PathLike[str], agent_id: str) -> int:
+    """Open an agent's log for appending; a file descriptor, as ``subprocess.Popen(stdout=…)`` takes it.
+
+    Raises:
+        SessionError: There is no such agent, or no whole session.
+        StorageError: The disk refused.
+    """
+    place, disk = Path(session_dir), Disk()
+    SessionTracker(place).read().known_agent(agent_id)
+    name = f"{agent_id}.log"
+    with opened_session(disk, place) as directory:
+        try:
+            return disk.open_update(name, directory.descriptor, is_append=True)
+        except OSError as error:
+            raise storage_error(error, "open", place / name) from error
+
+
+def _go(session_dir: str | os.PathLike[str], agent_id: str, status: str, **more: Any) -> Session:
+    given = {key: value for key, value in more.items() if value is not None}
+    return update_agent_status(session_dir, agent_id, {"status": status, **given})

@@ -1,0 +1,240 @@
+"""One session's ``status.json``: each change is read, fold and write under a kernel lock (ruling 33).
+
+The lock dies with its holder, and a change is in the file before the call that made it returns:
+whatever is killed, at whichever moment, nothing that was acknowledged is lost and nobody waits for
+the dead. Readers need no lock, for the file is only ever replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from filelock import FileLock, Timeout
+
+from attractor_nb.errors import SessionBusy, SessionDamaged, SessionNotFound
+from attractor_nb.model.session import Session, read_session
+from attractor_nb.sessions.fold import Change, apply_change, begin_session
+from attractor_nb.sessions.places import (
+    LOCK_NAME,
+    STATUS_NAME,
+    new_session_directory,
+    opened_session,
+    point_to,
+)
+from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.disk import FILE_MODE, Disk, Durability, check_durability, storage_error
+from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
+from attractor_nb.storage.strict_json import JsonProblem, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from attractor_nb.storage.run_directory import RunDirectory
+
+MAX_STATUS_BYTES: Final = 32 * 1024 * 1024
+PATIENCE_SECONDS: Final = 30.0
+"""A change takes milliseconds; who holds the lock so long is stopped, and says so to nobody."""
+_POLL_SECONDS: Final = 0.004
+
+
+class SessionTracker:
+    """Changes one session. Any number of trackers, threads and processes may do so at once.
+
+    Attributes:
+        session_dir: The session's directory.
+    """
+
+    def __init__(
+        self,
+        session_dir: str | Path,
+        *,
+        durability: str = "full",
+        patience_seconds: float = PATIENCE_SECONDS,
+        now: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+    ) -> None:
+        """Take up a session; nothing is opened yet.
+
+        Args:
+            session_dir: Its directory.
+            durability: ``full`` survives a power loss, ``fast`` the death of the process.
+            patience_seconds: How long to wait for another writer.
+            now: The clock: seconds since 1970.
+            disk: In place of the real one.
+
+        Raises:
+            OptionError: There is no such durability.
+        """
+        self.session_dir = Path(session_dir)
+        self._durability: Durability = check_durability(durability)
+        self._patience_seconds = patience_seconds
+        self._now = now
+        self._disk = disk or Disk()
+
+    @classmethod
+    def create(
+        cls,
+        cwd: str | Path,
+        source: str,
+        source_file: str,
+        agents: Iterable[Mapping[str, Any]] = (),
+        waves: Iterable[Mapping[str, Any]] | None = None,
+        *,
+        durability: str = "full",
+        now: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+    ) -> SessionTracker:
+        """Begin a session and make it the active one; the arguments are those of ``create_session``.
+
+        Raises:
+            OptionError: Source, agents or waves are not what the schema asks for.
+            StorageError: The disk refused.
+        """
+        disk = disk or Disk()
+        is_synced = check_durability(durability) == "full"
+        at, place, entries = now(), Path(cwd), list(agents)
+        # Checked before anything is made: a refused session leaves nothing behind.
+        begin_session("00000000-000000-check", source, source_file, entries, waves, at=at)
+        session_dir = new_session_directory(disk, place, at=at, is_synced=is_synced)
+        session = begin_session(session_dir.name, source, source_file, entries, waves, at=at)
+        with opened_session(disk, session_dir) as directory:
+            _write(disk, directory, session, is_synced=is_synced)
+        point_to(disk, place, session_dir.name, is_synced=is_synced)
+        return cls(session_dir, durability=durability, now=now, disk=disk)
+
+    def read(self) -> Session:
+        """The session as it stands.
+
+        Raises:
+            SessionNotFound: There is no session.
+            SessionDamaged: Its file is torn, altered or foreign.
+        """
+        with opened_session(self._disk, self.session_dir) as directory:
+            return _read(directory)
+
+    def change(self, *changes: Change) -> Session:
+        """Make changes, all or none; the session after them. They are durable when this returns.
+
+        Raises:
+            IllegalTransition: There is no such way from the present state.
+            OptionError: A value is not what the schema asks for.
+            SessionError: There is no such agent, or no whole session, or its lock is never free.
+            StorageError: The disk refused; the session is as before.
+        """
+
+        def apply_all(session: Session) -> Session:
+            for change in changes:
+                session = apply_change(session, change, at=self._now())
+            return session
+
+        return self.update(apply_all)
+
+    def update(self, fold: Callable[[Session], Session]) -> Session:
+        """Replace the session by what ``fold`` makes of it, while nobody else can change it.
+
+        Raises:
+            SessionError, StorageError: As of ``change``; and whatever ``fold`` raises.
+        """
+        with opened_session(self._disk, self.session_dir) as directory, self._held(directory):
+            before = _read(directory)
+            after = fold(before)
+            if after != before:
+                sweep(self._disk, directory.descriptor)
+                _write(self._disk, directory, after, is_synced=self._durability == "full")
+            return after
+
+    @contextmanager
+    def _held(self, directory: RunDirectory) -> Generator[None]:
+        """The session's lock."""
+        path = directory.path / LOCK_NAME
+        lock = FileLock(path, timeout=self._patience_seconds, mode=FILE_MODE)
+        try:
+            lock.acquire(poll_interval=_POLL_SECONDS)
+        except Timeout:
+            raise SessionBusy(
+                f"session {directory.path.name} is held by another writer for more than "
+                f"{self._patience_seconds:g} s",
+                hint=f"a stopped process holds {path}: continue or end it",
+            ) from None
+        except IsADirectoryError:
+            raise SessionBusy(
+                f"{path} is a directory, as writers make it that lock by mkdir",
+                hint="when none of them is left, remove it",
+            ) from None
+        except OSError as error:
+            raise storage_error(error, "lock", path) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def stored_plain(session_dir: Path) -> dict[str, Any] | None:
+    """What ``status.json`` says, checked; None when there is no such file.
+
+    Raises:
+        SessionDamaged: It is torn, altered or foreign.
+        StorageError: It cannot be read.
+    """
+    try:
+        with opened_session(Disk(), session_dir) as directory:
+            found = _read_checked(directory)
+    except SessionNotFound:
+        return None
+    return None if found is None else found[0]
+
+
+def _read(directory: RunDirectory) -> Session:
+    found = _read_checked(directory)
+    if found is None:
+        raise SessionNotFound(f"there is no {STATUS_NAME} in {directory.path}")
+    return found[1]
+
+
+def _read_checked(directory: RunDirectory) -> tuple[dict[str, Any], Session] | None:
+    """The values of the file and what they mean; None when there is no file.
+
+    A file of another program has no checksum, and is taken when it keeps the schema.
+    """
+    data = read_plain_file(
+        STATUS_NAME, directory.descriptor, directory=directory.path, max_bytes=MAX_STATUS_BYTES
+    )
+    if data is None:
+        return None
+    try:
+        plain: dict[str, Any] = read_json(data)
+        values = unseal(data) if "checksum" in plain else plain
+        return values, read_session(values)
+    except JsonProblem as problem:
+        raise _damaged(directory, data, str(problem)) from None
+    except ValueError as error:
+        raise _damaged(directory, data, wrong_shape(error)) from None
+
+
+def _damaged(directory: RunDirectory, data: bytes, problem: str) -> SessionDamaged:
+    """The error for a file that is not as we would have written it."""
+    try:
+        plain = read_json(data)
+    except JsonProblem:
+        plain = None
+    salvageable = cast("dict[str, Any]", plain) if isinstance(plain, dict) else None
+    agents = salvageable.get("agents") if salvageable else None
+    if isinstance(agents, list):
+        rest = f"{len(cast('list[Any]', agents))} agents of it can be read, but nothing proves them right"
+    else:
+        rest = "nothing of it can be read"
+    logs = len(list(directory.path.glob("*.log")))
+    return SessionDamaged(
+        f"{STATUS_NAME} of session {directory.path.name} {problem}; {rest}; "
+        f"{logs} agent log{'s' * (logs != 1)} beside it",
+        salvageable=salvageable,
+        hint='look at the file; without its entry "checksum" it is taken as it stands if it keeps the schema',
+    )
+
+
+def _write(disk: Disk, directory: RunDirectory, session: Session, *, is_synced: bool) -> None:
+    data = seal(session.to_plain())
+    write_whole(disk, directory.descriptor, STATUS_NAME, data, directory=directory.path, is_synced=is_synced)
