@@ -1,0 +1,35 @@
+"""Secrets never come out: what is written, logged, shown or raised holds ``[redacted]`` in their place.
+
+A secret is a value that somebody made known (of an environment variable whose name says so, or by
+``redact_also``), or a text that has the form of a well-known key. It is replaced whole, never in part.
+What was made known holds for the whole process, so that errors and drawings, which belong to no run,
+keep it too. Nothing here knows an environment, a file or a run.
+"""
+
+from attractor_nb.redaction.forms import MIN_LENGTH, is_secret_name, secrets_among
+from attractor_nb.redaction.redactor import (
+    MARK,
+    holds_secret,
+    learn,
+    may_hold,
+    prepare,
+    redacted,
+    redacted_value,
+    secret_places,
+)
+from attractor_nb.redaction.streams import StreamRedactor
+
+__all__ = [
+    "MARK",
+    "MIN_LENGTH",
+    "StreamRedactor",
+    "holds_secret",
+    "is_secret_name",
+    "learn",
+    "may_hold",
+    "prepare",
+    "redacted",
+    "redacted_value",
+    "secret_places",
+    "secrets_among",
+]

@@ -1,0 +1,183 @@
+"""Finds secrets and takes them out. One redactor serves the whole process.
+
+Nearly every text is clean, and most are looked at on the way of an event or a stage: so the first look
+is a single pass of one automaton over all forms at once, and only what it suspects is looked at closely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, cast
+
+from attractor_nb.redaction.forms import KEY_FORMS, MIN_LENGTH, base64_cores, literal, spellings
+
+MARK: Final = "[redacted]"
+"""What stands in place of a secret."""
+PROBED_CHARACTERS: Final = 24
+"""Of a known value the first look needs no more: what begins like it is looked at closely."""
+
+
+Probe = Callable[[str | bytes], bool]
+Openings = Mapping[str, tuple[tuple[str, int], ...]]
+
+
+class Redactor:
+    """What is secret, and how it is found. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, None] = {}
+        self._is_prepared = False
+        self._probes: tuple[Probe, Probe] | None = None
+        self.literals: tuple[str, ...] = ()
+        self.cores: tuple[str, ...] = ()
+        self.openings: Openings = _openings((), ())
+        self.longest = max(len(form.anchor) for form in KEY_FORMS)
+        self._in_base64: re.Pattern[str] | None = None
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Take out these values too from now on; those of fewer than ``MIN_LENGTH`` characters are not."""
+        new = [value for value in values if len(value) >= MIN_LENGTH and value not in self._values]
+        if new:
+            self._values.update(dict.fromkeys(new))
+            self._compile()
+
+    def prepare(self) -> None:
+        """Make the first look fast: it loads what takes a while, so who looks once had better not."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._compile()
+
+    def _compile(self) -> None:
+        while True:
+            values = tuple(self._values)
+            found = {spelling for value in values for spelling in spellings(value)}
+            self.literals = tuple(sorted(found, key=len, reverse=True))
+            self.cores = tuple({core for value in values for core in base64_cores(value)})
+            self.openings = _openings(self.literals, self.cores)
+            self.longest = max(self.longest, *map(len, (*self.literals, *self.cores)))
+            shared = "[A-Za-z0-9+/_-]?"
+            cores = "|".join(re.escape(core) for core in self.cores)
+            self._in_base64 = re.compile(f"{shared}(?:{cores}){shared}={{0,2}}") if cores else None
+            if self._is_prepared:
+                self._probes = _probes((*self.literals, *self.cores))
+            if len(self._values) == len(values):  # else another thread has learnt more meanwhile
+                return
+
+    def may_hold(self, data: str | bytes) -> bool:
+        """Whether a text, or UTF-8 of ours, deserves a closer look; False is certain."""
+        if len(data) < MIN_LENGTH:
+            return False
+        probes = self._probes
+        if probes is None:
+            return True
+        if probes[0](data):
+            return probes[1](data)
+        # A lone surrogate is beyond the automaton: it answers False for what it cannot read.
+        return type(data) is str and not data.isascii() and not _is_readable(data)
+
+    def secret_places(self, text: str) -> list[tuple[int, int]]:
+        """Where the secrets of a text are, in order and apart from one another."""
+        if not self.may_hold(text):
+            return []
+        found = [place for form in KEY_FORMS for place in form.find(text)]
+        for value in self.literals:
+            start = text.find(value)
+            while start >= 0:
+                found.append((start, start + len(value)))
+                start = text.find(value, start + 1)
+        if self._in_base64 is not None and any(core in text for core in self.cores):
+            found += [match.span() for match in self._in_base64.finditer(text)]
+        return _united(found)
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether there is a secret in a text."""
+        return bool(self.secret_places(text))
+
+    def redacted(self, text: str) -> str:
+        """The text without secrets; the same object when there is none."""
+        places = self.secret_places(text)
+        if not places:
+            return text
+        pieces: list[str] = []
+        position = 0
+        for start, end in places:
+            pieces += [text[position:start], MARK]
+            position = end
+        return "".join([*pieces, text[position:]])
+
+    def redacted_value(self, value: Any) -> Any:
+        """A JSON value without secrets, keys included; the same object when there is none."""
+        if isinstance(value, str):
+            return self.redacted(value)
+        if isinstance(value, Mapping):
+            entries = cast("Mapping[Any, Any]", value)
+            clean = {self.redacted_value(key): self.redacted_value(item) for key, item in entries.items()}
+            is_same = all(clean.get(key, clean) is item for key, item in entries.items())
+            return cast("Any", value) if is_same else clean
+        if isinstance(value, list | tuple):
+            items = cast("list[Any] | tuple[Any, ...]", value)
+            copies = [self.redacted_value(item) for item in items]
+            if all(copy is item for copy, item in zip(copies, items, strict=True)):
+                return cast("Any", value)
+            return tuple(copies) if isinstance(value, tuple) else copies
+        return value
+
+
+def _united(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Places that overlap become one: no rest of one secret is left beside another."""
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if united and start < united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return united
+
+
+def _openings(literals: Iterable[str], cores: Iterable[str]) -> Openings:
+    """By first character: each literal, and how many characters behind it belong to it as well."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    anchors = [form.anchor for form in KEY_FORMS]
+    for literal_text, shared in [
+        *((text, 0) for text in (*anchors, *literals)),
+        *((core, 1) for core in cores),
+    ]:
+        found.setdefault(literal_text[0], []).append((literal_text, shared))
+    return {first: tuple(entries) for first, entries in found.items()}
+
+
+def _probes(literals: Iterable[str]) -> tuple[Probe, Probe]:
+    """Whether a text has the beginning of any secret, and whether it goes on like one.
+
+    Each is one pass, by the engine for expressions that pydantic brings; for literals alone it is four
+    times as fast as for the rest.
+    """
+    from pydantic_core import SchemaValidator, core_schema  # noqa: PLC0415 - slow to import
+
+    def automaton(*expressions: str) -> Probe:
+        schema = core_schema.str_schema(pattern="|".join(expressions), regex_engine="rust-regex")
+        return SchemaValidator(schema).isinstance_python
+
+    starts = [literal(text) for text in dict.fromkeys(text[:PROBED_CHARACTERS] for text in literals)]
+    anchors = [literal(form.anchor) for form in KEY_FORMS]
+    return automaton(*anchors, *starts), automaton(*(form.probe for form in KEY_FORMS), *starts)
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+REDACTOR: Final = Redactor()
+"""The one of this process."""
+learn = REDACTOR.learn
+prepare = REDACTOR.prepare
+may_hold = REDACTOR.may_hold
+secret_places = REDACTOR.secret_places
+holds_secret = REDACTOR.holds_secret
+redacted = REDACTOR.redacted
+redacted_value = REDACTOR.redacted_value
