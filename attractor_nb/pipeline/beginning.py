@@ -128,7 +128,11 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
     else:
         base = Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE
         logs_root, run_id = new_run_directory(
-            base, clock=seams.clock, randomness=seams.randomness, disk=seams.disk
+            base,
+            clock=seams.clock,
+            randomness=seams.randomness,
+            disk=seams.disk,
+            is_synced=options.durability == "full",
         )
     manifest = {
         "run_id": run_id,

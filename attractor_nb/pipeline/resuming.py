@@ -14,7 +14,7 @@ from attractor_nb.decisions.routing import Seen
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.errors import CheckpointCorrupt, GraphChanged, OptionError, RunError
+from attractor_nb.errors import CheckpointCorrupt, GraphChanged, OptionError, RunError, RunNotFound
 from attractor_nb.model.events import (
     Event,
     InterviewCompleted,
@@ -117,6 +117,7 @@ def _open_latest(
         )
         try:
             stored = read_run(logs_root)
+            _check_begun(stored)
             state = restored_state(plan, stored, before)
         except BaseException:
             store.close()
@@ -164,6 +165,15 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         events = stored.tail
     state.apply_all(events, diamonds_of(plan))
     return state
+
+
+def _check_begun(stored: StoredRun) -> None:
+    """Refuse a run whose first record never reached the disk: what it was given is not known."""
+    if not stored.events and not stored.manifest.get("restart_of"):
+        raise RunNotFound(
+            f"the run in {stored.logs_root} had not begun: its log holds no record",
+            hint="no stage of it was run; start the pipeline anew",
+        )
 
 
 def _check_end(state: RunState) -> None:

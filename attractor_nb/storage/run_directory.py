@@ -68,6 +68,12 @@ class RunDirectory:
 def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
     """Make a directory and those above it, unless they are there.
 
+    Args:
+        disk: Where.
+        path: The directory.
+        is_synced: Flush the names of what was made; and the directory's own name even where somebody else
+            made it (and can be flushed), because what is flushed inside is lost with it.
+
     Raises:
         StorageError: The disk refused.
     """
@@ -85,6 +91,8 @@ def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
                 continue
             if is_synced:
                 _sync_directory(disk, directory.parent)
+        if is_synced and not missing and os.access(path.parent, os.R_OK):
+            _sync_directory(disk, path.parent)
     except OSError as error:
         raise storage_error(error, "make directory", path) from error
 
@@ -98,15 +106,22 @@ def _sync_directory(disk: Disk, path: Path) -> None:
 
 
 def new_run_directory(
-    base: Path, *, clock: Clock, randomness: Randomness, disk: Disk | None = None
+    base: Path, *, clock: Clock, randomness: Randomness, disk: Disk | None = None, is_synced: bool = False
 ) -> tuple[Path, str]:
     """Make a fresh directory ``<UTC timestamp>-<id>`` under the runs base; its path and the id.
+
+    Args:
+        base: The runs base.
+        clock: For the timestamp.
+        randomness: For the id.
+        disk: Where.
+        is_synced: Flush the name of the base; that of the run is flushed by the store that takes it.
 
     Raises:
         StorageError: The disk refused.
     """
     disk = disk or Disk()
-    make_directory(disk, base, is_synced=False)
+    make_directory(disk, base, is_synced=is_synced)
     stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(clock.time()))
     for _ in range(_MAX_TRIES):
         run_id = randomness.new_id()
