@@ -62,7 +62,6 @@ def collect(words: str) -> _Collector:
     arguments = [
         str(HERE),
         "--collect-only",
-        "-q",
         "-p",
         "no:cacheprovider",
         "-p",
