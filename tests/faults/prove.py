@@ -10,6 +10,8 @@ unchanged it must pass. More than one mark: the test must fail without each of t
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -65,13 +67,12 @@ def collect(words: str) -> _Collector:
         "-p",
         "no:cacheprovider",
         "-p",
-        "no:terminal",
-        "-p",
         "no:randomly",
     ]
     if words:
         arguments += ["-k", words]
-    code = pytest.main(arguments, plugins=[collector])
+    with contextlib.redirect_stdout(io.StringIO()):  # of the list of tests, which nobody asked for
+        code = pytest.main(arguments, plugins=[collector])
     if code not in (0, 5):
         sys.exit(f"the tests cannot be collected (pytest says {code})")
     return collector
