@@ -17,6 +17,11 @@
     │   ├── AnswerRefused          the answer matches no choice; ask again
     │   ├── NoSuchGate             no pending gate of that name
     │   └── GateWouldBlock         waiting here would keep the gate from ever being answered
+    ├── SessionError               the status of parallel agents (status-schema.md)
+    │   ├── SessionNotFound        no session there, or none is active
+    │   ├── SessionDamaged         status.json is torn, altered or foreign; says what is salvageable
+    │   ├── SessionBusy            another writer does not let go of the session
+    │   └── IllegalTransition      no such way between two states: says which are allowed
     └── RunError                   a run or its directory
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
@@ -168,6 +173,48 @@ class GateWouldBlock(GateError):
     """Waiting here would block the very thread that has to deliver the gate's answer."""
 
 
+class SessionError(AttractorError):
+    """The status of parallel agents cannot do what was asked (status-schema.md)."""
+
+
+class SessionNotFound(SessionError):
+    """There is no session at that place, or none is active."""
+
+
+class SessionDamaged(SessionError):
+    """A session's status.json is torn, altered or foreign; the message says what is salvageable.
+
+    Attributes:
+        salvageable: What can be read of it without any proof that it is right; None for nothing.
+    """
+
+    def __init__(self, message: str, *, salvageable: dict[str, Any] | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.salvageable = salvageable
+
+
+class SessionBusy(SessionError):
+    """Another writer has held a session's lock for longer than anybody should."""
+
+
+class IllegalTransition(SessionError):
+    """An agent or a session cannot go from one state to another.
+
+    Attributes:
+        source: The state it is in.
+        target: The state it was to go to; empty when nothing may change at all.
+        allowed: The states it could go to.
+    """
+
+    def __init__(
+        self, message: str, *, source: str, target: str = "", allowed: Sequence[str] = (), hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.target = target
+        self.allowed = tuple(allowed)
+
+
 class RunError(AttractorError):
     """A run, or the directory that holds it, cannot do what was asked."""
 
@@ -201,7 +248,15 @@ class CheckpointCorrupt(RunError):
 
 
 class UntrustedSource(RunError):
-    """The graph's executable surface came from elsewhere and nobody vouched for it."""
+    """The graph's executable surface came from elsewhere and nobody vouched for it.
+
+    Attributes:
+        surface_hash: The hash by which it can be trusted: ``run(trust=error.surface_hash)``.
+    """
+
+    def __init__(self, message: str, *, surface_hash: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.surface_hash = surface_hash
 
 
 class StorageError(RunError):

@@ -123,4 +123,6 @@ def wrong_shape(error: ValueError) -> str:
         return f"has a wrong shape: {error}"
     first = findings[0]
     place = ".".join(str(step) for step in first["loc"])
-    return f"has a wrong shape: {place}: {first['msg'].lower()}"
+    said = first["msg"]
+    reason = said.removeprefix("Value error, ") if first["type"] == "value_error" else said.lower()
+    return f"has a wrong shape: {place}: {reason}" if place else f"has a wrong shape: {reason}"

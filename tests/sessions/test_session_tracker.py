@@ -41,7 +41,7 @@ def mode(path):
 def test_the_layout_is_that_of_the_schema_and_for_the_owner_alone(tracker, tmp_path):
     base = tmp_path / BASE
     assert sorted(entry.name for entry in base.iterdir()) == ["active-session", "sessions"]
-    assert os.readlink(base / "active-session") == f"sessions/{tracker.session_dir.name}"
+    assert str((base / "active-session").readlink()) == f"sessions/{tracker.session_dir.name}"
     for directory in (tmp_path / ".founder-mode", base, base / "sessions", tracker.session_dir):
         assert mode(directory) == 0o700
     tracker.change(AgentUpdate("001", {"status": "running"}))
@@ -129,11 +129,9 @@ def test_a_link_in_the_place_of_a_file_is_refused(tracker, tmp_path, name):
     place = tracker.session_dir / name
     place.unlink(missing_ok=True)
     place.symlink_to(outside)
+    opener = open_agent_log if name == "001.log" else start_agent
     with pytest.raises(StorageError):
-        if name == "001.log":
-            os.close(open_agent_log(tracker.session_dir, "001"))
-        else:
-            tracker.change(AgentUpdate("001", {"status": "running"}))
+        opener(tracker.session_dir, "001")
     assert outside.read_text() == "untouched"
 
 
@@ -186,7 +184,7 @@ def test_without_a_session_there_is_nothing_to_change(tmp_path):
     with pytest.raises(SessionNotFound):
         start_agent(tmp_path / "nowhere", "001")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SessionNotFound, match="no status.json"):
+    with pytest.raises(SessionNotFound, match=r"no status\.json"):
         start_agent(tmp_path / "empty", "001")
     assert load_session_status(tmp_path / "empty") == {}
 
@@ -249,7 +247,7 @@ def test_a_damaged_file_is_refused_and_says_what_is_left(tracker, damage, words)
     os.close(open_agent_log(tracker.session_dir, "002"))
     path = tracker.session_dir / "status.json"
     path.write_bytes(damage(path.read_bytes()))
-    for attempt in (tracker.read, lambda: load_session_status(tracker.session_dir), lambda: tracker.change()):
+    for attempt in (tracker.read, lambda: load_session_status(tracker.session_dir), tracker.change):
         with pytest.raises(SessionDamaged) as caught:
             attempt()
         assert words in caught.value.message
