@@ -52,6 +52,7 @@ class InTurn:
         self._inner = inner
         self._progress = progress
         self._is_piped = is_piped
+        self.refuses_all = getattr(inner, "refuses_all", False)
 
     async def ask(self, question: Question) -> Answer:
         """The answer of whoever is asked."""
@@ -72,6 +73,8 @@ class InTurn:
 
 class _Nobody:
     """There is no terminal, and nobody said who else answers: the gate fails, and approves nothing."""
+
+    refuses_all = True
 
     async def ask(self, question: Question) -> NoReturn:
         raise TerminalError(

@@ -28,9 +28,46 @@ Backend = Annotated[
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Stop after so many stages.", show_default=False)
 ]
+MaxNodeVisits = Annotated[
+    int | None,
+    typer.Option(
+        "--max-node-visits", min=1, help="Stop after so many visits to one node.", show_default=False
+    ),
+]
+MaxRestarts = Annotated[
+    int | None,
+    typer.Option("--max-restarts", min=0, help="Stop after so many loop_restarts.", show_default=False),
+]
+MaxGoalGateRedirects = Annotated[
+    int | None,
+    typer.Option(
+        "--max-goal-gate-redirects",
+        min=0,
+        help="Stop after so many ways back from unsatisfied goal gates.",
+        show_default=False,
+    ),
+]
+MaxBudgetUsd = Annotated[
+    float | None, typer.Option("--max-budget-usd", min=0, help="Stop at this price.", show_default=False)
+]
+MaxTokensTotal = Annotated[
+    int | None, typer.Option("--max-tokens-total", min=0, help="Stop at so many tokens.", show_default=False)
+]
+MaxDuration = Annotated[
+    str | None,
+    typer.Option(
+        "--max-duration",
+        metavar="TIME",
+        help="Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.",
+        show_default=False,
+    ),
+]
 DurabilityOption = Annotated[
     Durability,
     typer.Option("--durability", help="Commits survive a power loss, a killed process, or nothing."),
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run the commands of this pipeline, this once, without asking.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]

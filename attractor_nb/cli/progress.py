@@ -26,6 +26,7 @@ from attractor_nb.model.events import (
     PipelineFailed,
     PipelineRestarted,
     PipelineResumed,
+    PipelineRewound,
     RunWarning,
     StageEnd,
     StageFailed,
@@ -178,11 +179,12 @@ class Progress:
                 | GoalGateUnsatisfied()
                 | RunWarning()
                 | PipelineRestarted()
+                | PipelineRewound()
                 | EventsDropped()
             ):
                 self._terminal.write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
             case PipelineResumed():
-                self._terminal.write(Line(AGAIN, event.next_node, "goes on here", tone=Tone.BUSY))
+                self._terminal.write(Line(AGAIN, event.next_node, _goes_on(event), tone=Tone.BUSY))
             case _:
                 pass
 
@@ -284,6 +286,11 @@ class Progress:
         for paragraph in clean(text).strip().splitlines():
             lines += textwrap.wrap(paragraph, width, initial_indent="    ", subsequent_indent="    ") or [""]
         return lines
+
+
+def _goes_on(event: PipelineResumed) -> str:
+    """That the run goes on, and what becomes of the stage that was cut off."""
+    return "goes on here" + event.description.partition(event.next_node)[2]
 
 
 _PEOPLE: Final = {

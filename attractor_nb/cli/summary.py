@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import RUN_LETTERS
 from attractor_nb.views.state import RunStatus
-from attractor_nb.views.summary import cost_text, duration_text
+from attractor_nb.views.summary import duration_text, usage_words
 
 if TYPE_CHECKING:
     from attractor_nb.cli.progress import Tally
@@ -24,11 +24,7 @@ def in_words(result: RunResult) -> str:
     count = len(result.completed_nodes)
     mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
-    if result.usage.total_tokens:
-        parts.append(f"{result.usage.total_tokens:,} tokens")
-    if result.usage.cost_usd:
-        parts.append(cost_text(result.usage.cost_usd))
-    lines = ["   ".join(parts)]
+    lines = ["   ".join([*parts, *usage_words(result.usage)])]
     if result.status == "fail" and result.reason:
         lines.append(f"  reason  {one_line(result.reason)}")
     if result.logs_root.is_dir():
@@ -56,6 +52,7 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         "duration_seconds": round(result.duration, 3),
         "next_node": result.next_node or None,
         "is_resumable": is_to_be_resumed(result, tally),
+        "bound": result.bound or None,
         "usage": result.usage.to_plain(),
         "stages": [_stage_plain(node_id, result, tally) for node_id in dict.fromkeys(result.completed_nodes)],
     }
@@ -73,6 +70,8 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any
     if node_id in tally.seconds:
         plain["attempts"] = tally.attempts.get(node_id, 0)
         plain["duration_seconds"] = round(tally.seconds[node_id], 3)
+    if node_id in result.usage_by_node:
+        plain["usage"] = result.usage_by_node[node_id].to_plain()
     if outcome and outcome.failure_reason:
         plain["failure_reason"] = outcome.failure_reason
     if outcome and outcome.preferred_label:

@@ -27,6 +27,44 @@ _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """A bound that a run has come to.
+
+    Attributes:
+        bound: Its name, as a caller raises it: ``max_steps``, ``max_duration`` …
+        reason: Bound, count and cycle in words.
+    """
+
+    bound: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a run stands; put into words only when they are needed.
+
+    >>> str(Standing(["start", "plan"], "plan")), str(Standing(["start"], "plan"))
+    ('in the cycle plan -> plan', 'before plan')
+    >>> str(Standing(["start"], "plan", "plan was cut off"))
+    'plan was cut off'
+
+    Attributes:
+        completed: Ids of the stages executed so far, in order.
+        node_id: The node that is next, or under way.
+        moment: What the run is doing there, when it is more than about to begin.
+    """
+
+    completed: Sequence[str]
+    node_id: str
+    moment: str = ""
+
+    def __str__(self) -> str:
+        cycle = cycle_of([*self.completed, self.node_id])
+        words = [f"in the cycle {cycle}" if cycle else "", self.moment]
+        return ", ".join(word for word in words if word) or f"before {self.node_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """How far a run may go. None means without end.
 
@@ -109,10 +147,8 @@ def exceeded(
     usage: Usage,
     elapsed_seconds: float,
     completed: Sequence[str],
-) -> str | None:
+) -> Reached | None:
     """Why the next stage may not be executed, or None when it may. Asked before each stage.
-
-    A cost or token bound of 0 lets free stages go on.
 
     Args:
         bounds: The run's bounds.
@@ -123,24 +159,39 @@ def exceeded(
         elapsed_seconds: Running time so far.
         completed: Ids of the stages executed so far, in order.
     """
+    where = Standing(completed, node_id)
     if steps >= bounds.max_steps:
-        return _message(
-            "max_steps", bounds.max_steps, f"{_count(steps, 'stage')} executed", completed, node_id
-        )
+        return _reached("max_steps", bounds.max_steps, f"{_count(steps, 'stage')} executed", where)
     visits = bounds.max_node_visits
     if visits is not None and node_visits >= visits:
         what = f"{node_id} had {_count(node_visits, 'visit')}"
-        return _message("max_node_visits", visits, what, completed, node_id)
+        return _reached("max_node_visits", visits, what, where)
+    return used_up(bounds, usage, elapsed_seconds, where)
+
+
+def used_up(bounds: Bounds, usage: Usage, elapsed_seconds: float, where: Standing) -> Reached | None:
+    """Why nothing more may be spent, or None when it may. Asked before each attempt.
+
+    A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
+    ten times 0.1 is 1.
+
+    Args:
+        bounds: The run's bounds.
+        usage: What the run has consumed so far.
+        elapsed_seconds: Running time so far.
+        where: Where the run stands.
+    """
     budget = bounds.max_budget_usd
-    if budget is not None and (cost := usage.cost_usd or 0.0) > 0 and cost >= budget:
-        return _message("max_budget_usd", f"{budget:g}", f"${cost:.4f} spent", completed, node_id)
+    cost = usage.cost_usd or 0.0
+    if budget is not None and cost > 0 and (cost >= budget or math.isclose(cost, budget)):
+        return _reached("max_budget_usd", f"{budget:g}", f"${cost:.4f} spent", where)
     tokens = bounds.max_tokens_total
     if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
-        return _message("max_tokens_total", tokens, f"{_count(total, 'token')} used", completed, node_id)
+        return _reached("max_tokens_total", tokens, f"{_count(total, 'token')} used", where)
     seconds = bounds.max_duration_seconds
     if seconds is not None and elapsed_seconds >= seconds:
         limit = Duration(round(seconds * 1000))
-        return _message("max_duration", limit, f"{elapsed_seconds:.1f} s of running time", completed, node_id)
+        return _reached("max_duration", limit, f"{elapsed_seconds:.1f} s of running time", where)
     return None
 
 
@@ -161,10 +212,8 @@ def cycle_of(completed: Sequence[str]) -> str:
     return ""
 
 
-def _message(bound: str, limit: object, what: str, completed: Sequence[str], node_id: str) -> str:
-    cycle = cycle_of([*completed, node_id])
-    where = f"in the cycle {cycle}" if cycle else f"before {node_id}"
-    return f"{bound}={limit} reached: {what}, {where}"
+def _reached(bound: str, limit: object, what: str, where: Standing) -> Reached:
+    return Reached(bound, f"{bound}={limit} reached: {what}, {where}")
 
 
 def _count(number: int, noun: str) -> str:

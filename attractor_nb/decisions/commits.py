@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.failures import end_reason, next_step
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.effects import RunContext
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.outcome import Usage
 
 
 def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
@@ -23,8 +25,17 @@ def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
     try:
         context.apply_updates(outcome.context_updates)
     except ContextValueError as error:
-        return Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+        refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+        return replace(refused, usage=outcome.usage)
     return outcome
+
+
+def totals(state: RunState, node_id: str, usage: Usage | None) -> tuple[Usage | None, Usage | None]:
+    """What node and run have consumed with this attempt, for its record; None when it took nothing."""
+    if usage is None:
+        return None, None
+    own = state.usage_by_node.get(node_id)
+    return usage if own is None else own + usage, state.usage + usage
 
 
 def commit_record(
@@ -54,6 +65,7 @@ def commit_record(
         route = "end" if not detail else "failed" if status is StageStatus.FAIL else "no_match"
     index, visit, attempt, duration = counted
     changes, logs = context.take_changes()
+    node_usage, run_usage = totals(state, node_id, outcome.usage)
     kind = StageFailed if status.is_failure else StageCompleted
     event = kind(
         name=node_id,
@@ -68,6 +80,8 @@ def commit_record(
         route=route,
         route_detail=detail,
         logs=logs,
+        node_usage=node_usage,
+        run_usage=run_usage,
     )
     if isinstance(event, StageFailed):
         event.error = outcome.failure_reason

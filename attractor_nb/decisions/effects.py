@@ -1,9 +1,13 @@
 """What a traversal can ask for, and what it is told: the vocabulary between decisions and the engine.
 
 Execute   run one attempt of a stage         -> StageResult
-Wait      wait between attempts              -> None
+Wait      wait between attempts              -> running time in seconds
+Ask       put a question to a person         -> Asked
+Record    a status without an execution      -> None
 Announce  an event for log and observers     -> None
 Commit    the one commit record of a stage   -> None
+
+Whoever performs Execute, Wait and Ask ends them when the run's ``max_duration`` is over.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.question import Answer, Question
 
 
 class RunContext(Protocol):
@@ -47,11 +52,13 @@ class Execute:
         started: The intent record. Whoever performs the effect announces it and applies it to the
             state before anything is executed.
         preamble: Context carried into a model's prompt.
+        note: What the stage's notes must say beside what its handler says, or empty.
     """
 
     planned: PlannedNode
     started: StageStarted
     preamble: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,13 @@ class StageResult:
         outcome: Its outcome; exceptions and timeouts are outcomes too.
         duration: Seconds.
         elapsed: Running time of the whole run in seconds, for ``max_duration``.
+        is_cut_off: ``max_duration`` ended it: what it did is not known, and its outcome means nothing.
     """
 
     outcome: Outcome
     duration: float
     elapsed: float
+    is_cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,38 @@ class Wait:
     """Wait before the next attempt. ``seconds`` is what the retry policy says."""
 
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Put a question of the engine's own, durably; an answer that the log holds already counts."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of a question.
+
+    Attributes:
+        answer: The durable answer; None when there is none.
+        elapsed: Running time of the whole run in seconds.
+        problem: Why nobody could be asked, or empty.
+    """
+
+    answer: Answer | None
+    elapsed: float
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write the status of an attempt whose outcome was decided without executing it."""
+
+    planned: PlannedNode
+    visit: int
+    attempt: int
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +146,15 @@ class RunEnd:
         reason: Why not.
         is_resumable: A bound stopped it before a stage; with a higher one it can go on.
         restart_target: Set when a ``loop_restart`` edge was taken: go on there, afresh.
+        bound: Name of the bound that stopped it, or empty.
     """
 
     is_success: bool
     reason: str = ""
     is_resumable: bool = False
     restart_target: str = ""
+    bound: str = ""
 
 
-Effect = Execute | Wait | Announce | Commit
+Effect = Execute | Wait | Ask | Record | Announce | Commit
 Traversal = Generator[Effect, Any, RunEnd]

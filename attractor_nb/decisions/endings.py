@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import cycle_of, exceeded
+from attractor_nb.decisions.bounds import Reached, Standing, exceeded, used_up
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, passed_over, redirect_target
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
@@ -13,13 +13,14 @@ from attractor_nb.model.outcome import StageStatus
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.outcome import Outcome
 
 
-def bound_reached(plan: Plan, state: RunState, node_id: str) -> str | None:
-    """Why the run may not enter a node: the bound and its cycle; None when it may (ruling 18)."""
-    return exceeded(
+def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
+    """The end of a run that may not enter a node; None when it may (ruling 18)."""
+    reached = exceeded(
         plan.bounds,
         steps=len(state.completed),
         node_id=node_id,
@@ -28,6 +29,43 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> str | None:
         elapsed_seconds=state.elapsed_seconds,
         completed=state.completed,
     )
+    return None if reached is None else _bound_end(reached)
+
+
+def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> RunEnd | None:
+    """The end of a run that may not try a stage again; None when it may (ruling 18).
+
+    Args:
+        plan: The compiled graph.
+        state: Where the run stands.
+        node_id: The stage under way.
+        moment: How far it is, in words.
+    """
+    where = Standing(state.completed, node_id, moment)
+    reached = used_up(plan.bounds, state.usage, state.elapsed_seconds, where)
+    return None if reached is None else _bound_end(reached)
+
+
+def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: Outcome) -> RunWarning | None:
+    """A warning, once a session, that a bound is blind: a model stage did not say what it consumed."""
+    bounds = plan.bounds
+    if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
+        return None
+    usage = outcome.usage
+    if state.is_blindness_told or (usage is None and planned.handler_type != "codergen"):
+        return None
+    if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None):
+        what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
+    elif bounds.max_tokens_total is not None and usage is None:
+        what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"
+    else:
+        return None
+    state.is_blindness_told = True
+    return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
+
+
+def _bound_end(reached: Reached) -> RunEnd:
+    return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
 
 
 def dead_end(state: RunState) -> RunEnd:
@@ -46,11 +84,12 @@ def is_restart_due(plan: Plan, state: RunState) -> bool:
 def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
     """The end that begins a fresh run at ``target``, unless there were too many of them."""
     if state.restarts >= plan.bounds.max_restarts:
+        where = Standing(state.completed, target)
         reason = (
-            f"max_restarts={plan.bounds.max_restarts} is reached: a loop_restart edge leads to {target} again"
-            f" (cycle {cycle_of([*state.completed, target])})"
+            f"max_restarts={plan.bounds.max_restarts} reached: {state.restarts} restarts made, and a"
+            f" loop_restart edge leads to {target} again, {where}"
         )
-        return RunEnd(is_success=False, reason=reason, is_resumable=True)
+        return _bound_end(Reached("max_restarts", reason))
     return RunEnd(is_success=True, restart_target=target)
 
 
@@ -66,11 +105,12 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
         reason = f"goal_gate_unsatisfied: {gate} has not succeeded and there is no retry_target"
         return RunEnd(is_success=False, reason=reason)
     if state.redirects >= plan.bounds.max_goal_gate_redirects:
+        where = Standing(state.completed, step.target)
         reason = (
-            f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} is reached"
-            f" at gate {gate} (cycle {cycle_of([*state.completed, step.target])})"
+            f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
+            f" at gate {gate}, {where}"
         )
-        return RunEnd(is_success=False, reason=reason, is_resumable=True)
+        return _bound_end(Reached("max_goal_gate_redirects", reason))
     event = GoalGateUnsatisfied(
         gate=gate,
         target=step.target,

@@ -6,18 +6,16 @@ that returned it, with its name, and never the run. Knows nothing of who returne
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _TEXTS = ("preferred_label", "notes", "failure_reason")
-_COUNTS = ("input_tokens", "output_tokens", "calls")
 
 
 def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
@@ -45,30 +43,35 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
 
 
 def _mended(outcome: Outcome, node_id: str) -> Outcome:
+    if problem := usage_problem(outcome.usage):
+        return _refused(node_id, f"has a usage that cannot be counted: {problem}")
+    if refusal := _refusal(outcome, node_id):
+        return replace(refusal, usage=outcome.usage)  # what was spent counts, whatever it was spent on
+    return replace(
+        outcome,
+        status=StageStatus(outcome.status),
+        suggested_next_ids=tuple(outcome.suggested_next_ids or ()),
+        context_updates=dict(outcome.context_updates or {}),
+        **{name: str(getattr(outcome, name) or "") for name in _TEXTS},
+    )
+
+
+def _refusal(outcome: Outcome, node_id: str) -> Outcome | None:
+    """A FAIL that names the first field that cannot be read; None when all can."""
     found: dict[str, Any] = {
         name: getattr(outcome, name) for name in (*_TEXTS, "status", "suggested_next_ids", "context_updates")
     }
     status, ids, updates = found["status"], found["suggested_next_ids"], found["context_updates"]
     if not isinstance(status, str) or status not in StageStatus.__members__.values():
         return _refused(node_id, f"has the status {status!r:.80}, which is none of {', '.join(StageStatus)}")
-    texts: dict[str, str] = {}
     for name in _TEXTS:
         if found[name] is not None and not isinstance(found[name], str):
             return _refused(node_id, f"has {_kind(found[name])} as {name}, not a text")
-        texts[name] = str(found[name] or "")
     if not _are_ids(ids):
         return _refused(node_id, "has suggested_next_ids that are no list of node ids")
     if updates is not None and not isinstance(updates, Mapping):
         return _refused(node_id, f"has {_kind(updates)} as context_updates, not a dict")
-    if not _is_usage(outcome.usage):
-        return _refused(node_id, "has a usage that is no Usage of counts and a price")
-    return replace(
-        outcome,
-        status=StageStatus(status),
-        suggested_next_ids=tuple(cast("Sequence[str]", ids or ())),
-        context_updates=dict(cast("Mapping[str, Any]", updates or {})),
-        **texts,
-    )
+    return None
 
 
 def _refused(node_id: str, what: str) -> Outcome:
@@ -85,14 +88,3 @@ def _are_ids(value: object) -> bool:
     if not isinstance(value, list | tuple):
         return False
     return all(isinstance(entry, str) for entry in cast("Sequence[object]", value))
-
-
-def _is_usage(usage: object) -> bool:
-    if usage is None:
-        return True
-    if not isinstance(usage, Usage):
-        return False
-    counts: list[Any] = [getattr(usage, name) for name in _COUNTS]
-    cost: object = usage.cost_usd
-    is_price = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
-    return (cost is None or is_price) and all(type(count) is int and count >= 0 for count in counts)

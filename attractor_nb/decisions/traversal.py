@@ -9,15 +9,18 @@ writes the keys that the engine owns (spec 5.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.ambiguity import settle_flight
 from attractor_nb.decisions.carryover import carry_over
-from attractor_nb.decisions.commits import applied, commit_record
+from attractor_nb.decisions.commits import applied, commit_record, totals
 from attractor_nb.decisions.effects import (
     Announce,
     Commit,
     Effect,
     Execute,
+    Record,
     RunContext,
     RunEnd,
     StageResult,
@@ -30,6 +33,8 @@ from attractor_nb.decisions.endings import (
     end_or_redirect,
     is_restart_due,
     restart_end,
+    spending_reached,
+    unseen_spending,
 )
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.model.events import StageFailed, StageRetrying, StageStarted
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
 
 Uniform = Callable[[float, float], float]
-LOST_REASON = "interrupted: it was cut off by a stop, and is not run again (on_interrupted=fail)"
 
 
 def traverse(
@@ -72,82 +76,163 @@ def traverse(
         if is_restart_due(plan, state):
             return restart_end(plan, state, state.next_node)
         planned = plan.nodes[state.next_node]
-        if reason := bound_reached(plan, state, planned.id):
-            return RunEnd(is_success=False, reason=reason, is_resumable=True)
+        if end := bound_reached(plan, state, planned.id):
+            return end
         if planned.is_exit:
             end = yield from end_or_redirect(plan, state, RunEnd(is_success=True))
             if end is not None and not end.is_success:
                 return end
             if end is None:
                 continue
-        yield from _run_stage(plan, planned, state, context, run_id, uniform)
-        if planned.is_exit:
-            return dead_end(state)
+        end = yield from _run_stage(plan, planned, state, context, run_id, uniform)
+        if end is not None:
+            return end
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A visit of a stage that is under way.
+
+    Attributes:
+        index: Ordinal in the run.
+        number: Ordinal of the visit to the node.
+        attempt: The attempt that is next, or under way.
+        failures: Attempts of this visit that failed.
+        duration: Seconds, waits between attempts included.
+        note: What the stage's notes must say of an attempt that was cut off.
+    """
+
+    index: int
+    number: int
+    attempt: int
+    failures: int
+    duration: float = 0.0
+    note: str = ""
 
 
 def _run_stage(
     plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str, uniform: Uniform
-) -> Generator[Effect, Any, None]:
-    """Run a stage with its retries, route on, commit (spec 3.2 steps 2-8, 3.5)."""
+) -> Generator[Effect, Any, RunEnd | None]:
+    """Run a stage with its retries, route on, commit (spec 3.2 steps 2-8, 3.5).
+
+    Returns:
+        How the run ends, when it does: this was the exit, or the stage cannot be brought to its end and
+        stays under way.
+    """
     node_id = planned.id
-    index = len(state.completed) + 1
     flight = state.in_flight if state.in_flight and state.in_flight.node_id == node_id else None
-    visit = flight.visit if flight else state.visits.get(node_id, 0) + 1
-    attempt = flight.attempt + 1 if flight else 1
-    failures = flight.failures if flight else 0
-    outcome: Outcome | None = None
-    fidelity, thread, preamble = carry_over(plan, planned, state, run_id)
+    visit = _Visit(
+        index=len(state.completed) + 1,
+        number=flight.visit if flight else state.next_visit(node_id),
+        attempt=flight.attempt + 1 if flight else 1,
+        failures=flight.failures if flight else 0,
+    )
     context.set("current_node", node_id)
-    duration = 0.0
-    if flight is not None and state.is_flight_lost:
-        state.is_flight_lost = False
-        attempt, outcome = flight.attempt, Outcome.fail(LOST_REASON, is_terminal=True)
-    while outcome is None:
+    if visit.failures:  # of an attempt before a stop: its handler had told the context
+        context.set(f"internal.retry_count.{node_id}", visit.failures)
+    outcome: Outcome | RunEnd | None = None
+    if flight is not None and flight.is_started and state.on_interrupted:
+        settled = yield from settle_flight(plan, planned, state, flight)
+        if isinstance(settled, str):
+            visit.note = settled
+        else:
+            outcome = settled
+    state.on_interrupted = ""
+    if isinstance(outcome, Outcome):
+        visit.attempt -= 1
+        yield Record(planned, visit.number, visit.attempt, outcome)
+    elif outcome is None:
+        outcome = yield from _try_stage(plan, planned, state, context, visit, run_id, uniform)
+    if isinstance(outcome, RunEnd):
+        return outcome
+    outcome = applied(context, node_id, outcome)
+    counted = (visit.index, visit.number, visit.attempt, visit.duration)
+    event, is_passed_through = commit_record(plan, planned, state, context, outcome, counted)
+    state.apply(event, is_passed_through=is_passed_through)
+    is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
+    yield Commit(event, is_landmark)
+    if warning := unseen_spending(plan, planned, state, outcome):
+        yield Announce(warning)
+    return dead_end(state) if planned.is_exit else None
+
+
+def _try_stage(
+    plan: Plan,
+    planned: PlannedNode,
+    state: RunState,
+    context: RunContext,
+    visit: _Visit,
+    run_id: str,
+    uniform: Uniform,
+) -> Generator[Effect, Any, Outcome | RunEnd]:
+    """Execute a stage until an attempt counts; or until a bound keeps it from being tried again."""
+    node_id = planned.id
+    fidelity, thread, preamble = carry_over(plan, planned, state, run_id)
+    while True:
         started = StageStarted(
             name=node_id,
-            index=index,
-            visit=visit,
-            attempt=attempt,
+            index=visit.index,
+            visit=visit.number,
+            attempt=visit.attempt,
             handler_type=planned.handler_type,
             fidelity=fidelity,
             thread=thread,
         )
-        result: StageResult = yield Execute(planned, started, preamble)
+        result: StageResult = yield Execute(planned, started, preamble, visit.note)
         state.elapsed_seconds = result.elapsed
-        duration += result.duration
+        visit.duration += result.duration
+        if result.is_cut_off:
+            end = spending_reached(plan, state, node_id, f"{node_id} was cut off in attempt {visit.attempt}")
+            return end or RunEnd(is_success=False, reason=f"{node_id} was cut off", is_resumable=True)
         tried = result.outcome
         if not tried.status.is_failure:
-            outcome = tried
-            break
-        failures += 1
-        if not should_retry(planned.retry, tried, failures):
-            outcome = final_outcome(tried, allow_partial=planned.allow_partial)
-            break
-        delay = delay_seconds(planned.retry.backoff, failures, uniform)
-        context.set(f"internal.retry_count.{node_id}", failures)
-        failed = StageFailed(
-            name=node_id,
-            index=index,
-            visit=visit,
-            attempt=attempt,
-            duration=result.duration,
-            outcome=tried,
-            error=tried.failure_reason,
-            will_retry=True,
-        )
-        yield Announce(failed)
-        state.apply(failed)
-        attempt += 1
-        yield Announce(StageRetrying(name=node_id, index=index, visit=visit, attempt=attempt, delay=delay))
-        yield Wait(delay)
-        duration += delay
-    outcome = applied(context, node_id, outcome)
-    event, is_passed_through = commit_record(
-        plan, planned, state, context, outcome, (index, visit, attempt, duration)
+            return tried
+        visit.failures += 1
+        if not should_retry(planned.retry, tried, visit.failures):
+            return final_outcome(tried, allow_partial=planned.allow_partial)
+        end = yield from _wait_for_retry(plan, planned, state, context, visit, result, uniform)
+        if end is not None:
+            return end
+
+
+def _wait_for_retry(
+    plan: Plan,
+    planned: PlannedNode,
+    state: RunState,
+    context: RunContext,
+    visit: _Visit,
+    result: StageResult,
+    uniform: Uniform,
+) -> Generator[Effect, Any, RunEnd | None]:
+    """Record a failed attempt and wait for the next; how the run ends when there may be none."""
+    node_id, tried = planned.id, result.outcome
+    delay = delay_seconds(planned.retry.backoff, visit.failures, uniform)
+    context.set(f"internal.retry_count.{node_id}", visit.failures)
+    node_usage, run_usage = totals(state, node_id, tried.usage)
+    failed = StageFailed(
+        name=node_id,
+        index=visit.index,
+        visit=visit.number,
+        attempt=visit.attempt,
+        duration=result.duration,
+        outcome=tried,
+        error=tried.failure_reason,
+        will_retry=True,
+        node_usage=node_usage,
+        run_usage=run_usage,
     )
-    state.apply(event, is_passed_through=is_passed_through)
-    is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
-    yield Commit(event, is_landmark)
+    yield Announce(failed)
+    state.apply(failed)
+    moment = f"before attempt {visit.attempt + 1} of {node_id}"
+    if end := spending_reached(plan, state, node_id, moment):
+        return end
+    visit.attempt += 1
+    yield Announce(
+        StageRetrying(name=node_id, index=visit.index, visit=visit.number, attempt=visit.attempt, delay=delay)
+    )
+    state.elapsed_seconds = yield Wait(delay)
+    visit.duration += delay
+    return spending_reached(plan, state, node_id, moment)
 
 
 def diamonds_of(plan: Plan) -> frozenset[str]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import awaitable
-from attractor_nb.decisions.effects import Execute, StageResult
+from attractor_nb.calling import awaitable, call
+from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
 from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.errors import StatusFileError, StorageError, TerminalError
-from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
+from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
-from attractor_nb.storage.status_file import read_status_file, status_text
+from attractor_nb.storage.status_file import read_status_file, redacted_status, status_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event
-    from attractor_nb.protocols import Clock, Handler, RunStore
+    from attractor_nb.model.question import Question
+    from attractor_nb.protocols import Clock, Handler, Interviewer, RunStore
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
@@ -45,8 +48,9 @@ class Attempts:
         stream: Where events go.
         clock: Time.
         run_id: The run.
-        started_at: Monotonic time at which the running time was ``elapsed_before``.
-        elapsed_before: Running time before this process, in seconds.
+        restarts: How many ``loop_restart`` edges led to its directory.
+        time: How long the run has gone on, and may.
+        gates: Puts the engine's own questions; None where nobody can be asked.
     """
 
     plan: Plan
@@ -56,17 +60,13 @@ class Attempts:
     stream: EventStream
     clock: Clock
     run_id: str
-    started_at: float
-    elapsed_before: float
+    restarts: int
+    time: RunningTime
+    gates: Interviewer | None = None
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
     """By handler: how it is called."""
-
-    @property
-    def elapsed_seconds(self) -> float:
-        """Running time of the run."""
-        return self.elapsed_before + self.clock.monotonic() - self.started_at
 
     async def run(self, effect: Execute) -> StageResult:
         """Run the attempt; whatever happens inside the handler is an outcome.
@@ -91,27 +91,58 @@ class Attempts:
             thread=started.thread,
             preamble=effect.preamble,
             index=started.index,
+            restarts=self.restarts,
         )
         enter_stage(scope)
         try:
             returned = await self._call(planned)
         finally:
+            scope.end_streams()
             scope.files, scope.announce = cast("StageFiles", _ClosedFiles()), _ignore
-        ended = self.clock.monotonic()
-        duration = ended - began
+        duration = self.clock.monotonic() - began
+        if returned is _CUT_OFF:
+            reason = f"{planned.id} was cut off"
+            return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
         outcome, is_file = self._arbitrate(planned, files, returned)
+        outcome = redacted_outcome(outcome)
+        if effect.note:
+            outcome = replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
         if not is_file:
-            files.write_deferred(
-                STATUS_FILE,
-                partial(
-                    status_text,
-                    outcome,
-                    attempt=started.attempt,
-                    visit=started.visit,
-                    duration_ms=round(duration * 1000),
-                ),
-            )
-        return StageResult(outcome, duration, self.elapsed_before + ended - self.started_at)
+            _write_status(files, outcome, started.visit, started.attempt, duration)
+        return StageResult(outcome, duration, self.time.elapsed_seconds)
+
+    async def wait(self, seconds: float) -> float:
+        """Wait between attempts, for as long as the run may go on; the running time then."""
+        left = self.time.left_seconds
+        if left is not None and left <= seconds:
+            await self.clock.sleep(left)
+            return self.time.at_end()
+        await self.clock.sleep(seconds)
+        return self.time.elapsed_seconds
+
+    async def ask(self, question: Question) -> Asked:
+        """Put a question of the engine's own, for as long as the run may go on.
+
+        Raises:
+            StorageError: The run directory cannot be written.
+            asyncio.CancelledError: The run itself is being stopped.
+        """
+        if self.gates is None:
+            return Asked(None, self.time.elapsed_seconds, "there is no interviewer")
+        try:
+            answer = await self.time.within(call(self.gates.ask, question))
+        except TimeIsOver:
+            return Asked(None, self.time.at_end())
+        except Exception as error:
+            if self._is_of_this_run(error):
+                raise
+            return Asked(None, self.time.elapsed_seconds, outcome_of_exception(error).failure_reason)
+        return Asked(answer, self.time.elapsed_seconds)
+
+    def record(self, effect: Record) -> None:
+        """Write the status of an attempt that was decided about; its files go to its visit's own place."""
+        files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt)
+        _write_status(files, effect.outcome, effect.visit, effect.attempt, 0.0)
 
     async def _call(self, planned: PlannedNode) -> Any:
         """Call the handler, within the node's time if it has one."""
@@ -123,10 +154,7 @@ class Attempts:
             execute = self._executes[id(handler)] = awaitable(handler.execute)
         try:
             work = execute(planned.node, self.context, self.plan.graph, self.store.logs_root)
-            if planned.timeout_seconds is None or _keeps_own_time(handler):
-                returned = await work
-            else:
-                returned = await self._within(planned, _contained(work), planned.timeout_seconds)
+            returned = await self._in_time(planned, work, keeps_own_time=_keeps_own_time(handler))
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
@@ -139,21 +167,21 @@ class Attempts:
         """Whether the run's own directory refused: then the run stops and no stage is recorded as failed."""
         return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)
 
-    async def _within(self, planned: PlannedNode, call: Awaitable[Any], seconds: float) -> Any:
-        """Race the handler against its time; a handler that ignores its cancellation is left behind."""
-        work = asyncio.ensure_future(call)
-        timer = asyncio.ensure_future(self.clock.sleep(seconds))
+    async def _in_time(self, planned: PlannedNode, work: Awaitable[Any], *, keeps_own_time: bool) -> Any:
+        """Await a handler for its node's time, and no longer than the run may go on."""
+        own = None if keeps_own_time else planned.timeout_seconds
+        left = self.time.left_seconds
+        if own is None and left is None:
+            return await work
+        is_own = own is not None and (left is None or own < left)
+        seconds = own if is_own and own is not None else left or 0.0
+        grace = OWN_GRACE_SECONDS if keeps_own_time else CANCEL_GRACE_SECONDS
         try:
-            await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
-        finally:
-            timer.cancel()
-            if not work.done():
-                work.cancel()
-                await asyncio.wait({work}, timeout=CANCEL_GRACE_SECONDS)
-                work.add_done_callback(_forget)
+            return await race(self.clock, _contained(work), seconds, grace_seconds=grace)
+        except TimeIsOver:
+            if is_own:
+                return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
+            return _CUT_OFF
 
     def _arbitrate(self, planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
         """Whose word counts: this attempt's file, the returned outcome, auto_status, nobody's (ruling 27).
@@ -161,16 +189,22 @@ class Attempts:
         Returns:
             The outcome, and whether a valid file said it.
         """
+        spent = returned.usage if isinstance(returned, Outcome) else None
+        is_counted = not usage_problem(spent)
         try:
             text = files.read_text(STATUS_FILE)
-            if text is not None:
+            if text is not None and is_counted:
                 targets = {edge.edge.target for edge in planned.edges}
+                text = _without_secrets(files, text)
                 if isinstance(returned, Outcome):
                     returned = checked_outcome(returned, planned.id)
                 return _with_usage(read_status_file(text, targets=targets), returned), True
+            if text is not None:  # the file says success, and what it cost is nonsense: no success
+                files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
         except StatusFileError as error:
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
-            return Outcome.fail(f"{planned.id}: {error.message}"), False
+            refused = Outcome.fail(f"{planned.id}: {error.message}")
+            return (replace(refused, usage=spent) if is_counted else refused), False
         if isinstance(returned, Outcome):
             return checked_outcome(returned, planned.id), False
         if returned is None and planned.auto_status:
@@ -181,8 +215,23 @@ class Attempts:
         return Outcome.fail(f"the handler of {planned.id} returned {kind}, not an Outcome"), False
 
 
-CANCEL_GRACE_SECONDS = 1.0
-"""How long a handler may take to clean up after its time ran out."""
+OWN_GRACE_SECONDS = 5.0
+"""How long a handler that keeps its own time may take to end what it started, when the run's is over."""
+_CUT_OFF: Final = object()
+"""What an attempt came to that the end of the run's time cut off."""
+
+
+def _write_status(files: StageFiles, outcome: Outcome, visit: int, attempt: int, duration: float) -> None:
+    compose = partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
+    files.write_deferred(STATUS_FILE, compose)
+
+
+def _without_secrets(files: StageFiles, text: str) -> str:
+    """What an agent wrote stays as evidence, and the secrets in it do not."""
+    clean = redacted_status(text)
+    if clean != text:
+        files.write_text(STATUS_FILE, clean)
+    return clean
 
 
 async def _contained(call: Awaitable[Any]) -> Any:
@@ -222,24 +271,9 @@ def _keeps_own_time(handler: Handler) -> bool:
 
 
 def _with_usage(outcome: Outcome, returned: Any) -> Outcome:
-    """A status file says how it went; what it cost only the backend knows."""
-    if outcome.usage is None and isinstance(returned, Outcome) and returned.usage is not None:
-        return Outcome(
-            outcome.status,
-            outcome.preferred_label,
-            outcome.suggested_next_ids,
-            {**returned.context_updates, **outcome.context_updates},
-            outcome.notes,
-            outcome.failure_reason,
-            is_terminal=outcome.is_terminal,
-            usage=returned.usage,
-        )
-    if isinstance(returned, Outcome) and returned.context_updates:
-        return outcome.with_updates({**returned.context_updates, **outcome.context_updates})
-    return outcome
-
-
-def _forget(work: asyncio.Future[Any]) -> None:
-    """Take the late result of a handler that was given up, so that nobody warns about it."""
-    if not work.cancelled():
-        work.exception()
+    """A status file says how it went; what it cost the backend knows better than the agent does."""
+    if not isinstance(returned, Outcome):
+        return outcome
+    usage = outcome.usage if returned.usage is None else returned.usage
+    updates = {**returned.context_updates, **outcome.context_updates}
+    return replace(outcome, context_updates=updates, usage=usage)

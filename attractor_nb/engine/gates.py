@@ -61,8 +61,21 @@ class Gate:
 
 @dataclass(slots=True)
 class _Pending:
+    """A gate that waits.
+
+    Attributes:
+        gate: The gate.
+        future: Its answer.
+        opened: Monotonic time at which it was put here.
+        waited: Seconds that it had waited before.
+        left: Seconds that it may wait from there on; None for ever.
+    """
+
     gate: Gate
     future: Future[Answer]
+    opened: float
+    waited: float
+    left: float | None
 
 
 class Gates:
@@ -126,11 +139,12 @@ class Gates:
         now = self._clock.time()
         before = self._deadlines.pop(question.id, None)
         since = before.time if before else now
-        deadline = before.deadline if before else None
-        if before is None and question.timeout_seconds is not None:
-            deadline = now + question.timeout_seconds
-        gate = Gate(question.id, question.stage, question, deadline, since)
-        entry = _Pending(gate, Future())
+        left = question.timeout_seconds
+        if before is not None and before.deadline is not None:
+            # A wall clock that was set back since then must not give more time than there ever was.
+            left = min(max(0.0, before.deadline - now), max(0.0, before.deadline - since))
+        gate = Gate(question.id, question.stage, question, None if left is None else now + left, since)
+        entry = _Pending(gate, Future(), self._clock.monotonic(), max(0.0, now - since), left)
         with self._lock:  # no answer is taken before the question is in the log
             self._announce(
                 InterviewStarted(
@@ -139,7 +153,7 @@ class Gates:
                     question_id=question.id,
                     kind=question.type.value,
                     options=tuple((option.key, option.label) for option in question.options),
-                    deadline=deadline,
+                    deadline=gate.deadline,
                     metadata=question.metadata,
                 )
             )
@@ -149,13 +163,12 @@ class Gates:
         return entry
 
     async def _wait(self, entry: _Pending) -> Answer:
-        gate = entry.gate
         answered = asyncio.wrap_future(entry.future)
         inner = asyncio.ensure_future(self._ask_inner(entry))
         waiting: set[asyncio.Future[Any]] = {answered, inner}
         timer: asyncio.Future[Any] | None = None
-        if gate.deadline is not None:
-            timer = asyncio.ensure_future(self._clock.sleep(max(0.0, gate.deadline - self._clock.time())))
+        if entry.left is not None:
+            timer = asyncio.ensure_future(self._clock.sleep(entry.left))
             waiting.add(timer)
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -204,7 +217,7 @@ class Gates:
                 InterviewCompleted(
                     question=gate.question.text,
                     answer=answer.value or answer.text,
-                    duration=max(0.0, self._clock.time() - gate.since),
+                    duration=self._waited(entry),
                     question_id=gate.id,
                     stage=gate.stage,
                     label=option.label if option else "",
@@ -218,10 +231,14 @@ class Gates:
         with contextlib.suppress(InvalidStateError):  # the run was just stopped: it resumes with this answer
             entry.future.set_result(answer)
 
+    def _waited(self, entry: _Pending) -> float:
+        """Seconds since the question was first put; a wall clock that jumps meanwhile changes nothing."""
+        return entry.waited + self._clock.monotonic() - entry.opened
+
     def _time_out(self, entry: _Pending) -> None:
         """Nobody answered in time: the default, or TIMEOUT (spec 6.5)."""
         gate = entry.gate
-        seconds = max(0.0, self._clock.time() - gate.since)
+        seconds = self._waited(entry)
         with self._lock:
             if gate.id in self._answered:
                 return

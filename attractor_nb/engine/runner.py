@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.effects import Announce, Commit, Execute, RunEnd
+from attractor_nb.decisions.effects import Announce, Ask, Commit, Execute, RunEnd, Wait
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
+from attractor_nb.engine.time_limits import RunningTime
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.logs import own_logger
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -28,6 +29,7 @@ from attractor_nb.model.events import (
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
+    PipelineRewound,
     PipelineStarted,
     RunWarning,
     StageFailed,
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.protocols import BackendLifetime, Clock, Handler, Randomness, RunStore
+    from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = own_logger(__name__)
 BREATH_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
 
@@ -62,10 +64,12 @@ class RunSetup:
         randomness: Jitter and ids.
         run_id: Its id.
         lifetimes: Backends to open before and close after.
+        gates: Puts the engine's own questions, as handlers put theirs.
         stop_after: How many stages to run before pausing; None for no pause.
         is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
         is_resumed: It goes on from a recorded state.
         warning: Something to say at the beginning, or empty.
+        rewound: The record of a rewind, to be written first: it is what makes the run stand there.
     """
 
     plan: Plan
@@ -79,10 +83,12 @@ class RunSetup:
     randomness: Randomness
     run_id: str
     lifetimes: tuple[BackendLifetime, ...] = ()
+    gates: Interviewer | None = None
     stop_after: int | None = None
     is_checkpointed_each_stage: bool = False
     is_resumed: bool = False
     warning: str = ""
+    rewound: PipelineRewound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +171,7 @@ class Runner:
         while True:
             end, attempts = await self._traverse()
             if not end.restart_target:
-                return self._finish(end, attempts.elapsed_seconds)
+                return self._finish(end, attempts.time.elapsed_seconds)
             self._restart(end.restart_target)
             self._begin()
 
@@ -179,8 +185,13 @@ class Runner:
                 next_node=state.next_node or (state.completed[-1] if state.completed else ""),
                 graph_hash=setup.plan.graph.content_hash,
                 interrupted_node=flight.node_id if flight and flight.is_started else "",
+                on_interrupted=state.on_interrupted,
             )
             setup.store.save_manifest({"status": "resumed", "end_time": None})
+            if setup.rewound is not None:
+                setup.stream.announce(setup.rewound, is_synced=True)
+                setup.store.save_manifest({"restarted_as": ""})
+                setup.rewound = None
         else:
             event = PipelineStarted(
                 name=setup.plan.name,
@@ -189,6 +200,7 @@ class Runner:
                 inputs=dict(setup.inputs),
                 start_node=state.next_node,
                 restart_of=self._restart_of,
+                carried=state.carried() if self._restart_of else {},
             )
         setup.stream.announce(event, is_synced=True)
         if setup.warning:
@@ -206,8 +218,14 @@ class Runner:
             stream=setup.stream,
             clock=setup.clock,
             run_id=setup.run_id,
-            started_at=setup.clock.monotonic(),
-            elapsed_before=setup.state.elapsed_seconds,
+            restarts=setup.state.restarts,
+            time=RunningTime(
+                setup.clock,
+                before=setup.state.elapsed_seconds,
+                bound=setup.plan.bounds.max_duration_seconds,
+                started_at=setup.clock.monotonic(),
+            ),
+            gates=setup.gates,
         )
         traversal = traverse(
             setup.plan,
@@ -229,13 +247,17 @@ class Runner:
                     await self._breathe()
                 elif isinstance(effect, Announce):
                     setup.stream.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
+                elif isinstance(effect, Wait):
+                    result = await attempts.wait(effect.seconds)
+                elif isinstance(effect, Ask):
+                    result = await attempts.ask(effect.question)
                 else:
-                    await setup.clock.sleep(effect.seconds)
+                    attempts.record(effect)
         except StopIteration as stop:
             end: RunEnd = stop.value
             return end, attempts
         finally:
-            setup.state.elapsed_seconds = attempts.elapsed_seconds
+            setup.state.elapsed_seconds = attempts.time.elapsed_seconds
 
     def _before(self, effect: Execute) -> None:
         """Pause when enough was run; otherwise take in the intent. At a gate the disk is made current."""
@@ -285,7 +307,9 @@ class Runner:
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
         else:
-            event = PipelineFailed(error=end.reason, duration=duration, is_resumable=end.is_resumable)
+            event = PipelineFailed(
+                error=end.reason, duration=duration, is_resumable=end.is_resumable, bound=end.bound
+            )
         setup.stream.announce(event, is_synced=True)
         setup.state.apply(event)
         status = "completed" if end.is_success else "failed"

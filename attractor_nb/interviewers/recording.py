@@ -33,6 +33,11 @@ class RecordingInterviewer:
         self._inner = inner
         self.recordings: list[Recording] = []
 
+    @property
+    def refuses_all(self) -> bool:
+        """Whether the inner interviewer has nobody to ask."""
+        return getattr(self._inner, "refuses_all", False)
+
     async def ask(self, question: Question) -> Answer:
         """The inner interviewer's answer, recorded."""
         answer = await call(self._inner.ask, question)

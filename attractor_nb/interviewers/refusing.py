@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class RefusingInterviewer(SequentialInterviewer):
     """Fails each question at once, saying how to get it answered."""
 
+    refuses_all = True
+
     async def ask(self, question: Question) -> NoReturn:
         """Refuse.
 

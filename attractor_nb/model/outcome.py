@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,6 +112,32 @@ class Usage:
             plain.get("cost_usd"),
             int(plain.get("calls", 0)),
         )
+
+
+MAX_COUNT: Final = 2**53
+"""Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
+MAX_COST_USD: Final = 1e9
+"""A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
+_COUNTS: Final = ("input_tokens", "output_tokens", "calls")
+
+
+def usage_problem(usage: object) -> str:
+    """Why a usage cannot be counted, or empty: a bound that adds it up would never be reached.
+
+    >>> usage_problem(Usage(10, cost_usd=0.5)), usage_problem(Usage(10, cost_usd=-1.0))
+    ('', 'cost_usd -1.0 is no price')
+    """
+    if usage is None:
+        return ""
+    if not isinstance(usage, Usage):
+        return f"a {type(usage).__name__} is no Usage"
+    for name in _COUNTS:
+        count: object = getattr(usage, name)
+        if type(count) is not int or not 0 <= count <= MAX_COUNT:
+            return f"{name} {count!r:.40} is no count"
+    cost: object = usage.cost_usd
+    is_price = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MAX_COST_USD
+    return "" if cost is None or is_price else f"cost_usd {cost!r:.40} is no price"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
-from attractor_nb.views.summary import run_summary
+from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class StageView:
         response: What came back, or None.
         outcome: How it ended; None while it has not.
         visits: How often it was committed.
+        usage: What all its attempts of all visits consumed; None when it did not say.
         files: Reads any other file of the stage's directory by name.
     """
 
@@ -41,6 +42,7 @@ class StageView:
     response: str | None
     outcome: Outcome | None
     visits: int
+    usage: Usage | None
     files: Callable[[str], str | None] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -48,6 +50,8 @@ class StageView:
         parts = [f"{self.node_id}: {status}"]
         if self.outcome and self.outcome.failure_reason:
             parts.append(f"reason: {self.outcome.failure_reason}")
+        if self.usage is not None and (words := usage_words(self.usage)):
+            parts.append(f"used: {', '.join(words)}")
         for title, text in (("prompt", self.prompt), ("response", self.response)):
             if text:
                 parts.append(f"--- {title}\n{text.rstrip()}")
@@ -61,6 +65,7 @@ def view_stage(
     graph: Graph,
     outcomes: Mapping[str, Outcome],
     visits: Mapping[str, int],
+    usage: Mapping[str, Usage],
     read: StageReader,
 ) -> StageView:
     """The view of one stage.
@@ -78,6 +83,7 @@ def view_stage(
         read(node_id, "response.md"),
         outcomes.get(node_id),
         visits.get(node_id, 0),
+        usage.get(node_id),
         lambda name: read(node_id, name),
     )
 
@@ -96,9 +102,13 @@ class RunResult:
         outcomes: Latest outcome of each node.
         visits: Committed visits of each node.
         context: The final context, as ``context["key"]`` or ``context.get("key")``.
-        usage: What all model calls consumed.
+        usage: What all model calls consumed, those of failed attempts too; of an attempt that was cut off
+            nobody knows.
+        usage_by_node: The same by node, for those that said.
         duration: Running time in seconds.
         next_node: Where a resume goes on, or empty.
+        bound: Name of the bound that ended it, such as ``max_steps``, or empty: with a higher one it goes
+            on, ``run.resume(max_steps=…)``.
         graph: The graph that ran.
         view: States of nodes and edges, for drawings.
         read: Reads a file of a stage.
@@ -114,8 +124,10 @@ class RunResult:
     visits: Mapping[str, int]
     context: Context = field(repr=False)
     usage: Usage
+    usage_by_node: Mapping[str, Usage]
     duration: float
     next_node: str
+    bound: str
     graph: Graph = field(repr=False)
     view: RunView = field(repr=False)
     read: StageReader = field(repr=False)
@@ -126,7 +138,7 @@ class RunResult:
         return self.status == "success"
 
     def __getitem__(self, node_id: str) -> StageView:
-        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.read)
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.usage_by_node, self.read)
 
     def to_svg(self) -> str:
         """The graph with the states in which the run left it."""

@@ -20,8 +20,8 @@ from attractor_nb.handlers.start import StartHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
+from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
-from attractor_nb.pipeline.presenters import are_runs_shown
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.processes import LocalProcesses
@@ -79,7 +79,7 @@ def wire(
     """
     stream = EventStream(start.store, seams.clock, start.run_id, sequence=start.sequence)
     gates = Gates(
-        _interviewer(options, is_waited_for=is_waited_for),
+        interviewer_of(options, is_waited_for=is_waited_for),
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -99,10 +99,12 @@ def wire(
         randomness=seams.randomness,
         run_id=start.run_id,
         lifetimes=(backend,) if isinstance(backend, BackendLifetime) else (),
+        gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,
         is_resumed=start.sequence > 0,
         warning=start.warning,
+        rewound=start.rewound,
     )
     run = Run(
         pipeline,
@@ -112,8 +114,7 @@ def wire(
         stream=stream,
         gates=gates,
     )
-    for event in start.events:
-        run.take(event)
+    run.recall(start.events, start.kept, start.state.visits)
     stream.add_sink(run.take)
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
@@ -128,12 +129,6 @@ def check_plugs(options: RunOptions) -> None:
     """
     resolve_backend(options.backend)
     resolve_interviewer(options.interviewer)
-
-
-def _interviewer(options: RunOptions, *, is_waited_for: bool) -> Interviewer:
-    if options.interviewer is None and (are_runs_shown() or not is_waited_for):
-        return resolve_interviewer("deferred")
-    return resolve_interviewer(options.interviewer)
 
 
 def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
@@ -184,8 +179,10 @@ def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) ->
         visits=dict(state.visits),
         context=context,
         usage=state.usage,
+        usage_by_node=dict(state.usage_by_node),
         duration=ended.duration,
         next_node=state.next_node,
+        bound=state.bound,
         graph=run.graph,
         view=run.view,
         read=run.read_stage_file,

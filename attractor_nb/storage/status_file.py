@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.redaction import may_hold, redacted, redacted_value
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.stage_directories import MAX_STATUS_BYTES
 from attractor_nb.storage.strict_json import JsonProblem, json_page, read_json
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 RESERVED_PREFIXES = ("internal.", "graph.")
 """Context keys that belong to the engine (spec 5.1)."""
-_MAX_TOKENS = 2**53
 
 
 def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int) -> str:
@@ -39,6 +39,18 @@ def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int)
         "duration_ms": duration_ms,
     }
     return json_page(plain) + "\n"
+
+
+def redacted_status(text: str) -> str:
+    """The text of a status.json without secrets, those spelled with escapes included."""
+    if not may_hold(text) and "\\u" not in text:
+        return text
+    try:
+        plain: Any = read_json(text, max_bytes=MAX_STATUS_BYTES)
+    except JsonProblem:
+        return redacted(text)
+    clean = redacted_value(plain)
+    return text if clean is plain else json_page(clean) + "\n"
 
 
 def read_status_file(source: Path | str, *, targets: Collection[str]) -> Outcome:
@@ -178,14 +190,11 @@ def _usage(plain: dict[str, Any]) -> Usage | None:
     if not isinstance(value, dict):
         raise _wrong("usage", value, "an object")
     entries = cast("dict[str, Any]", value)
-    for name in ("input_tokens", "output_tokens", "calls"):
-        count = entries.get(name, 0)
-        if type(count) is not int or not 0 <= count <= _MAX_TOKENS:
-            raise _wrong(f"usage.{name}", count, "a count")
-    cost = entries.get("cost_usd")
-    if cost is not None and (type(cost) not in {int, float} or cost < 0):
-        raise _wrong("usage.cost_usd", cost, "an amount")
-    return Usage.from_plain(entries)
+    counts = (entries.get(name, 0) for name in ("input_tokens", "output_tokens"))
+    usage = Usage(*counts, entries.get("cost_usd"), entries.get("calls", 0))
+    if problem := usage_problem(usage):
+        raise StatusFileError(f"status.json: usage cannot be counted: {problem}")
+    return usage
 
 
 def _wrong(name: str, value: Any, expected: str, verb: str = "is") -> StatusFileError:

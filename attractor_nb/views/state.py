@@ -20,6 +20,7 @@ from attractor_nb.model.events import (
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
+    PipelineRewound,
     PipelineStarted,
     StageCompleted,
     StageEnd,
@@ -122,6 +123,8 @@ class EdgeState:
 class RunView:
     """Everything that views show of a run. ``fold_event`` changes it in place.
 
+    Of a log it is folded from the events that count (``decisions.history.way_taken``).
+
     Attributes:
         nodes: States of the nodes that something happened to.
         edges: States of the edges that were taken, by position in ``Graph.edges``.
@@ -130,7 +133,9 @@ class RunView:
         next_node: Where a resume goes on, or empty.
         stages: Stages committed so far.
         duration: Seconds of running time, known when it has ended.
-        usage: What model calls consumed so far.
+        usage: What model calls consumed so far, those of failed attempts too.
+        usage_by_node: The same by node, for those that said.
+        bound: Name of the bound that ended the run, or empty.
     """
 
     nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
@@ -141,6 +146,8 @@ class RunView:
     stages: int = 0
     duration: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    bound: str = ""
 
     @property
     def active_nodes(self) -> tuple[str, ...]:
@@ -217,6 +224,8 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     view.nodes[event.name] = NodeState(status, event.attempt, event.visit, reason, event.time)
     if outcome.usage is not None:
         view.usage += outcome.usage
+        own = view.usage_by_node.get(event.name)
+        view.usage_by_node[event.name] = outcome.usage if own is None else own + outcome.usage
     if event.is_commit:
         view.stages += 1
         if event.edge is not None:
@@ -252,6 +261,13 @@ def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) ->
 
 
 def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
+    view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
+    return ()
+
+
+def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
+    """A view that was folded from the way taken: what was spent behind the rewind counts too."""
+    view.usage = Usage.from_plain(event.carried.get("usage", {}))
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
     return ()
 
@@ -265,7 +281,7 @@ def _fold_end(
         case PipelineCompleted():
             view.status = RunStatus.SUCCESS
         case PipelineFailed():
-            view.status, view.reason = RunStatus.FAIL, event.error
+            view.status, view.reason, view.bound = RunStatus.FAIL, event.error, event.bound
         case PipelineInterrupted():
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
     stopped = view.active_nodes
@@ -277,6 +293,7 @@ def _fold_end(
 _OF_THE_RUN: Final = (
     PipelineStarted,
     PipelineResumed,
+    PipelineRewound,
     PipelineRestarted,
     PipelineCompleted,
     PipelineFailed,
@@ -287,6 +304,7 @@ _FOLDS: Final = cast(
     {
         PipelineStarted: _fold_going,
         PipelineResumed: _fold_going,
+        PipelineRewound: _fold_rewound,
         PipelineRestarted: _fold_going,
         PipelineCompleted: _fold_end,
         PipelineFailed: _fold_end,

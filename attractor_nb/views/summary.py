@@ -10,6 +10,7 @@ from attractor_nb.views.state import NodeStatus, RunStatus, RunView
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Usage
 
 PAUSED: Final = "paused"
 """Why a run stopped that was to stop after a stage."""
@@ -30,11 +31,7 @@ def run_summary(view: RunView, graph: Graph, *, name: str = "run", has_times: bo
     standing = PAUSED if is_paused else view.status
     parts = [f"{RUN_LETTERS[view.status]} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
-        parts.append(duration_text(view.duration))
-        if view.usage.total_tokens:
-            parts.append(f"{view.usage.total_tokens:,} tokens")
-        if view.usage.cost_usd is not None:
-            parts.append(cost_text(view.usage.cost_usd))
+        parts += [duration_text(view.duration), *usage_words(view.usage)]
     if view.reason and not is_paused:
         parts.append(one_line(view.reason))
     if view.status is RunStatus.INTERRUPTED and view.next_node:
@@ -48,6 +45,8 @@ def _next_call(view: RunView, graph: Graph, name: str) -> str:
     """The result worth a look after the end, or how to go on."""
     if view.status is RunStatus.INTERRUPTED:
         return f"{name}.resume()"
+    if view.bound:
+        return f"{name}.resume({view.bound}=…)"
     if not view.status.is_ended:
         return ""
     wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)
@@ -75,6 +74,17 @@ def duration_text(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def usage_words(usage: Usage) -> list[str]:
+    """Tokens and price for people; what is nothing, or not known, is left out.
+
+    >>> from attractor_nb.model.outcome import Usage
+    >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage())
+    (['1,000 tokens', '$0.25'], [])
+    """
+    words = [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
+    return [*words, cost_text(usage.cost_usd)] if usage.cost_usd else words
 
 
 def cost_text(usd: float) -> str:

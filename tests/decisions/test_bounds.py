@@ -40,7 +40,8 @@ REACHED = {
 
 @pytest.mark.parametrize(("bounds", "message"), REACHED.values(), ids=REACHED)
 def test_ruling_18_a_reached_bound_is_named_with_its_value_and_the_cycle(bounds, message):
-    assert exceeded(bounds, **RUN) == message
+    reached = exceeded(bounds, **RUN)
+    assert (reached.reason, reached.bound) == (message, message.partition("=")[0])
 
 
 BELOW = {
@@ -67,7 +68,7 @@ def test_a_bound_of_nothing_lets_free_stages_go_on(bounds):
 
 def test_a_bound_reached_outside_any_cycle_names_the_next_node():
     found = exceeded(Bounds(max_steps=1), **{**RUN, "steps": 1, "completed": ("start",)})
-    assert found == "max_steps=1 reached: 1 stage executed, before plan"
+    assert found.reason == "max_steps=1 reached: 1 stage executed, before plan"
 
 
 CYCLES = {

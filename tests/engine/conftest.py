@@ -9,7 +9,17 @@ import pytest
 
 from attractor_nb import Context, Pipeline, parse_dot
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.effects import Announce, Commit, Execute, RunEnd, StageResult, Wait
+from attractor_nb.decisions.effects import (
+    Announce,
+    Ask,
+    Asked,
+    Commit,
+    Execute,
+    Record,
+    RunEnd,
+    StageResult,
+    Wait,
+)
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import traverse
@@ -29,6 +39,8 @@ class Replay:
         path: Committed nodes in order.
         tries: Executed attempts as ``(node, visit, attempt)``.
         waits: Seconds of every wait.
+        questions: What the engine itself asked.
+        recorded: Attempts that were decided about and not executed.
         events: Announced events and commits, in order.
         state: Where it stands.
         context: The context.
@@ -38,6 +50,8 @@ class Replay:
     path: list[str] = field(default_factory=list)
     tries: list[tuple[str, int, int]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    questions: list[Any] = field(default_factory=list)
+    recorded: list[Record] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     state: RunState | None = None
     context: Context | None = None
@@ -47,7 +61,7 @@ class Replay:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def _perform(traversal, replay, reply, seconds):
+def _perform(traversal, replay, reply, seconds, answer):
     result, elapsed = None, replay.state.elapsed_seconds
     while True:
         effect = traversal.send(result)
@@ -59,6 +73,12 @@ def _perform(traversal, replay, reply, seconds):
             result = StageResult(reply(effect.planned.id), seconds, elapsed)
         elif isinstance(effect, Wait):
             replay.waits.append(effect.seconds)
+            result = elapsed = elapsed + effect.seconds
+        elif isinstance(effect, Ask):
+            replay.questions.append(effect.question)
+            result = Asked(answer, elapsed)
+        elif isinstance(effect, Record):
+            replay.recorded.append(effect)
         elif isinstance(effect, Announce | Commit):
             replay.events.append(effect.event)
             if isinstance(effect, Commit):
@@ -70,7 +90,15 @@ def replay():
     """Replay statements from a table of outcomes by node, without a clock, disk or loop."""
 
     def run(
-        body, script=None, *, seconds=1.0, state=None, inputs=None, uniform=lambda low, high: 1.0, **bounds
+        body,
+        script=None,
+        *,
+        seconds=1.0,
+        state=None,
+        inputs=None,
+        answer=None,
+        uniform=lambda low, high: 1.0,
+        **bounds,
     ):
         graph = parse_dot(FRAME.format(body=body))
         plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
@@ -89,7 +117,7 @@ def replay():
         replay = Replay(state=state or RunState(plan.start), context=context)
         traversal = traverse(plan, replay.state, context, run_id="aaaaaaaa", uniform=uniform)
         try:
-            _perform(traversal, replay, reply, seconds)
+            _perform(traversal, replay, reply, seconds, answer)
         except StopIteration as stop:
             replay.end = stop.value
         return replay

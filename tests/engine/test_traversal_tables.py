@@ -345,7 +345,7 @@ def test_a_stage_that_was_cut_off_is_tried_again_as_the_next_attempt(replay):
 
 def test_a_stage_that_counts_as_lost_is_not_run_again(replay):
     state = RunState(
-        "a", completed=["start"], in_flight=InFlight("a", 1, 1, 0, is_started=True), is_flight_lost=True
+        "a", completed=["start"], in_flight=InFlight("a", 1, 1, 0, is_started=True), on_interrupted="fail"
     )
     found = replay('a b start -> a a -> b [condition="outcome=fail"] b -> done', state=state)
     assert found.tries == [("b", 1, 1), ("done", 1, 1)]

@@ -160,8 +160,8 @@ def test_ruling_27_other_spellings_are_read(text, outcome):
         pytest.param('{"outcome": "success", "context_updates": {"a": 99999999999999999999}}', "more than 64 bits", id="huge integer"),
         pytest.param('{"outcome": "success", "context_updates": {"a": "\\ud800"}}', "lone surrogate", id="surrogate"),
         pytest.param('{"outcome": "success", "usage": 3}', "usage is a number where an object", id="usage"),
-        pytest.param('{"outcome": "success", "usage": {"calls": -1}}', "usage.calls is a number where a count", id="negative"),
-        pytest.param('{"outcome": "success", "usage": {"cost_usd": "1"}}', "usage.cost_usd is a text where an amount", id="cost"),
+        pytest.param('{"outcome": "success", "usage": {"calls": -1}}', "usage cannot be counted: calls -1 is no count", id="negative"),
+        pytest.param('{"outcome": "success", "usage": {"cost_usd": "1"}}', "usage cannot be counted: cost_usd '1' is no price", id="cost"),
         pytest.param(" " * (MAX_STATUS_BYTES + 1), "status.json is larger than 1 MB", id="too large"),
     ],
 )  # fmt: skip

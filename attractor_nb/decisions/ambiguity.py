@@ -1,0 +1,94 @@
+"""What becomes of an attempt that was cut off before its commit and may have taken effect (RELIABILITY).
+
+The node's ``on_interrupted`` decides, or whoever resumes: run it again, record it as failed, or ask a
+person. The order of the choices is a safe one: whoever approves the first choice of everything records
+a failure, and never runs an ambiguous command again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.effects import Ask, Asked, Effect, RunEnd
+from attractor_nb.decisions.endings import spending_reached
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.question import Option, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.run_state import InFlight, RunState
+    from attractor_nb.model.question import Answer
+
+RERUN, ASK, FAIL = "rerun", "ask", "fail"
+"""The values of ``on_interrupted``."""
+LOST_REASON: Final = "interrupted: it was cut off by a stop, and is not run again (on_interrupted=fail)"
+FAILED: Final = Option("F", "[F] Record it as failed")
+DONE: Final = Option("D", "[D] It has taken effect: go on as success")
+AGAIN: Final = Option("R", "[R] Run it again")
+MAX_COMMAND_CHARACTERS: Final = 500
+
+
+def policy_of(planned: PlannedNode, wanted: str | None) -> str:
+    """What a resume does with a cut-off attempt of a node; ``wanted`` is the caller's word in its place.
+
+    A human gate is never asked about: it only puts its own question again.
+    """
+    policy = wanted or planned.on_interrupted
+    return RERUN if policy == ASK and planned.handler_type == "wait.human" else policy
+
+
+def question_id(flight: InFlight) -> str:
+    """The id of the question about a cut-off attempt: another cut of the stage is another question."""
+    return f"{flight.node_id}:{flight.visit}.{flight.attempt}"
+
+
+def question_about(planned: PlannedNode, flight: InFlight) -> Question:
+    """What a person is asked about a cut-off attempt."""
+    detail = f"Visit {flight.visit}, attempt {flight.attempt}."
+    if command := planned.node.tool_command.strip():
+        detail += f" Command: {command[:MAX_COMMAND_CHARACTERS]}"
+    metadata: dict[str, Any] = {"detail": detail, "about": "interrupted"}
+    return Question(
+        text=f"Stage {planned.id} was cut off and may have taken effect already.",
+        options=(FAILED, DONE, AGAIN),
+        stage=planned.id,
+        metadata=metadata,
+        id=question_id(flight),
+    )
+
+
+def settle_flight(
+    plan: Plan, planned: PlannedNode, state: RunState, flight: InFlight
+) -> Generator[Effect, Any, Outcome | RunEnd | str]:
+    """Decide about a cut-off attempt.
+
+    Returns:
+        The outcome to record without executing the stage; how the run ends when nobody could decide;
+        or, when the stage is run again, what its notes must say of that.
+    """
+    if state.on_interrupted == FAIL:
+        return Outcome.fail(LOST_REASON, is_terminal=True)
+    if state.on_interrupted != ASK:
+        return ""
+    asked: Asked = yield Ask(question_about(planned, flight))
+    state.elapsed_seconds = asked.elapsed
+    if asked.answer is not None:
+        return _decided(asked.answer)
+    if asked.problem:
+        reason = f"stage {planned.id} was cut off, and nobody could be asked about it: {asked.problem}"
+        return RunEnd(is_success=False, reason=reason, is_resumable=True)
+    end = spending_reached(plan, state, planned.id, f"{planned.id} was waiting for a decision")
+    return end or RunEnd(is_success=False, reason=f"nobody decided about {planned.id}", is_resumable=True)
+
+
+def _decided(answer: Answer) -> Outcome | str:
+    by = f" by {answer.answered_by}" if answer.answered_by else ""
+    option = answer.selected_option
+    if option == AGAIN:
+        return f"it was cut off, and run again{by}"
+    if option == DONE:
+        return Outcome.success(f"it was cut off, and taken as done{by}")
+    how = "the question was passed over" if option is None else f"recorded as failed{by}"
+    return Outcome.fail(f"interrupted: it was cut off, and {how}", is_terminal=True)

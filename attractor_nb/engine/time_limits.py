@@ -1,0 +1,91 @@
+"""Time of a run: how long it has gone on, when it is over, and racing work against what is left.
+
+All of it is the clock's monotonic time: a wall clock that jumps, by days or back, changes none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from attractor_nb.protocols import Clock
+
+CANCEL_GRACE_SECONDS = 1.0
+"""How long work may take to clean up after its time ran out."""
+
+
+class TimeIsOver(Exception):
+    """Work did not end within its time, and was cancelled."""
+
+
+@dataclass(slots=True)
+class RunningTime:
+    """How long a run has gone on, over all its sessions.
+
+    Attributes:
+        clock: Time.
+        before: Running time before this session, in seconds.
+        bound: Running time at which the run ends, in seconds; None for never.
+        started_at: The clock's monotonic time at which this session began.
+    """
+
+    clock: Clock
+    before: float
+    bound: float | None
+    started_at: float
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Running time so far."""
+        return self.before + self.clock.monotonic() - self.started_at
+
+    @property
+    def left_seconds(self) -> float | None:
+        """Running time that is left; None when there is no end to it."""
+        return None if self.bound is None else max(0.0, self.bound - self.elapsed_seconds)
+
+    def at_end(self) -> float:
+        """Running time now that it is over: not a moment less than its bound, however timers round."""
+        return max(self.elapsed_seconds, self.bound or 0.0)
+
+    async def within(self, work: Awaitable[Any]) -> Any:
+        """Await work for as long as the run may go on.
+
+        Raises:
+            TimeIsOver: It may not any longer; the work was cancelled.
+        """
+        left = self.left_seconds
+        return await work if left is None else await race(self.clock, work, left)
+
+
+async def race(
+    clock: Clock, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
+) -> Any:
+    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace.
+
+    Raises:
+        TimeIsOver: The time was over first.
+    """
+    task = asyncio.ensure_future(work)
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise TimeIsOver
+    finally:
+        timer.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=grace_seconds)
+            task.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    """Take the late result of work that was given up, so that nobody warns about it."""
+    if not task.cancelled():
+        task.exception()
