@@ -25,7 +25,7 @@ _COUNTER = itertools.count(1)
 _PROCESS = os.urandom(5).hex()
 
 
-def _temporary_name() -> str:
+def temporary_name() -> str:
     """Unique among all processes that ever wrote here, forked ones included."""
     return f"{TEMPORARY_PREFIX}{_PROCESS}-{os.getpid()}-{next(_COUNTER)}"
 
@@ -64,7 +64,7 @@ def replace_file(
     Raises:
         OSError: The disk refused; the old file is intact.
     """
-    temporary = _temporary_name()
+    temporary = temporary_name()
     try:
         descriptor = disk.create(temporary, parent)
         try:
@@ -76,7 +76,7 @@ def replace_file(
         if keep_as:
             _keep(disk, parent, name, keep_as)
         disk.rename(temporary, name, parent)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             disk.remove(temporary, parent)
         raise
@@ -84,12 +84,41 @@ def replace_file(
 
 def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
     """Give the present file a second name, so that at every moment one of both is there."""
-    second = _temporary_name()
+    second = temporary_name()
     try:
         disk.link(name, second, parent)
     except FileNotFoundError:
         return
-    disk.rename(second, kept_name, parent)
+    try:
+        disk.rename(second, kept_name, parent)
+    finally:
+        # Two names of one file, as a kill between keeping and replacing leaves them, are not renamed to
+        # each other: POSIX then does nothing, and calls it a success.
+        with contextlib.suppress(OSError):
+            disk.remove(second, parent)
+
+
+def replace_link(
+    disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool
+) -> None:
+    """Replace a symbolic link by another one, so that at every moment one of both is there.
+
+    Raises:
+        StorageError: The disk refused; the old link is intact.
+    """
+    temporary = temporary_name()
+    try:
+        disk.make_link(target, temporary, parent)
+        try:
+            disk.rename(temporary, name, parent)
+        except OSError:
+            with contextlib.suppress(OSError):
+                disk.remove(temporary, parent)
+            raise
+        if is_synced:
+            disk.sync(parent)
+    except OSError as error:
+        raise storage_error(error, "link", directory / name) from error
 
 
 def sweep(disk: Disk, parent: int) -> int:

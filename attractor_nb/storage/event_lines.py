@@ -1,47 +1,67 @@
 """The form of one record of the log: a line of JSON that carries its own checksum.
 
 ``{"type":"StageStarted","sequence":4,…,"crc":"5f3a0c11"}``: the checksum is that of the JSON object
-without its ``crc`` entry. Pure functions between events and bytes; no file is touched here.
+without its ``crc`` entry. Behind it stands the fencing token of the owner who wrote the record, unless
+that is the first owner: ``"crc":"5f3a0c11.2"``; the checksum depends on it. Pure functions between events
+and bytes; no file is touched here.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import event_from_plain
+from attractor_nb.model.redacted import redact_event
+from attractor_nb.redaction import may_hold
 from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
-_SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
-_SEAL_LENGTH = len(',"crc":"00000000"}')
+_SEAL_BEGIN = b',"crc":"'
+_SEAL = re.compile(rb',"crc":"([0-9a-f]{8})(?:\.([1-9][0-9]{0,8}))?"\}')
+FIRST_OWNER = 1
 _SECTOR_BYTES = 512
 _HOLE = re.compile(rb"\0+")
 
 
-def encode_event(event: Event) -> bytes:
-    """The line of an event."""
+def encode_event(event: Event, token: int = FIRST_OWNER) -> bytes:
+    """The line of an event that the owner with that fencing token writes.
+
+    Secrets are taken out of the event as well: what is logged is what is seen.
+    """
     payload = json_line(event.to_plain())
-    return b'%b,"crc":"%08x"}\n' % (payload[:-1], crc32(payload))
+    if may_hold(payload):
+        redact_event(event)
+        payload = json_line(event.to_plain())
+    if token == FIRST_OWNER:
+        return b'%b,"crc":"%08x"}\n' % (payload[:-1], crc32(payload))
+    return b'%b,"crc":"%08x.%d"}\n' % (payload[:-1], crc32(payload, token - FIRST_OWNER), token)
 
 
-def is_sealed(line: bytes) -> bool:
-    """Whether a line, without its line end, is a whole record with the right checksum."""
-    seal = _SEAL.fullmatch(line, len(line) - _SEAL_LENGTH) if len(line) > _SEAL_LENGTH else None
-    return seal is not None and crc32(line[:-_SEAL_LENGTH] + b"}") == int(seal[1], 16)
+def token_of(line: bytes) -> int:
+    """The fencing token of a line without its line end; 0 when it is no whole record, or damaged."""
+    start = line.rfind(_SEAL_BEGIN)
+    seal = _SEAL.fullmatch(line, start) if start > 0 else None
+    if seal is None:
+        return 0
+    token = int(seal[2]) if seal[2] else FIRST_OWNER
+    return token if crc32(line[:start] + b"}", token - FIRST_OWNER) == int(seal[1], 16) else 0
 
 
 def decode_line(line: bytes) -> Event | None:
     """The event of a line without its line end; None when the line is damaged."""
-    if not is_sealed(line):
-        return None
+    return _decode(line) if token_of(line) else None
+
+
+def _decode(line: bytes) -> Event | None:
+    """The event of a line whose checksum is right."""
     try:
-        return event_from_plain(cast("dict[str, Any]", read_json(line[:-_SEAL_LENGTH] + b"}")))
+        return event_from_plain(cast("dict[str, Any]", read_json(line[: line.rfind(_SEAL_BEGIN)] + b"}")))
     except (JsonProblem, KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -57,6 +77,8 @@ class LogScan:
         offset: Byte offset after it.
         cut_bytes: Bytes behind it that belong to a record which was never finished.
         is_line_end_missing: The last record is whole, but for its line end.
+        token: Fencing token of the owner who wrote the last one; 0 when there is none.
+        disbelieved: How many records were left out, because an owner who had lost the run wrote them.
     """
 
     events: tuple[Event, ...]
@@ -65,13 +87,15 @@ class LogScan:
     offset: int
     cut_bytes: int = 0
     is_line_end_missing: bool = False
+    token: int = 0
+    disbelieved: int = 0
 
 
 def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) -> LogScan:
     """Read a stretch of the log.
 
-    A last record that was cut off while it was written is left out and counted; anything else that
-    is wrong is damage.
+    A last record that was cut off while it was written is left out and counted, and so is a record of an
+    owner before the one who wrote the record before it; anything else that is wrong is damage.
 
     Args:
         data: The bytes from ``offset`` to the end of the file; zeros at the end are free space.
@@ -85,9 +109,15 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     """
     events: list[Event] = []
     ends: list[int] = []
-    position = 0
+    position = owner = disbelieved = 0
     while (end := data.find(b"\n", position)) >= 0:
-        event = decode_line(data[position:end])
+        line = data[position:end]
+        token = token_of(line)
+        if 0 < token < owner:
+            disbelieved += 1
+            position = end + 1
+            continue
+        event = _decode(line) if token else None
         if event is None:
             if _is_lost_write(data, position, end, offset):
                 break
@@ -96,23 +126,34 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
             what = f"has number {event.sequence} where {sequence + 1} was expected"
             raise _damaged(path, sequence, offset + position, what)
         events.append(event)
+        owner = token
         sequence += 1
         position = end + 1
         ends.append(offset + position)
     rest = data[position:].rstrip(b"\0")
+    found = LogScan(
+        tuple(events), tuple(ends), sequence, offset + position, token=owner, disbelieved=disbelieved
+    )
     if not rest:
-        return LogScan(tuple(events), tuple(ends), sequence, offset + position)
+        return found
     whole = _SEAL.search(rest)
-    if whole and is_sealed(rest[: whole.end()]) and b"\n" not in rest:
+    if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(owner, FIRST_OWNER):
         if whole.end() != len(rest):
             raise _damaged(path, sequence, offset + position, "does not end where it should")
         event = decode_line(rest)
         if event is None or event.sequence != sequence + 1:
             raise _damaged(path, sequence, offset + position, "is out of order")
-        events.append(event)
-        ends.append(offset + position + len(rest))
-        return LogScan(tuple(events), tuple(ends), sequence + 1, ends[-1], is_line_end_missing=True)
-    return LogScan(tuple(events), tuple(ends), sequence, offset + position, cut_bytes=len(rest))
+        end = offset + position + len(rest)
+        return replace(
+            found,
+            events=(*events, event),
+            ends=(*ends, end),
+            sequence=sequence + 1,
+            offset=end,
+            is_line_end_missing=True,
+            token=token,
+        )
+    return replace(found, cut_bytes=len(rest))
 
 
 def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:

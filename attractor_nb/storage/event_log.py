@@ -1,22 +1,29 @@
 """The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
 
 An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
-One that raised is not in the log. The file is widened with zeros ahead of the writing, because a
-flush is cheaper when the size of the file stays the same; they are cut off at the end.
+One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
+over before (``fence.py``): such an append is a commit, and somebody acts on it.
+
+The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
+stays the same; they are cut off at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.disk import Disk, storage_error, write_all
-from attractor_nb.storage.event_lines import LogScan, encode_event, scan_lines
+from attractor_nb.storage.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
+from attractor_nb.storage.fence import is_closed_mode
+from attractor_nb.storage.lock import taken_over
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from attractor_nb.model.events import Event
@@ -34,29 +41,54 @@ class EventLog:
     Attributes:
         sequence: Number of the last record.
         offset: Byte offset after it.
+        token: Fencing token of this owner, which each record carries.
     """
 
-    def __init__(self, disk: Disk, parent: int, directory: Path, durability: Durability) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        parent: int,
+        directory: Path,
+        durability: Durability,
+        *,
+        token: int = FIRST_OWNER,
+        check_lock: Callable[[], None] | None = None,
+    ) -> None:
         """Open the log, or make it; what a killed process left unfinished at its end is cut off.
+
+        Args:
+            disk: Where.
+            parent: The run directory, open.
+            directory: Its path.
+            durability: ``full`` or ``fast``.
+            token: Fencing token of this owner; the log raises it above all that wrote to it.
+            check_lock: Raises ``RunLocked`` when the lock was lost. From the moment on at which it is looked
+                at with the file open, a take-over can be seen on the file itself.
 
         Raises:
             CheckpointCorrupt: A record is damaged.
+            RunLocked: Somebody took the run over meanwhile.
             StorageError: The disk refused.
         """
         self._disk = disk
+        self._directory = directory
         self._path = directory / EVENT_LOG_NAME
         self._is_full = durability == "full"
         self._is_writing = False
         self._is_broken = False
+        self._is_lost = False
         try:
             self._descriptor = disk.open_update(EVENT_LOG_NAME, parent)
         except OSError as error:
             raise storage_error(error, "open", self._path) from error
         try:
+            if check_lock is not None:
+                check_lock()
             self.scan = self._recover(parent, directory)
         except BaseException:
             disk.close(self._descriptor)
             raise
+        self.token = max(token, self.scan.token + 1)
         self.sequence = self.scan.sequence
         self.offset = self._synced_offset = self._allocated = self.scan.offset
 
@@ -67,9 +99,8 @@ class EventLog:
             os.lseek(self._descriptor, scan.offset, os.SEEK_SET)
             if scan.is_line_end_missing:
                 write_all(self._disk, self._descriptor, b"\n")
-                scan = LogScan(
-                    scan.events, (*scan.ends[:-1], scan.offset + 1), scan.sequence, scan.offset + 1
-                )
+                end = scan.offset + 1
+                scan = replace(scan, ends=(*scan.ends[:-1], end), offset=end, is_line_end_missing=False)
             if self._is_full:
                 self._disk.sync(self._descriptor)
                 self._disk.sync(parent)
@@ -81,14 +112,17 @@ class EventLog:
         """Add the next event.
 
         Raises:
+            RunLocked: Somebody took the run over; nothing that this process appends counts any more.
             StorageError: The disk refused, and the log is as before; or an earlier refusal could not
                 be made good, and the log takes nothing more; or the event is not the next one.
         """
+        if self._is_lost:
+            raise taken_over(self._directory, self.token)
         if self._is_writing:
             self._withdraw(self.offset)  # an interrupt left the last append half done
         if event.sequence != self.sequence + 1 or self._is_broken:
             raise self._unfit(event)
-        line = encode_event(event)
+        line = encode_event(event, self.token)
         end = self.offset + len(line)
         self._is_writing = True
         try:
@@ -99,11 +133,23 @@ class EventLog:
         except OSError as error:
             self._withdraw(self.offset)
             raise storage_error(error, "write", self._path) from error
-        if is_synced and self._is_full:
-            self._sync(end)
+        if is_synced:
+            if self._is_full:
+                self._sync(end)
+            self.check()
         self.sequence += 1
         self.offset = end
         self._is_writing = False
+
+    def check(self) -> None:
+        """Check that the run is still ours.
+
+        Raises:
+            RunLocked: Somebody took it over.
+        """
+        if self._descriptor >= 0 and is_closed_mode(os.fstat(self._descriptor).st_mode):
+            self._is_lost = self._is_broken = True
+            raise taken_over(self._directory, self.token)
 
     def sync(self) -> None:
         """Flush every record written so far, in a ``full`` log."""
@@ -113,7 +159,7 @@ class EventLog:
     def close(self) -> None:
         """Cut off the free space and give the file back."""
         with contextlib.suppress(OSError):  # what was acknowledged is safe already
-            if self._allocated > self.offset or self._is_writing:
+            if not self._is_lost and (self._allocated > self.offset or self._is_writing):
                 self._disk.truncate(self._descriptor, self.offset)
             if self._is_full and not self._is_broken:
                 self._disk.sync(self._descriptor)

@@ -6,22 +6,23 @@ directory behind ``protocols.RunStore``. It decides nothing about the run itself
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.errors import RunNotFound, StorageError
+from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.disk import Disk, check_durability, storage_error
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, EventLog, read_log
-from attractor_nb.storage.lock import OwnerLock
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.manifest_file import (
     ManifestFile,
     manifest_from_events,
     read_manifest,
 )
+from attractor_nb.storage.ownership import Ownership
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
 from attractor_nb.storage.stage_names import StageNames
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageFiles
+    from attractor_nb.storage.disk import Durability
 
 _MAX_RESTART_LEFTOVERS = 1000
 
@@ -41,27 +43,36 @@ class DirectoryRunStore:
     """The store of a run directory that this process owns (``protocols.RunStore``)."""
 
     def __init__(
-        self, root: RunDirectory, *, durability: str, clock: Clock, disk: Disk, source_text: str | None
+        self,
+        root: RunDirectory,
+        *,
+        durability: str,
+        clock: Clock,
+        disk: Disk,
+        source_text: str | None,
+        take_over: bool = False,
     ) -> None:
         """Take ownership; ``create`` and ``open`` are the ways to come here."""
         self._root = root
-        self._durability = check_durability(durability)
+        self._durability: Durability = check_durability(durability)
         self._is_full = durability == "full"
         self._clock = clock
-        self._disk = disk
+        self._bare_disk = disk
         self._is_closed = False
-        self._lock = OwnerLock(disk, root, clock)
+        self._ownership = Ownership(disk, root, self._durability, clock, take_over=take_over)
+        self._disk = self._ownership.disk
         try:
-            sweep(disk, root.descriptor)
             self._refuse_other_run(is_new=source_text is not None)
+            self._ownership.announce()
             if source_text is not None:
                 self._write_source(source_text)
-            self._log = EventLog(disk, root.descriptor, root.path, self._durability)
-            self._values = ArtifactStore(clock, disk=disk, root=root, is_synced=self._is_full)
+            self._log = self._ownership.open_log()
+            self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
+            self._values.sweep()
         except BaseException:
-            self._lock.release()
+            self._ownership.release()
             raise
-        self._checkpoints = checkpoint_file(disk, root, is_synced=self._is_full)
+        self._checkpoints = checkpoint_file(self._disk, root, is_synced=self._is_full)
         self._schedule = CheckpointSchedule(clock.monotonic())
         self._is_checkpoint_asked = False
 
@@ -105,9 +116,23 @@ class DirectoryRunStore:
 
     @classmethod
     def open(
-        cls, logs_root: Path, *, durability: str, clock: Clock, disk: Disk | None = None
+        cls,
+        logs_root: Path,
+        *,
+        durability: str,
+        clock: Clock,
+        disk: Disk | None = None,
+        take_over: bool = False,
     ) -> DirectoryRunStore:
         """Take ownership of a run that was stopped, and mend what its last owner left unfinished.
+
+        Args:
+            logs_root: The run directory.
+            durability: ``full`` or ``fast``.
+            clock: Time.
+            disk: The disk's operations; tests give their own.
+            take_over: Take it from an owner who is frozen, or was on another machine and is gone. Should
+                that owner go on after all, it loses.
 
         Raises:
             OptionError: The durability is not known.
@@ -121,7 +146,14 @@ class DirectoryRunStore:
         root = RunDirectory(disk, logs_root)
         try:
             _check_is_run(root.path)
-            store = cls(root, durability=durability, clock=clock, disk=disk, source_text=None)
+            store = cls(
+                root,
+                durability=durability,
+                clock=clock,
+                disk=disk,
+                source_text=None,
+                take_over=take_over,
+            )
         except BaseException:
             root.close()
             raise
@@ -143,6 +175,7 @@ class DirectoryRunStore:
             names,
             announce_escape=lambda escaped: self._manifest.merge({"stage_directories": dict(escaped)}),
             latest=latest,
+            is_taken_over=self._ownership.is_fenced,
         )
         if not is_written:
             try:
@@ -157,7 +190,8 @@ class DirectoryRunStore:
             return
         for name in (EVENT_LOG_NAME, CHECKPOINT_NAME):
             path = self._root.path / name
-            if os.path.lexists(path) and os.lstat(path).st_size:
+            is_there = os.path.lexists(path) and os.lstat(path).st_size
+            if is_there and (name != EVENT_LOG_NAME or _has_records(self._root.path)):
                 raise StorageError(
                     f"{self._root.path} holds a run already",
                     path=str(path),
@@ -198,9 +232,18 @@ class DirectoryRunStore:
         """Add a stamped event to the log; on stable storage before the return when ``is_synced``.
 
         Raises:
+            RunLocked: Another process took the run over.
             StorageError: The disk refused; the log is as before.
         """
         self._log.append(event, is_synced=is_synced)
+
+    def check_owner(self) -> None:
+        """Check that this process still owns the run.
+
+        Raises:
+            RunLocked: Another process took it over.
+        """
+        self._log.check()
 
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28).
@@ -266,18 +309,23 @@ class DirectoryRunStore:
         facts = self._manifest.plain
         first = self._root.path.parent if facts.get("restart_of") else self._root.path
         path = first / f"restart-{number}"
+        self._log.check()
         self._set_leftover_aside(path)
         for name in ("stage_directories", "restarted_as", "start_time", "end_time", "status", "reason"):
             facts.pop(name, None)
         source = (self._root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")
-        fresh = DirectoryRunStore.create(
-            path,
-            durability=self._durability,
-            source_text=source,
-            manifest={**facts, "run_id": run_id, "restart_of": os.path.relpath(self._root.path, path)},
-            clock=self._clock,
-            disk=self._disk,
-        )
+        try:
+            fresh = DirectoryRunStore.create(
+                path,
+                durability=self._durability,
+                source_text=source,
+                manifest={**facts, "run_id": run_id, "restart_of": os.path.relpath(self._root.path, path)},
+                clock=self._clock,
+                disk=self._bare_disk,
+            )
+        except RunError:
+            self._log.check()  # what stands there may be the restart of a new owner
+            raise
         try:
             self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})
         except BaseException:
@@ -293,9 +341,18 @@ class DirectoryRunStore:
             if os.path.lexists(aside):
                 continue
             try:
-                path.rename(aside)
+                self._rename_leftover(path, aside.name)
             except OSError as error:
                 raise storage_error(error, "rename", path) from error
+
+    def _rename_leftover(self, path: Path, name: str) -> None:
+        with contextlib.ExitStack() as stack:
+            parent = self._disk.open_directory(path.parent)
+            stack.callback(self._disk.close, parent)
+            leftover = self._disk.open_directory(path.name, parent)
+            stack.callback(self._disk.close, leftover)
+            sweep(self._disk, leftover)
+            self._disk.rename(path.name, name, parent)
 
     def close(self) -> None:
         """Flush and give up ownership; closing again does nothing."""
@@ -306,7 +363,15 @@ class DirectoryRunStore:
             self._log.close()
         finally:
             self._root.close()
-            self._lock.release()
+            self._ownership.release()
+
+
+def _has_records(directory: Path) -> bool:
+    """Whether a log has begun; one that was cut off before its first record may be begun anew."""
+    try:
+        return bool(read_log(directory).events)
+    except RunError:
+        return True
 
 
 def _check_is_run(path: Path) -> None:

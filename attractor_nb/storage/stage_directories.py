@@ -10,22 +10,26 @@ directories without following links, because whatever ran in an earlier stage ma
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StatusFileError, StorageError
-from attractor_nb.storage.atomic import read_plain_file, replace_file
+from attractor_nb.redaction import holds_secret, redacted
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, replace_file, sweep
 from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from attractor_nb.storage.stage_names import StageNames
 
 MAX_STAGE_FILE_BYTES = 64 * 1024 * 1024
 MAX_STATUS_BYTES = 1024 * 1024
+RECENT_CHARACTERS = 8 * 1024
+"""Of a file that grows, this much is looked at again with each piece: a secret may be split."""
 
 
 class DirectoryStageFiles:
@@ -35,13 +39,14 @@ class DirectoryStageFiles:
     nothing outside is reached.
     """
 
-    __slots__ = ("_descriptor", "_disk", "_name", "_root")
+    __slots__ = ("_appended", "_descriptor", "_disk", "_name", "_root")
 
     def __init__(self, disk: Disk, root: RunDirectory, name: str) -> None:
         self._descriptor = -1
         self._disk = disk
         self._root = root
         self._name = name
+        self._appended: dict[str, str] = {}
 
     def __del__(self) -> None:
         if self._descriptor >= 0:
@@ -59,7 +64,7 @@ class DirectoryStageFiles:
             StorageError: The disk refused, or the name is none of a file in this directory.
         """
         _check_name(name)
-        data = text.encode("utf-8", "backslashreplace")
+        data = redacted(text).encode("utf-8", "backslashreplace")
         try:
             replace_file(self._disk, self._opened(), name, data, is_synced=False)
         except OSError as error:
@@ -76,6 +81,12 @@ class DirectoryStageFiles:
             StorageError: The disk refused, or the name is none of a plain file in this directory.
         """
         _check_name(name)
+        recent = self._appended[name] = self._appended.get(name, "")[-RECENT_CHARACTERS:] + text
+        if holds_secret(recent):  # in one piece or in several: the file is written anew without it
+            before = self.read_text(name) or ""
+            self._appended[name] = ""
+            self.write_text(name, before + text)
+            return
         try:
             descriptor = self._disk.open_update(name, self._opened(), is_append=True)
             try:
@@ -154,6 +165,7 @@ class StageDirectories:
         *,
         announce_escape: Callable[[Mapping[str, str]], None],
         latest: Mapping[str, tuple[int, int]],
+        is_taken_over: bool = False,
     ) -> None:
         """Take up the stages of a run.
 
@@ -163,12 +175,15 @@ class StageDirectories:
             names: Which directory belongs to which node.
             announce_escape: Records the escaped names, before the first use of a new one.
             latest: Visit and attempt whose files each node's directory holds now.
+            is_taken_over: An earlier owner, or a command of it, may hold directories open: each that was
+                there before is replaced by a new one when it is first needed.
         """
         self._disk = disk
         self._root = root
         self._names = names
         self._announce_escape = announce_escape
         self._latest = dict(latest)
+        self._is_taken_over = is_taken_over
         self._known: dict[str, str] = {}
 
     def open(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
@@ -177,12 +192,16 @@ class StageDirectories:
         Raises:
             StorageError: The disk refused, or something planted stands in the way.
         """
+        is_first = node_id not in self._known
         name = self._known.get(node_id) or self._learn(node_id)
         try:
             try:
                 self._disk.make_directory(name, self._root.descriptor)
             except FileExistsError:
-                self._move_aside(node_id, name)
+                if is_first and self._is_taken_over:
+                    self._replace(node_id, name)
+                else:
+                    self._move_aside(node_id, name)
         except OSError as error:
             raise storage_error(error, "make stage directory", self._root.path / name) from error
         self._latest[node_id] = (visit, attempt)
@@ -195,31 +214,70 @@ class StageDirectories:
         self._known[node_id] = name
         return name
 
+    def _replace(self, node_id: str, name: str) -> None:
+        """Put a new directory in the place of one that others hold open, and the old one under its visits.
+
+        Killed half way, the old one is left beside it under a name that no stage has.
+        """
+        root = self._root.descriptor
+        aside = self._free_name(name)
+        self._disk.rename(name, aside, root)
+        self._disk.make_directory(name, root)
+        old, stage = self._disk.open_directory(aside, root), self._disk.open_directory(name, root)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.rename(VISITS_NAME, VISITS_NAME, old, stage)
+            visits = self._open_visits(stage)
+            try:
+                visit, attempt = self._latest.get(node_id) or _recorded_attempt(old)
+                taken = entry_names(visits)
+                place = next(place for place in _places(visit, attempt) if place not in taken)
+                self._disk.rename(aside, place, root, visits)
+            finally:
+                self._disk.close(visits)
+        finally:
+            self._disk.close(old)
+            self._disk.close(stage)
+
+    def _free_name(self, name: str) -> str:
+        taken = entry_names(self._root.descriptor)
+        names = (f"{name}-taken-over-{number}" for number in itertools.count(1))
+        return next(aside for aside in names if aside not in taken)
+
     def _move_aside(self, node_id: str, name: str) -> None:
         stage = self._disk.open_directory(name, self._root.descriptor)
         try:
-            entries = [entry for entry in entry_names(stage) if entry != VISITS_NAME]
+            entries = self._evidence(stage)
             if not entries:
                 return
             visit, attempt = self._latest.get(node_id) or _recorded_attempt(stage)
             # The status file leaves first: whatever happens next, it cannot be taken for a new one.
             entries.sort(key=lambda entry: (entry != STATUS_NAME, entry))
-            with contextlib.suppress(FileExistsError):
-                self._disk.make_directory(VISITS_NAME, stage)
-            visits = self._disk.open_directory(VISITS_NAME, stage)
+            visits = self._open_visits(stage)
             try:
-                self._move(entries, stage, visits, f"{visit}.{attempt}")
+                self._move(entries, stage, visits, _places(visit, attempt))
             finally:
                 self._disk.close(visits)
         finally:
             self._disk.close(stage)
 
-    def _move(self, entries: list[str], stage: int, visits: int, name: str) -> None:
-        """Move entries to the first of ``name``, ``name-2`` … that holds none of them yet."""
-        number = 1
-        while True:
-            place = name if number == 1 else f"{name}-{number}"
-            number += 1
+    def _evidence(self, stage: int) -> list[str]:
+        """What an earlier attempt left; the temporary files of a killed process are removed."""
+        entries = [entry for entry in entry_names(stage) if entry != VISITS_NAME]
+        left = [entry for entry in entries if entry.startswith(TEMPORARY_PREFIX)]
+        if left:
+            sweep(self._disk, stage)
+            return [entry for entry in entries if entry not in left]
+        return entries
+
+    def _open_visits(self, stage: int) -> int:
+        with contextlib.suppress(FileExistsError):
+            self._disk.make_directory(VISITS_NAME, stage)
+        return self._disk.open_directory(VISITS_NAME, stage)
+
+    def _move(self, entries: list[str], stage: int, visits: int, places: Iterable[str]) -> None:
+        """Move entries to the first place that holds none of them yet."""
+        for place in places:
             with contextlib.suppress(FileExistsError):
                 self._disk.make_directory(place, visits)
             target = self._disk.open_directory(place, visits)
@@ -230,6 +288,13 @@ class StageDirectories:
                     return
             finally:
                 self._disk.close(target)
+
+
+def _places(visit: int, attempt: int) -> Iterator[str]:
+    """Where the files of an attempt may go: ``1.1``, then ``1.1-2`` and so on."""
+    yield f"{visit}.{attempt}"
+    for number in itertools.count(2):
+        yield f"{visit}.{attempt}-{number}"
 
 
 def _recorded_attempt(stage: int) -> tuple[int, int]:

@@ -1,0 +1,102 @@
+"""Becoming the owner of a run directory: lock, sweep, fence, log, in the one order that is safe.
+
+The order matters against an earlier owner who is frozen at any point of what it does and goes on later.
+First the lock changes hands, which stops an owner who has not opened its log yet; then the log is fenced,
+which stops one who has; only then are temporary files swept for good and the log is believed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from attractor_nb.storage.atomic import sweep
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, EventLog
+from attractor_nb.storage.fence import FencedDisk, fence_log, is_closed_mode, sweep_stages
+from attractor_nb.storage.lock import LOCK_NAME, OwnerLock
+
+if TYPE_CHECKING:
+    from attractor_nb.protocols import Clock
+    from attractor_nb.storage.disk import Disk, Durability
+    from attractor_nb.storage.run_directory import RunDirectory
+
+
+class Ownership:
+    """A run directory that this process owns, from construction to ``release``.
+
+    Attributes:
+        disk: What everything but the log writes through: it refuses once the run is lost.
+        is_fenced: An earlier owner may still live, and was locked out.
+    """
+
+    def __init__(
+        self, disk: Disk, root: RunDirectory, durability: Durability, clock: Clock, *, take_over: bool
+    ) -> None:
+        """Take the lock, and remove what a killed owner left half written.
+
+        Raises:
+            RunLocked: Another process, or another run in this one, owns the directory.
+            StorageError: The disk refused.
+        """
+        self._bare_disk = disk
+        self._root = root
+        self._durability: Durability = durability
+        self._lock = OwnerLock(disk, root, clock, take_over=take_over)
+        self.disk = FencedDisk(disk, self._lock.check)
+        try:
+            sweep(self.disk, root.descriptor)
+            self.is_fenced = self._must_be_fenced()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _must_be_fenced(self) -> bool:
+        """Whether an earlier owner may still write to the log."""
+        try:
+            facts = os.stat(EVENT_LOG_NAME, dir_fd=self._root.descriptor, follow_symlinks=False)
+        except OSError:  # no log, or none that can be read: opening it says so
+            return False
+        return self._lock.is_contested or is_closed_mode(facts.st_mode)
+
+    def announce(self) -> None:
+        """Write down who owns the run.
+
+        Raises:
+            RunLocked: Another process took the run over.
+            StorageError: The disk refused.
+        """
+        self._lock.announce(self.disk, self._lock.token, is_fenced=not self.is_fenced)
+
+    def open_log(self) -> EventLog:
+        """Open the log as the only one who can write to it; from here on the fence is on the log.
+
+        Raises:
+            CheckpointCorrupt: A record is damaged.
+            RunLocked: Another process took the run over.
+            StorageError: The disk refused.
+        """
+        root = self._root
+        if self.is_fenced:
+            is_synced = self._durability == "full"
+            fence_log(self._bare_disk, self.disk, root, EVENT_LOG_NAME, is_synced=is_synced)
+            sweep_stages(self.disk, root, except_with=LOCK_NAME)
+        log = EventLog(
+            self._bare_disk,
+            root.descriptor,
+            root.path,
+            self._durability,
+            token=self._lock.token,
+            check_lock=self._lock.check,
+        )
+        self.disk.check = log.check
+        if self.is_fenced or log.token != self._lock.token:
+            try:
+                self._lock.announce(self.disk, log.token, is_fenced=True)
+            except BaseException:
+                log.close()
+                raise
+        return log
+
+    def release(self) -> None:
+        """Give ownership up."""
+        self._lock.release()
