@@ -64,6 +64,8 @@ class StageScope:
         fidelity: Resolved fidelity mode (spec 5.4).
         thread: Thread key under ``full`` fidelity, else empty.
         preamble: Context carried into the prompt under the other modes, possibly empty.
+        index: Ordinal of the stage in the run.
+        restarts: How many ``loop_restart`` edges led here.
     """
 
     run_id: str
@@ -77,11 +79,17 @@ class StageScope:
     thread: str = ""
     preamble: str = ""
     index: int = field(default=0)
+    restarts: int = 0
 
     @property
     def idempotency_key(self) -> str:
-        """``run:node:visit``, the same over re-runs of a visit."""
-        return f"{self.run_id}:{self.node_id}:{self.visit}"
+        """``run:node:visit``, the same over re-runs of a visit.
+
+        Visits are counted anew in the directory of a restart: there it is ``run/1:node:visit``, so that
+        no key ever stands for two executions.
+        """
+        directory = f"{self.run_id}/{self.restarts}" if self.restarts else self.run_id
+        return f"{directory}:{self.node_id}:{self.visit}"
 
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""

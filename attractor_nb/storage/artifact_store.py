@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES, REFERENCE_TYPE
 from attractor_nb.errors import CheckpointCorrupt, StorageError
-from attractor_nb.storage.atomic import read_plain_file, write_whole
+from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.disk import Disk, entry_names, storage_error
 from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
 
@@ -242,6 +242,11 @@ class ArtifactStore:
                 pass
             except OSError as error:
                 raise storage_error(error, "remove", f"{ARTIFACTS_NAME}/{artifact_id}{_SUFFIX}") from error
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half written; only the owner of the run may."""
+        with contextlib.suppress(StorageError), self._directory() as parent:
+            sweep(self._disk, parent)
 
     def _found_files(self) -> list[ArtifactInfo]:
         assert self._root is not None, "only a store with a directory has files"

@@ -138,6 +138,16 @@ class FaultyDisk(Disk):
         self._count("remove", name)
         super().remove(name, parent)
 
+    def make_link(self, target: str, name: str, parent: int) -> None:
+        """Count, then make a symbolic link."""
+        self._count("make_link", name)
+        super().make_link(target, name, parent)
+
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        """Count, then change who may open a file."""
+        self._count("set_mode", self._names.get(descriptor, ""))
+        super().set_mode(descriptor, mode)
+
     def close(self, descriptor: int) -> None:
         """Give a descriptor back; nothing is counted, because nothing changes."""
         self._names.pop(descriptor, None)
