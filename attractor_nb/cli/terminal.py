@@ -98,6 +98,10 @@ class Terminal:
         """Write text as it stands."""
         self._print(Text(text, style=tone.value))
 
+    def show(self, text: Text) -> None:
+        """Write text that has its colours already."""
+        self._print(text)
+
     def laid_out(self, line: Line) -> Text:
         """A line in its columns. At a terminal its words are cut to fit; elsewhere nothing is lost."""
         name = line.name + " " * (self._name_columns - cells(line.name))

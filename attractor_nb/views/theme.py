@@ -155,6 +155,28 @@ border:none;color:inherit}
 """
 
 
+_SESSION_RULES: Final = """
+&.attractor-session{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
+padding:6px 10px;margin:6px 0;display:inline-block;max-width:100%;overflow-x:auto;font:12px SANS}
+& .headline{font-weight:600;padding:2px 8px 4px;white-space:pre-wrap}
+& table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
+&.attractor-session table tr{background:none;border:none}
+&.attractor-session table th,&.attractor-session table td{text-align:left;padding:2px 8px;
+border:none;color:inherit;vertical-align:baseline}
+&.attractor-session table .wave th{color:var(--dim);font-weight:500;padding-top:6px;white-space:pre}
+&.attractor-session table .state{white-space:nowrap}
+& .place{font-family:MONO;color:var(--dim)}
+&.attractor-session table .time{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;
+color:var(--dim)}
+&.attractor-session table .status-running .state,& .headline.status-running{color:var(--running-line)}
+&.attractor-session table .status-complete .state,& .headline.status-complete{color:var(--success-line)}
+&.attractor-session table .status-failed .state,& .headline.status-failed{color:var(--fail-line)}
+&.attractor-session table .status-failed .words{color:var(--fail-line)}
+&.attractor-session table .status-cancelled td,& .headline.status-cancelled{color:var(--dim)}
+&.attractor-session table .status-queued td{color:var(--dim)}
+"""
+
+
 @cache
 def drawing_css() -> str:
     """The style sheet of a drawing: colours of both themes, then the rules."""
@@ -165,6 +187,12 @@ def drawing_css() -> str:
 def findings_css() -> str:
     """The style sheet of a table of findings."""
     return _sheet(_FINDINGS_RULES)
+
+
+@cache
+def session_css() -> str:
+    """The style sheet of a table of agents."""
+    return _sheet(_SESSION_RULES)
 
 
 def _sheet(rules: str) -> str:
