@@ -1,0 +1,108 @@
+"""What a graph can make this machine do: its commands and child files (RELIABILITY, "Trust before run").
+
+Everything that a graph's author, and not its user, puts into a shell is listed here, and nothing else.
+The list has a hash, by which it is trusted. It must not know where a graph came from, nor who trusts it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.model.attributes import TABLE, AttrType, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.model.attributed import Attributed
+    from attractor_nb.model.graph import Graph
+
+SHOWN_DIGITS: Final = 12
+"""Digits of a hash that are shown, and the fewest that name one."""
+_CHILD_NAMES: Final = frozenset({"stack.child_dotfile", "stack.child_workdir"})
+_FORM: Final = "attractor-nb executable surface 1"
+"""Part of what is hashed: another canonical form must never yield the same hash."""
+_HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
+
+
+def _names(scope: Scope) -> tuple[str, ...]:
+    return tuple(
+        row.name
+        for row in TABLE
+        if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _CHILD_NAMES)
+    )
+
+
+_GRAPH_NAMES: Final = _names(Scope.GRAPH)
+_NODE_NAMES: Final = _names(Scope.NODE)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Command:
+    """One entry of a surface.
+
+    Attributes:
+        node_id: The node that it belongs to; empty for the graph.
+        attribute: The attribute that holds it.
+        text: The command, or the child file, as it will be used.
+    """
+
+    node_id: str
+    attribute: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ExecutableSurface:
+    """All commands of a graph, in the order of its text."""
+
+    commands: tuple[Command, ...]
+
+    @cached_property
+    def full_hash(self) -> str:
+        """SHA-256 of the commands and whose they are; their order in the text does not count."""
+        rows = [[entry.node_id, entry.attribute, entry.text] for entry in sorted(self.commands)]
+        return hashlib.sha256(json.dumps([_FORM, rows]).encode()).hexdigest()
+
+    @property
+    def hash(self) -> str:
+        """The hash as people see it."""
+        return self.full_hash[:SHOWN_DIGITS]
+
+    def is_named_by(self, text: str) -> bool:
+        """Whether a text is this surface's hash, or the beginning of it with at least 12 digits."""
+        return is_hash(text) and self.full_hash.startswith(text.lower())
+
+    def __bool__(self) -> bool:
+        return bool(self.commands)
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text can be the hash of a surface.
+
+    >>> is_hash("3F2A9C01B7DE"), is_hash("3f2a"), is_hash("*")
+    (True, False, False)
+    """
+    return _HASH.match(text.lower()) is not None
+
+
+def executable_surface(graph: Graph) -> ExecutableSurface:
+    """The commands of a graph as it will run, after its transforms.
+
+    A command counts on whatever node it stands: a handler of the user's own may run it. What stands in
+    a child file is a surface of its own.
+    """
+    found = list(_commands_of(graph, "", _GRAPH_NAMES))
+    for node in graph.nodes.values():
+        found.extend(_commands_of(node, node.id, _NODE_NAMES))
+    return ExecutableSurface(tuple(found))
+
+
+def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
+    for name in names:
+        if name in holder.attrs and (text := holder.get(name, str, "")).strip():
+            yield Command(node_id, name, text)

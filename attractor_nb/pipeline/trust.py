@@ -1,0 +1,237 @@
+"""Whether a graph's commands may run: the question before a run, and who has answered it.
+
+Text in the caller's own cell or call is the caller's; what was read from a file, a run directory or a
+stream is not, and somebody has to vouch for its commands. The question is about the graph that will run,
+not about the place it came from: what changes there afterwards changes nothing here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.decisions.executable_surface import (
+    SHOWN_DIGITS,
+    Command,
+    ExecutableSurface,
+    executable_surface,
+    is_hash,
+)
+from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.trust_file import TrustFile
+from attractor_nb.views.commands import command_count, command_diff, cut, listed_commands, spelled_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.protocols import Processes
+
+Origin = str | Path
+"""Where a text came from: a file, whose answers are remembered, or a stream that only has a name."""
+TRUST_VARIABLE: Final = "ATTRACTOR_TRUST"
+_RESTART_NAME: Final = re.compile(r"restart-[0-9]+\Z")
+_DIFF_LINES: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """Commands from elsewhere that nobody has vouched for yet.
+
+    Attributes:
+        surface: The commands.
+        origin: Where they came from.
+        before: The commands that were trusted there before; None when there were none, or when they
+            were too long to be kept.
+        was_trusted: Whether others were trusted there before.
+    """
+
+    surface: ExecutableSurface
+    origin: Origin
+    before: tuple[Command, ...] | None = None
+    was_trusted: bool = False
+
+    @property
+    def diff(self) -> list[str]:
+        """What changed since somebody vouched, as a unified diff; empty when that cannot be told."""
+        return command_diff(self.before, self.surface.commands) if self.before is not None else []
+
+    @property
+    def headline(self) -> str:
+        """What is asked about, in one sentence."""
+        what = f"{command_count(self.surface.commands)} (hash {self.surface.hash})"
+        name = spelled_out(str(self.origin))
+        if self.was_trusted:
+            return f"{name} runs {what}, and they are not those that were trusted before"
+        return f"{name} comes from elsewhere and runs {what}"
+
+    def remember(self) -> None:
+        """Note that a person has read these commands and let them run; a mere name has no memory."""
+        for place in _places(self.origin):
+            _note(place, self.surface, is_synced=True)
+            break
+
+
+def trust_question(
+    graph: Graph, origin: Origin | None, logs_root: Path | None = None
+) -> TrustQuestion | None:
+    """The question that stands open before a graph may run, or None.
+
+    It is answered by the origin (None: the caller's own text), by ``ATTRACTOR_TRUST``, by a person who
+    let the same commands of the same file run before, or, for a run directory that this user began
+    here, by that beginning.
+
+    Args:
+        graph: The graph as it will run.
+        origin: Where it came from.
+        logs_root: The run directory that shall go on, if any.
+
+    Raises:
+        OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
+    """
+    if origin is None:
+        return None
+    surface = executable_surface(graph)
+    if not surface or any(surface.is_named_by(text) for text in _hashes_of_environment()):
+        return None
+    places = [*_places(origin), *(_places(logs_root / SOURCE_NAME) if logs_root else ())]
+    known = [found for place in places if (found := TrustFile().recall(place))]
+    if any(found.full_hash == surface.full_hash for found in known):
+        return None
+    before = next((found.commands for found in known if found.commands is not None), None)
+    commands = None if before is None else tuple(Command(*row) for row in before)
+    return TrustQuestion(surface, origin, commands, was_trusted=bool(known))
+
+
+def check_trust(
+    graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None
+) -> None:
+    """Refuse to run commands that nobody vouched for. To be called before anything is made on the disk.
+
+    Raises:
+        UntrustedSource: Shows the commands, and the hash that vouches for them.
+    """
+    if origin is None or options.trust is True or not _are_commands_run(options.processes):
+        return
+    if isinstance(options.trust, str):
+        _check_hash(graph, origin, options.trust)
+    elif question := trust_question(graph, origin, logs_root):
+        raise untrusted(question)
+
+
+def note_run(graph: Graph, logs_root: Path, options: RunOptions) -> None:
+    """Note what a run that begins here runs, so that its directory can go on without being asked about.
+
+    A rehearsal is not noted: nobody vouched for what it did not run.
+    """
+    if _are_commands_run(options.processes) and (surface := executable_surface(graph)):
+        _note(_place(logs_root / SOURCE_NAME), surface, is_synced=options.durability == "full")
+
+
+def absolute_origin(origin: Origin | None) -> Origin | None:
+    """An origin that stays the same when the working directory changes or a link is turned elsewhere.
+
+    Raises:
+        OptionError: It is neither a name nor a path.
+    """
+    if origin is None or isinstance(origin, str):
+        return origin
+    if not isinstance(origin, os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(
+            f"origin is a path or a name, not {type(origin).__name__}", hint='origin="https://…"'
+        )
+    try:
+        return Path(_place(origin))
+    except ValueError:  # a NUL character, with which there can be no file
+        return str(origin)
+
+
+def checked_trust(value: object) -> bool | str:
+    """The value of the option ``trust``.
+
+    Raises:
+        OptionError: It is neither a truth value nor a hash.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and is_hash(value):
+        return value
+    raise OptionError(
+        f"trust is True or the hash of the commands, not {value!r}",
+        hint=f"a hash has at least {SHOWN_DIGITS} hexadecimal digits; `attractor-nb commands FILE` prints it",
+    )
+
+
+def untrusted(question: TrustQuestion) -> UntrustedSource:
+    """The refusal of a question that nobody can be asked."""
+    digits = question.surface.hash
+    shown = _shortened(question.diff) or listed_commands(question.surface.commands)
+    return UntrustedSource(
+        "\n".join([question.headline, *shown]),
+        surface_hash=question.surface.full_hash,
+        hint="read them (`attractor-nb commands FILE` prints them whole), then vouch for them: "
+        f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, '
+        f"--trust on the command line, or {TRUST_VARIABLE}={digits} where nobody can be asked",
+    )
+
+
+def _check_hash(graph: Graph, origin: Origin, given: str) -> None:
+    """A hash that is given decides alone: whoever pins commands wants these and no others."""
+    surface = executable_surface(graph)
+    if not surface or surface.is_named_by(given):
+        return
+    refusal = untrusted(TrustQuestion(surface, origin))
+    raise UntrustedSource(
+        f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}",
+        surface_hash=surface.full_hash,
+        hint=refusal.hint,
+    )
+
+
+def _are_commands_run(processes: Processes | None) -> bool:
+    return not getattr(processes, "starts_nothing", False)
+
+
+def _hashes_of_environment() -> Iterable[str]:
+    found = re.split(r"[,\s]+", os.environ.get(TRUST_VARIABLE, "").strip())
+    for text in filter(None, found):
+        if not is_hash(text):
+            raise OptionError(
+                f"{TRUST_VARIABLE} holds {text!r}, which is no hash of commands",
+                hint=f"list hashes of at least {SHOWN_DIGITS} hexadecimal digits; "
+                "`attractor-nb commands FILE` prints them",
+            )
+    return filter(None, found)
+
+
+def _places(origin: Origin) -> list[str]:
+    """Under which names answers about an origin are kept, the nearest first.
+
+    A restart's directory is part of the run in whose directory it is.
+    """
+    if not isinstance(origin, Path):
+        return []
+    found = [_place(origin)]
+    directory = origin.parent
+    if origin.name == SOURCE_NAME and _RESTART_NAME.match(directory.name):
+        found.append(_place(directory.parent / SOURCE_NAME))
+    return found
+
+
+def _place(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _note(place: str, surface: ExecutableSurface, *, is_synced: bool) -> None:
+    rows = [(entry.node_id, entry.attribute, entry.text) for entry in surface.commands]
+    TrustFile().remember(place, surface.full_hash, rows, is_synced=is_synced)
+
+
+def _shortened(diff: Sequence[str]) -> list[str]:
+    lines = [f"  {cut(line)}" for line in diff[:_DIFF_LINES]]
+    return lines if len(diff) <= _DIFF_LINES else [*lines, f"  and {len(diff) - _DIFF_LINES} more lines"]

@@ -1,0 +1,83 @@
+"""What counts as executable, and the hash by which it is trusted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb import parse_dot
+from attractor_nb.decisions.executable_surface import (
+    Command,
+    ExecutableSurface,
+    executable_surface,
+    is_hash,
+)
+
+texts = st.text(max_size=6)
+surfaces = st.lists(st.builds(Command, texts, texts, texts), max_size=4, unique=True).map(
+    lambda commands: ExecutableSurface(tuple(commands))
+)
+
+
+def surface(body):
+    return executable_surface(parse_dot(f"digraph {{ {body} }}"))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a [shape=parallelogram, tool_command=make]", ("a", "tool_command", "make")),
+        ("a [tool_command=make]", ("a", "tool_command", "make")),
+        ("node [tool_command=make] a", ("a", "tool_command", "make")),
+        ('tool_hooks.pre="./before" a', ("", "tool_hooks.pre", "./before")),
+        ('graph [tool_hooks.post="./after"] a', ("", "tool_hooks.post", "./after")),
+        ('a [tool_hooks.pre="./before"]', ("a", "tool_hooks.pre", "./before")),
+        ('stack.child_dotfile="child.dot" a', ("", "stack.child_dotfile", "child.dot")),
+        ('stack.child_workdir="elsewhere" a', ("", "stack.child_workdir", "elsewhere")),
+        ('a [stack.child_dotfile="child.dot"]', ("a", "stack.child_dotfile", "child.dot")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_command_is_found_wherever_it_stands(body, expected):
+    assert surface(body).commands == (Command(*expected),)
+
+
+def test_a_graph_without_commands_has_no_surface():
+    assert not surface('a [prompt="rm -rf", label="tool_command"] b [tool_command=" "] a -> b')
+
+
+def test_a_value_that_is_no_text_is_the_text_that_the_shell_gets():
+    assert surface("a [tool_command=true]").commands == (Command("a", "tool_command", "true"),)
+
+
+def test_the_hash_is_that_of_the_commands_and_not_of_anything_else():
+    one = surface('a [tool_command=make] b [tool_command="make test"] a -> b')
+    other = surface('/* moved */ b [tool_command="make test", label=B] c a [tool_command=make] b -> a')
+    assert one.commands != other.commands
+    assert one.full_hash == other.full_hash
+
+
+@given(surfaces, surfaces)
+def test_only_the_same_commands_have_the_same_hash(one, other):
+    assert (one.full_hash == other.full_hash) == (sorted(one.commands) == sorted(other.commands))
+
+
+def test_a_lone_surrogate_can_be_hashed():
+    assert len(ExecutableSurface((Command("a", "tool_command", "\ud800"),)).full_hash) == 64
+
+
+@pytest.mark.parametrize(("digits", "is_named"), [(11, False), (12, True), (40, True), (64, True)])
+def test_a_prefix_of_at_least_12_digits_names_a_surface(digits, is_named):
+    found = surface("a [tool_command=make]")
+    assert found.is_named_by(found.full_hash[:digits].upper()) is is_named
+
+
+@pytest.mark.parametrize("text", ["*", "", "0" * 11, "0" * 65, "g" * 12, "0" * 12 + "\n", "0" * 6 + "*" * 6])
+def test_what_is_no_hash_names_nothing(text):
+    assert not is_hash(text)
+    assert not surface("a [tool_command=make]").is_named_by(text)
+
+
+def test_the_beginning_of_another_hash_names_nothing():
+    one, other = surface("a [tool_command=make]"), surface("a [tool_command=made]")
+    assert not one.is_named_by(other.full_hash)
+    assert not one.is_named_by(other.hash)
