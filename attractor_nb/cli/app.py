@@ -18,11 +18,18 @@ from attractor_nb.cli.options import (
     File,
     Gates,
     Json,
+    MaxBudgetUsd,
+    MaxDuration,
+    MaxGoalGateRedirects,
+    MaxNodeVisits,
+    MaxRestarts,
     MaxSteps,
+    MaxTokensTotal,
     Quiet,
     RunsDir,
     Simulate,
     Strict,
+    Trust,
     Verbose,
 )
 from attractor_nb.cli.reporting import drop_output
@@ -33,6 +40,7 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb demo                           a real pipeline on a real model, offline
   attractor-nb validate review.dot            what is wrong with it, and how to mend it
   attractor-nb run review.dot --simulate      rehearse it: no model, no command
+  attractor-nb commands review.dot            the commands that it would run
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     go on with a run that was stopped
 
@@ -146,6 +154,7 @@ def _run(
     file: File,
     *,
     is_simulated: Simulate = False,
+    is_trusted: Trust = False,
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
@@ -164,6 +173,12 @@ def _run(
     ] = None,
     runs_dir: RunsDir = None,
     max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
     durability: DurabilityOption = Durability.FULL,
     is_strict: Strict = False,
     is_quiet: Quiet = False,
@@ -175,8 +190,17 @@ def _run(
     settings = Settings(
         backend=backend,
         is_simulated=is_simulated,
+        is_trusted=is_trusted,
         gates=_gates(gates, is_auto_approved=is_auto_approved),
-        max_steps=max_steps,
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
         durability=durability,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
@@ -194,6 +218,8 @@ RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is
   attractor-nb resume DIR --max-steps 50               a bound had ended it
   attractor-nb resume DIR --on-interrupted rerun       a tool stage was cut off
   attractor-nb resume DIR --graph mended.dot --on-graph-change accept
+  attractor-nb resume DIR --from review --visit 2      back to before that visit
+  attractor-nb resume DIR --take-over                  its owner is frozen, or its machine gone
 """
 
 
@@ -201,6 +227,25 @@ RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is
 def _resume(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.", show_default=False)],
     *,
+    rewind_to: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NODE",
+            help="Go back to just before a visit of this node; what came after is set aside.",
+            show_default=False,
+        ),
+    ] = None,
+    visit: Annotated[
+        int | None,
+        typer.Option(
+            "--visit",
+            metavar="N",
+            min=1,
+            help="Which visit of --from, by number; the latest by default.",
+            show_default=False,
+        ),
+    ] = None,
     graph: Annotated[
         str, typer.Option("--graph", metavar="FILE", help="Go on with this pipeline.", show_default=False)
     ] = "",
@@ -211,11 +256,21 @@ def _resume(
         OnInterrupted | None,
         typer.Option("--on-interrupted", help="For a stage that was cut off.", show_default=False),
     ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")
+    ] = False,
     is_simulated: Simulate = False,
+    is_trusted: Trust = False,
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
     max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
     durability: DurabilityOption = Durability.FULL,
     is_quiet: Quiet = False,
     is_verbose: Verbose = False,
@@ -226,15 +281,31 @@ def _resume(
     settings = Settings(
         backend=backend,
         is_simulated=is_simulated,
+        is_trusted=is_trusted,
         gates=_gates(gates, is_auto_approved=is_auto_approved),
-        max_steps=max_steps,
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
         durability=durability,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
         is_json=is_json,
     )
     return resume_directory(
-        directory, settings, graph=graph, on_graph_change=on_graph_change, on_interrupted=on_interrupted
+        directory,
+        settings,
+        graph=graph,
+        on_graph_change=on_graph_change,
+        on_interrupted=on_interrupted,
+        rewind_to=rewind_to,
+        visit=visit,
+        take_over=take_over,
     )
 
 
@@ -242,6 +313,21 @@ def _gates(mode: GateMode | None, *, is_auto_approved: bool) -> GateMode | None:
     if is_auto_approved and mode not in {None, GateMode.AUTO}:
         raise typer.BadParameter(f"--auto-approve and --gates {mode} contradict each other")
     return GateMode.AUTO if is_auto_approved else mode
+
+
+COMMANDS_HELP = """Print the commands that a pipeline or a run directory would run, and their hash.
+
+\b
+  attractor-nb commands review.dot
+  ATTRACTOR_TRUST=3f2a9c01b7de attractor-nb run review.dot    no other commands than these
+"""
+
+
+@app.command("commands", help=COMMANDS_HELP)
+def _commands(file: File, is_json: Json = False) -> int:
+    from attractor_nb.cli.trusting import show_commands  # noqa: PLC0415 - as above
+
+    return show_commands(file, is_json=is_json)
 
 
 GRAPH_HELP = """Draw a pipeline. Nothing is sent anywhere, and nothing is run.
@@ -295,6 +381,34 @@ def _runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
     from attractor_nb.cli.looking import show_runs  # noqa: PLC0415 - as above
 
     return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
+
+
+WATCH_HELP = """Show how the agents of a session stand, until it has ended.
+
+\b
+  attractor-nb watch                                   the active session here
+  attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
+  attractor-nb watch --once --json | jq .summary
+
+\b
+Exit codes: 0 complete, or running still with --once; 1 failed; 130 cancelled; 2 no session.
+"""
+
+
+@app.command("watch", help=WATCH_HELP)
+def _watch(
+    session_dir: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="SESSION_DIR", help="The session's directory; the active one here.", show_default=False
+        ),
+    ] = None,
+    is_once: Annotated[bool, typer.Option("--once", help="Show it as it stands, and return.")] = False,
+    is_json: Json = False,
+) -> int:
+    from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
+
+    return watch(session_dir, is_once=is_once, is_json=is_json)
 
 
 DEMO_HELP = """Run a real pipeline on the language model of this machine.

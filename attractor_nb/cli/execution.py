@@ -6,29 +6,31 @@ import contextlib
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.choices import BackendName, Durability, GateMode, GraphChange, OnInterrupted
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
-from attractor_nb.cli.inputs import read_params, read_pipeline, read_text
+from attractor_nb.cli.inputs import read_params, read_pipeline
 from attractor_nb.cli.progress import Progress
 from attractor_nb.cli.reporting import drop_output, print_json, report
 from attractor_nb.cli.simulation import SimulatedProcesses
 from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, summary_plain
 from attractor_nb.cli.terminal import Tone
+from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.loading import load_pipeline
-from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import SEVERITY_LETTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
+    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
 
@@ -49,8 +51,9 @@ class Settings:
     Attributes:
         backend: What answers prompts; simulated, with a notice, when nobody says.
         is_simulated: No model is asked and no command is run.
+        is_trusted: The user vouches for the commands, for this one call.
         gates: Who answers; None: the terminal, and nobody where there is none.
-        max_steps: Bound in place of the graph's.
+        bounds: Bounds in place of the graph's, None where nobody says.
         durability: What survives what.
         is_quiet: No progress.
         is_verbose: Responses under their stages.
@@ -59,19 +62,28 @@ class Settings:
 
     backend: BackendName | None = None
     is_simulated: bool = False
+    is_trusted: bool = False
     gates: GateMode | None = None
-    max_steps: int | None = None
+    bounds: Mapping[str, object] = field(default_factory=dict[str, object])
     durability: Durability = Durability.FULL
     is_quiet: bool = False
     is_verbose: bool = False
     is_json: bool = False
 
-    @property
-    def kept_options(self) -> tuple[str, ...]:
-        """What a resume must be told again, or it would ask something else than the run did."""
-        if self.is_simulated:
-            return ("--simulate",)
-        return ("--backend", self.backend.value) if self.backend else ()
+    def kept_options(self, bound: str = "") -> tuple[str, ...]:
+        """What a resume must be told again, or it would ask, or allow, something else than the run did.
+
+        Args:
+            bound: The bound that ended the run: it must be given anew, and higher.
+        """
+        kept = ("--simulate",) if self.is_simulated else ()
+        if self.backend and not self.is_simulated:
+            kept = ("--backend", self.backend.value)
+        bounds = {name: value for name, value in self.bounds.items() if value is not None}
+        if bound:
+            bounds[bound] = "TIME" if bound == "max_duration" else "N"
+        flags = ((f"--{name.replace('_', '-')}", str(value)) for name, value in bounds.items())
+        return (*kept, *(part for flag in flags for part in flag))
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -116,34 +128,49 @@ def resume_directory(
     graph: str = "",
     on_graph_change: GraphChange = GraphChange.ERROR,
     on_interrupted: OnInterrupted | None = None,
+    rewind_to: str | None = None,
+    visit: int | None = None,
+    take_over: bool = False,
 ) -> ExitCode:
-    """Go on with the run of a directory, with its own graph or that of a file."""
-    pipeline = Pipeline(read_text(graph)) if graph else load_pipeline(logs_root)
+    """Go on with the run of a directory, with its own graph or that of a file; or go back in it."""
+    pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
 
     def start(given: dict[str, Any]) -> Run:
         policy = on_interrupted.value if on_interrupted else None
         return pipeline.resume(
-            logs_root, on_graph_change=on_graph_change.value, on_interrupted=policy, **given
+            logs_root,
+            on_graph_change=on_graph_change.value,
+            on_interrupted=policy,
+            rewind_to=rewind_to,
+            visit=visit,
+            take_over=take_over,
+            **given,
         )
 
-    return _watch(pipeline, settings, start)
+    return _watch(pipeline, settings, start, logs_root)
 
 
 def _title(pipeline: Pipeline) -> str:
-    name, label = pipeline.name, one_line(pipeline.graph.get("label", str, ""))
+    name, label = redacted(pipeline.name), one_line(redacted(pipeline.graph.get("label", str, "")))
     return f"{name}   {label}" if label and label != name else name
 
 
-def _watch(pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, Any]], Run]) -> ExitCode:
-    """Start a run, show it, and sum it up."""
+def _watch(
+    pipeline: Pipeline,
+    settings: Settings,
+    start: Callable[[dict[str, Any]], Run],
+    logs_root: Path | None = None,
+) -> ExitCode:
+    """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
+    is_vouched_for = settings.is_trusted or settings.is_simulated
+    trust = settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=logs_root)
     progress = Progress(
         pipeline.graph,
         heading=_heading(pipeline, settings),
         is_quiet=settings.is_quiet,
         is_verbose=settings.is_verbose,
     )
-    options = _options(settings, progress)
-    run = start(options)
+    run = start({**_options(settings, progress), "trust": trust})
     try:
         result = _wait(run)
     except StorageError as error:
@@ -177,7 +204,7 @@ def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {
         "backend": (settings.backend or BackendName.SIMULATED).value,
         "interviewer": gate_interviewer(settings.gates, progress),
-        "max_steps": settings.max_steps,
+        **settings.bounds,
         "durability": settings.durability.value,
         "observers": [progress.take],
         "processes": SimulatedProcesses() if settings.is_simulated else None,
@@ -227,5 +254,5 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Prog
     if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         where = f"Stopped at `{node}`; continue" if node else "Continue"
-        command = resume_command(run.logs_root, *settings.kept_options)
+        command = resume_command(run.logs_root, *settings.kept_options(run.view.bound))
         print(f"{where} with `{command}`", file=sys.stderr)

@@ -70,6 +70,7 @@ class RunSetup:
         is_resumed: It goes on from a recorded state.
         warning: Something to say at the beginning, or empty.
         rewound: The record of a rewind, to be written first: it is what makes the run stand there.
+        backend: What answers prompts, for the record.
     """
 
     plan: Plan
@@ -89,6 +90,7 @@ class RunSetup:
     is_resumed: bool = False
     warning: str = ""
     rewound: PipelineRewound | None = None
+    backend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,10 @@ class Runner:
                 start_node=state.next_node,
                 restart_of=self._restart_of,
                 carried=state.carried() if self._restart_of else {},
+                goal=setup.plan.graph.goal,
+                model=setup.plan.graph.get("llm_model", str) or "",
+                node_count=len(setup.plan.nodes),
+                backend=setup.backend,
             )
         setup.stream.announce(event, is_synced=True)
         if setup.warning:
@@ -218,7 +224,6 @@ class Runner:
             stream=setup.stream,
             clock=setup.clock,
             run_id=setup.run_id,
-            restarts=setup.state.restarts,
             time=RunningTime(
                 setup.clock,
                 before=setup.state.elapsed_seconds,

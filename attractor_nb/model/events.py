@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
-from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.outcome import Outcome, Usage
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +70,8 @@ class PipelineStarted(Event):
         inputs: Context values given by the caller.
         start_node: Where the traversal begins.
         restart_of: For a ``loop_restart``: the run directory it continues, else empty.
+        carried: For a ``loop_restart``: what starting over does not undo (``RunState.carried``).
+        goal, model, node_count, backend: As in the manifest, which can be made again from here.
     """
 
     name: str
@@ -78,6 +80,11 @@ class PipelineStarted(Event):
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     start_node: str = ""
     restart_of: str = ""
+    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    goal: str = ""
+    model: str = ""
+    node_count: int = 0
+    backend: str = ""
 
     @property
     def description(self) -> str:
@@ -93,21 +100,61 @@ class PipelineResumed(Event):
         next_node: Where it goes on.
         graph_hash: Hash of the graph it goes on with.
         interrupted_node: The stage that was cut off before its commit, or empty.
+        on_interrupted: What becomes of it: ``rerun``, ``ask`` or ``fail``.
     """
 
     next_node: str
     graph_hash: str = ""
     interrupted_node: str = ""
+    on_interrupted: str = ""
 
     @property
     def description(self) -> str:
         """One line for people."""
-        return f"resumed at {self.next_node}"
+        return f"resumed at {self.next_node}{_CUT_OFF.get(self.on_interrupted, '')}"
 
     @property
     def node_id(self) -> str:
         """Where it goes on."""
         return self.next_node
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineRewound(Event):
+    """The run goes back to just before a visit; what came after is set aside, and stays in the log.
+
+    Attributes:
+        node: The node that is visited next.
+        visit: Number of the visit that it goes back behind; the next one has a new number.
+        to_sequence: The last event before that visit: those after it, up to this one, count no more.
+        stages: How many stages are set aside.
+        carried: What going back does not undo (``RunState.carried``): what was spent, which visit
+            numbers are used.
+    """
+
+    node: str
+    visit: int
+    to_sequence: int
+    stages: int = 0
+    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        count = f"{self.stages} stage{'s' * (self.stages != 1)}" if self.stages else "no stage"
+        return f"rewound to {self.node}, visit {self.visit}: {count} set aside"
+
+    @property
+    def node_id(self) -> str:
+        """Where it goes on."""
+        return self.node
+
+
+_CUT_OFF = {
+    "rerun": ", which was cut off and is run again",
+    "ask": ", which was cut off and is asked about",
+    "fail": ", which was cut off and is recorded as failed",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,11 +178,13 @@ class PipelineFailed(Event):
         error: The reason.
         duration: Seconds of running time.
         is_resumable: A bound or budget stopped it: with a higher one it may go on.
+        bound: Name of that bound, or empty.
     """
 
     error: str
     duration: float
     is_resumable: bool = False
+    bound: str = ""
 
     @property
     def description(self) -> str:
@@ -219,6 +268,9 @@ class StageEnd(StageEvent):
             ``weight``, ``retry_target``, ``end`` …
         route_detail: What decided it, in words: the condition and the values that it saw.
         logs: Entries the stage appended to the run log.
+        node_usage: What the node has consumed in this run, this attempt included; None when the attempt
+            consumed nothing.
+        run_usage: What the whole run has consumed, likewise.
     """
 
     duration: float = 0.0
@@ -229,6 +281,8 @@ class StageEnd(StageEvent):
     route: str = ""
     route_detail: str = ""
     logs: tuple[str, ...] = ()
+    node_usage: Usage | None = None
+    run_usage: Usage | None = None
 
     @property
     def is_commit(self) -> bool:
@@ -239,6 +293,10 @@ class StageEnd(StageEvent):
         """JSON values; the outcome without its updates, which ``context`` has."""
         plain = Event.to_plain(self)
         plain["outcome"] = self.outcome.to_plain(with_updates=False)
+        if self.run_usage is not None:
+            plain["run_usage"] = self.run_usage.to_plain()
+        if self.node_usage is not None:
+            plain["node_usage"] = self.node_usage.to_plain()
         return plain
 
 
@@ -533,6 +591,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
     for kind in (
         PipelineStarted,
         PipelineResumed,
+        PipelineRewound,
         PipelineCompleted,
         PipelineFailed,
         PipelineInterrupted,
@@ -562,6 +621,7 @@ _FIELDS: dict[type[Event], tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind)) for kind in EVENT_TYPES.values()
 }
 _TUPLES = {"options", "keys", "logs", "passed_over"}
+_USAGES = {"node_usage", "run_usage"}
 _EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
 
 EventObserver = Callable[[Event], None]
@@ -585,5 +645,7 @@ def event_from_plain(plain: Mapping[str, Any]) -> Event:
                 )
             elif name == "outcome":
                 value = Outcome.from_plain(value)
+            elif name in _USAGES:
+                value = Usage.from_plain(value)
             values[name] = value
     return kind(**values)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.trust import checked_trust
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
 
 if TYPE_CHECKING:
@@ -41,7 +42,12 @@ class RunOptions:
         host: ``thread``, or ``kernel``: a task in the running loop.
         stop_after: Pause after that many stages.
         on_interrupted: For a resume: ``rerun``, ``ask`` or ``fail`` in place of the node's own rule.
+        take_over: For a resume: take the run from an owner that is frozen, or gone with its machine. Should
+            it go on after all, it loses.
+        secrets: Values that nothing of ours may let out (``redact_also``).
         observers: Called with every event.
+        trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
+            alone. For this one call.
         is_shown: Whether presenters (the notebook) show the run.
         clock, randomness, processes, disk: The seams that tests replace.
     """
@@ -63,7 +69,10 @@ class RunOptions:
     host: str = "thread"
     stop_after: int | None = None
     on_interrupted: str | None = None
+    take_over: bool = False
+    secrets: Sequence[str] = field(default=(), repr=False)
     observers: Sequence[EventObserver] = ()
+    trust: bool | str = False
     is_shown: bool = True
     clock: Clock | None = None
     randomness: Randomness | None = None
@@ -108,6 +117,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         raise OptionError(f"on_interrupted is rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):
         raise OptionError(f"stop_after is a whole number of at least 1, not {options.stop_after!r}")
+    checked_trust(options.trust)
     as_dict("params", options.params, hint='params={"ticket": "42"}')
     for observer in as_list("observers", options.observers):
         check_observer(observer)

@@ -7,68 +7,95 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
-from attractor_nb.context import Context
+from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.failures import end_reason, next_step
+from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.routing import Seen
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.decisions.traversal import diamonds_of
-from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.errors import CheckpointCorrupt, GraphChanged, OptionError, RunError, RunNotFound
-from attractor_nb.model.events import (
-    Event,
-    InterviewCompleted,
-    InterviewStarted,
-    PipelineResumed,
-    PipelineStarted,
-    StageEnd,
-)
+from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
+from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.model.outcome import Outcome, read_status
+from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin
-from attractor_nb.storage.manifest_file import read_manifest
+from attractor_nb.pipeline.recorded import (
+    MAX_RESTART_HOPS,
+    interviews_under_way,
+    kept_directories,
+    restart_directory,
+    restored_context,
+    restored_state,
+)
+from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
+from attractor_nb.pipeline.trust import check_trust
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.model.events import Event
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
 
 GRAPH_CHANGES = ("error", "warn", "accept")
-MAX_RESTART_HOPS = 10_000
+HOW_TO_GO_BACK = "go back with run.rewind(node) or `attractor-nb resume DIR --from NODE`, or start a new run"
 
 
 def continue_run(
-    pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams, *, on_graph_change: str
+    pipeline: Pipeline,
+    logs_root: Path,
+    options: RunOptions,
+    seams: Seams,
+    *,
+    on_graph_change: str,
+    rewind: Rewind | None = None,
 ) -> Beginning:
-    """Take ownership of a stored run and find where it goes on.
+    """Take ownership of a stored run and find where it goes on: where it stands, or before a visit.
 
     Raises:
         RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
-        OptionError: ``on_graph_change`` is none of its choices.
+        OptionError: ``on_graph_change`` is none of its choices, or there is no such node to rewind to.
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    if rewind is not None:
+        check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
         return _continue_legacy(pipeline, plan, logs_root, options, seams)
+    check_trust(plan.graph, pipeline.origin, options, logs_root)
     store, stored, state, inputs = _open_latest(plan, logs_root, options, seams)
     try:
         if state.ended and stored.manifest.get("status") != state.ended:
             store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
-        _check_end(state)
+        check_is_on_the_way(stored)
+        whole, rewound = stored, None
+        if rewind is None:
+            _check_end(state)
+        else:
+            place = find_place(stored, rewind)
+            if place.stored.logs_root != stored.logs_root:
+                store = _open_instead(store, place.stored.logs_root, options, seams)
+            whole, stored, rewound = place.stored, place.shortened, place.record(state)
+            inputs = _inputs_of(stored, inputs)
+            state = restored_state(plan, stored)
+            state.apply(rewound)
         warning = _check_graph(plan, stored, state, on_graph_change)
         _check_incoming_edge(plan, state)
-        _check_interrupted(plan, state, options)
+        _check_interrupted(plan, state, interviews_under_way(stored.events), options)
         state.reopen()
         state.resumed_hops = 1 if state.fidelity == "full" else 0
-        context = _restored_context(plan, store, stored, inputs)
+        context = restored_context(plan, stored, inputs, store=store.values)
+        if rewound is None and store.manifest.get("restarted_as"):
+            store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
     except BaseException:
         store.close()
         raise
     run_id = str(stored.manifest.get("run_id", ""))
+    way = way_taken(stored.events)
     return Beginning(
         plan,
         store,
@@ -76,10 +103,12 @@ def continue_run(
         state,
         run_id,
         inputs,
-        sequence=stored.events[-1].sequence if stored.events else 0,
-        events=stored.events,
-        interviews=_interviews_under_way(stored.events),
+        sequence=whole.events[-1].sequence if whole.events else 0,
+        events=way,
+        kept=kept_directories(whole, way),
+        interviews=interviews_under_way(way),
         warning=warning,
+        rewound=rewound,
     )
 
 
@@ -90,9 +119,10 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
         OptionError: It was a backend of the caller's own: going on with simulated answers would be a
             success that nobody had.
     """
-    manifest, _ = read_manifest(logs_root)
-    recorded = str((manifest or {}).get("backend", ""))
-    if options.backend is not None or recorded in {"", "simulated"}:
+    if options.backend is not None:
+        return options
+    recorded = str(read_facts(logs_root).get("backend", ""))
+    if recorded in {"", "simulated"}:
         return options
     if recorded in NAMED:
         return replace(options, backend=recorded)
@@ -113,7 +143,11 @@ def _open_latest(
     before, inputs = RunState(plan.start), dict[str, Any]()
     for _ in range(MAX_RESTART_HOPS):
         store = DirectoryRunStore.open(
-            logs_root, durability=options.durability, clock=seams.clock, disk=seams.disk
+            logs_root,
+            durability=options.durability,
+            clock=seams.clock,
+            disk=seams.disk,
+            take_over=options.take_over,
         )
         try:
             stored = read_run(logs_root)
@@ -122,49 +156,13 @@ def _open_latest(
         except BaseException:
             store.close()
             raise
-        inputs = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+        inputs = _inputs_of(stored, inputs)
         restarted = restart_directory(stored, state)
         if restarted is None:
             return store, stored, state, inputs
         store.close()
         logs_root, before = restarted, state.restarted(state.restart_target)
     raise RunError(f"the restarts of {logs_root} have no end")
-
-
-def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
-    """Where a run went on after a ``loop_restart``: beside this directory, even if both were moved."""
-    if not state.restart_logs_root:
-        return None
-    recorded = Path(state.restart_logs_root)
-    first = stored.logs_root.parent if stored.manifest.get("restart_of") else stored.logs_root
-    places = (first / recorded.name, recorded)
-    return next((place for place in places if place.is_dir() and place != stored.logs_root), None)
-
-
-def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None) -> RunState:
-    """The state that checkpoint and log say.
-
-    Args:
-        plan: The plan.
-        stored: The run.
-        before: How it began; at the start node if not given.
-
-    Raises:
-        CheckpointCorrupt: The checkpoint's state has a foreign shape.
-    """
-    if stored.checkpoint is None or "state" not in stored.checkpoint:
-        state, events = before or RunState(plan.start), stored.events
-    else:
-        try:
-            state = RunState.from_checkpoint(stored.checkpoint)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointCorrupt(
-                f"{stored.logs_root}: the state in checkpoint.json has a foreign shape ({error})",
-                hint="remove checkpoint*.json: the log alone is enough to go on",
-            ) from None
-        events = stored.tail
-    state.apply_all(events, diamonds_of(plan))
-    return state
 
 
 def _check_begun(stored: StoredRun) -> None:
@@ -176,14 +174,41 @@ def _check_begun(stored: StoredRun) -> None:
         )
 
 
+def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+
+
+def _open_instead(
+    store: DirectoryRunStore, logs_root: Path, options: RunOptions, seams: Seams
+) -> DirectoryRunStore:
+    """Own an earlier directory of a run in place of its latest, which nobody has in between."""
+    try:
+        return DirectoryRunStore.open(
+            logs_root,
+            durability=options.durability,
+            clock=seams.clock,
+            disk=seams.disk,
+            take_over=options.take_over,
+        )
+    finally:
+        store.close()
+
+
 def _check_end(state: RunState) -> None:
     if state.ended == "completed":
-        raise RunError("the run has ended in success; there is nothing to go on with", hint="start a new run")
+        raise RunError("the run has ended in success; there is nothing to go on with", hint=HOW_TO_GO_BACK)
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
             f"the run has failed for good: {state.reason}",
-            hint="every stage is committed and none would run again; mend the cause and start a new run",
+            hint=f"every stage is committed and none would run again; mend the cause, then {HOW_TO_GO_BACK}",
         )
+
+
+_CHANGED = 'resume with pipeline.dot of the run directory, or say on_graph_change="accept" or "warn"'
+_REDACTED = (
+    "pipeline.dot of this run holds [redacted] in place of a secret that its source had: resume with your "
+    "own pipeline, Pipeline(…).resume(directory)"
+)
 
 
 def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:
@@ -202,25 +227,29 @@ def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change
         return ""
     message = f"the graph is not the one that ran ({plan.graph.content_hash[:8]} against {ran[:8]})"
     if on_graph_change == "error":
-        raise GraphChanged(
-            message,
-            hint='resume with pipeline.dot of the run directory, or say on_graph_change="accept" or "warn"',
-        )
+        raise GraphChanged(message, hint=_REDACTED if stored.manifest.get("is_source_redacted") else _CHANGED)
     return message
 
 
-def _check_interrupted(plan: Plan, state: RunState, options: RunOptions) -> None:
-    """A stage that was cut off and may have taken effect is not repeated unasked."""
+def _check_interrupted(plan: Plan, state: RunState, interviews: Sequence[Event], options: RunOptions) -> None:
+    """Say what becomes of a stage that was cut off; one that may have taken effect is not repeated unasked.
+
+    Raises:
+        RunError: A person must decide, and nobody is there to be asked.
+    """
     flight = state.in_flight
     if flight is None or not flight.is_started or flight.node_id not in plan.nodes:
         return
-    policy = options.on_interrupted or plan.nodes[flight.node_id].on_interrupted
-    if policy == "ask":
+    state.on_interrupted = policy_of(plan.nodes[flight.node_id], options.on_interrupted)
+    if state.on_interrupted != ASK or is_somebody_asked(options):
+        return
+    asked = question_id(flight)
+    if not any(isinstance(event, InterviewCompleted) and event.question_id == asked for event in interviews):
         raise RunError(
             f"stage {flight.node_id} was cut off and may have taken effect already",
-            hint='on_interrupted="rerun" runs it again, on_interrupted="fail" records it as failed',
+            hint='on_interrupted="rerun" runs it again, on_interrupted="fail" records it as failed,'
+            ' and an interviewer is asked: interviewer="console"',
         )
-    state.is_flight_lost = policy == "fail"
 
 
 def _check_incoming_edge(plan: Plan, state: RunState) -> None:
@@ -232,39 +261,6 @@ def _check_incoming_edge(plan: Plan, state: RunState) -> None:
     ends = (state.completed[-1] if state.completed else "", state.next_node)
     if edge is None or (edge.source, edge.target) != ends:
         state.incoming_edge = None
-
-
-def _restored_context(
-    plan: Plan, store: DirectoryRunStore, stored: StoredRun, inputs: Mapping[str, Any]
-) -> Context:
-    context = Context(store=store.values)
-    if stored.checkpoint is not None:
-        context.restore(stored.checkpoint.get("context", {}), tuple(stored.checkpoint.get("logs", ())))
-        events = stored.tail
-    else:
-        mirror_graph(plan, context)
-        context.apply_updates(inputs)
-        events = stored.events
-    for event in events:
-        if isinstance(event, StageEnd):
-            context.restore(event.context, event.logs)
-    context.take_changes()
-    return context
-
-
-def _interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Questions and answers since the last attempt that ended: those of a gate that was cut off.
-
-    An attempt that was cut off as well does not hide them: the answer that one resume took and could
-    not commit is there for the next.
-    """
-    found: list[Event] = []
-    for event in reversed(events):
-        if isinstance(event, InterviewStarted | InterviewCompleted):
-            found.append(event)
-        elif isinstance(event, StageEnd):
-            break
-    return tuple(reversed(found))
 
 
 def _continue_legacy(

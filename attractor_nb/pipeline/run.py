@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
-from attractor_nb.model.events import Event, EventObserver, StageEnd
+from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
+from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.state import RunView, take_event
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
     from attractor_nb.engine.gates import Gate, Gates
@@ -79,6 +80,7 @@ class Run:
         self.outcomes: dict[str, Outcome] = {}
         self.visits: dict[str, int] = {}
         self._read = read
+        self._kept: dict[str, str | None] = {}
         self._stream = stream
         self._gates = gates
         self._job: Job | None = None
@@ -91,7 +93,23 @@ class Run:
         take_event(self.view, event)
         if isinstance(event, StageEnd) and event.is_commit:
             self.outcomes[event.name] = event.outcome
-            self.visits[event.name] = event.visit
+            self.visits[event.name] = self.visits.get(event.name, 0) + 1
+        elif isinstance(event, StageStarted):
+            self._kept.pop(event.name, None)
+        elif isinstance(event, PipelineStarted):
+            self._kept, self.visits = {}, {}
+
+    def recall(self, way: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
+        """Take what was recorded before.
+
+        Args:
+            way: The events that count.
+            kept: Directories of the stages whose own one holds a visit that was set aside.
+            visits: Committed visits of each node.
+        """
+        for event in way:
+            self.take(event)
+        self._kept, self.visits = dict(kept), dict(visits)
 
     def attach(self, job: Job) -> None:
         """Bind the engine's job, once it is started."""
@@ -123,11 +141,16 @@ class Run:
         return self._gates.pending if self._gates is not None else ()
 
     def __getitem__(self, node_id: str) -> StageView:
-        return view_stage(node_id, self.graph, self.outcomes, self.visits, self._read)
+        return view_stage(
+            node_id, self.graph, self.outcomes, self.visits, self.view.usage_by_node, self.read_stage_file
+        )
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none."""
-        return self._read(node_id, name)
+        if node_id not in self._kept:
+            return self._read(node_id, name)
+        directory = self._kept[node_id]
+        return None if directory is None else read_stage_text(self.logs_root, directory, name)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
@@ -215,9 +238,23 @@ class Run:
 
     def resume(self, **options: Any) -> Run:
         """Go on with this run where it stopped; see ``Pipeline.resume``."""
-        if not self.is_done:
-            raise RunError(f"run {self.id} is {self.status}", hint="wait for it, or cancel it first")
+        is_elsewhere = self._job is None
+        if not self.is_done and not (is_elsewhere and options.get("take_over")):
+            hint = "wait for it, or cancel it first"
+            if is_elsewhere:
+                hint = "wait for it; from an owner that is frozen or gone: resume(take_over=True)"
+            raise RunError(f"run {self.id} is {self.status}", hint=hint)
         return self.pipeline.resume(self.logs_root, **options)
+
+    def rewind(self, node: str, visit: int | None = None, **options: Any) -> Run:
+        """Go on from just before a visit of a node; what came after is set aside and stays in the log.
+
+        Args:
+            node: The node.
+            visit: Which of its visits, by number; the latest by default.
+            **options: See ``Pipeline.resume``.
+        """
+        return self.resume(rewind_to=node, visit=visit, **options)
 
     # -- waiting -------------------------------------------------------------------------------------
 
@@ -231,6 +268,7 @@ class Run:
             TimeoutError: It has not ended in time; it goes on.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: the run was stopped and can be resumed.
+            RunLocked: Another process took the run over.
             RunError: It runs in the event loop that runs here.
             StorageError: The run directory could not be written.
         """

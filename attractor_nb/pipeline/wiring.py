@@ -5,6 +5,8 @@ Nobody else knows more than one of them.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from attractor_nb.backends import resolve_backend
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
+from attractor_nb.errors import RunLocked
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
@@ -21,14 +24,19 @@ from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.pipeline.asking import interviewer_of
+from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime
+from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
@@ -37,6 +45,8 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import CodergenBackend, Handler, Interviewer, Processes
 
+OWNER_CHECK_SECONDS = 1.0
+"""How often a run looks whether it was taken over while nothing of it is recorded."""
 BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human"})
 """Handler types that every run has."""
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
@@ -50,8 +60,14 @@ class Wired:
     runner: Runner
 
     async def work(self) -> RunResult:
-        """Run to the end, and bind the result."""
-        ended = await self.runner.run()
+        """Run to the end, and bind the result.
+
+        Raises:
+            RunLocked: Another process took the run over.
+            StorageError: The run directory cannot be written; what was committed is safe.
+        """
+        with self._watched():
+            ended = await self.runner.run()
         setup = self.runner.setup
         self.run.logs_root = setup.store.logs_root
         is_in_memory = isinstance(setup.store, MemoryRunStore)
@@ -60,6 +76,34 @@ class Wired:
         result = result_of(self.run, setup.state, context, ended)
         self.run.settle(result)
         return result
+
+    @contextlib.contextmanager
+    def _watched(self) -> Generator[None]:
+        """Stop a run that was taken over while it waited or a stage went on: nothing else would tell it.
+
+        The stage is cancelled, its commands end, and the first record that is refused says why.
+        """
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal timer
+            store = self.runner.setup.store
+            try:
+                if isinstance(store, DirectoryRunStore):
+                    store.check_owner()
+            except RunLocked:
+                if task is not None:
+                    task.cancel()
+                return
+            timer = loop.call_later(OWNER_CHECK_SECONDS, look)
+
+        look()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 def wire(
@@ -105,6 +149,7 @@ def wire(
         is_resumed=start.sequence > 0,
         warning=start.warning,
         rewound=start.rewound,
+        backend=describe_backend(options.backend),
     )
     run = Run(
         pipeline,
@@ -170,7 +215,7 @@ def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) ->
     """The result of a run that has stopped."""
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),
-        reason=ended.reason,
+        reason=redacted(ended.reason),
         run_id=run.id,
         logs_root=run.logs_root,
         completed_nodes=tuple(state.completed),

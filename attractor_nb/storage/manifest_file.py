@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
+    PipelineRestarted,
     PipelineResumed,
+    PipelineRewound,
     PipelineStarted,
+    StageStarted,
 )
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
+from attractor_nb.storage.stage_names import StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.run_directory import RunDirectory
 
 MANIFEST_NAME = "manifest.json"
+_FACTS = ("goal", "model", "node_count", "backend", "restart_of")
 
 
 class ManifestFile:
@@ -61,8 +67,9 @@ def _check(plain: Mapping[str, Any]) -> None:
 
 
 def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
-    """What the log knows of a manifest whose file is lost: all but goal, model and node count."""
+    """A manifest whose file is lost, made again from the log."""
     plain: dict[str, Any] = {"schema_version": 1, "status": "running", "end_time": None}
+    visited: list[str] = []
     for event in events:
         match event:
             case PipelineStarted():
@@ -73,16 +80,26 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
                     start_node=event.start_node,
                     start_time=utc_text(event.time),
                 )
-                if event.restart_of:
-                    plain["restart_of"] = event.restart_of
-            case PipelineResumed():
+                facts = {name: getattr(event, name) for name in _FACTS}
+                plain.update({name: value for name, value in facts.items() if value})
+            case PipelineResumed() | PipelineRewound():
                 plain.update(status="resumed", end_time=None)
+                plain.pop("restarted_as", None)
+            case PipelineRestarted():
+                beside = "../" if plain.get("restart_of") else ""
+                restart = beside + PurePath(event.logs_root).name
+                plain.update(status="restarted", end_time=utc_text(event.time), restarted_as=restart)
             case PipelineCompleted():
                 plain.update(status="completed", end_time=utc_text(event.time))
             case PipelineFailed():
-                plain.update(status="failed", end_time=utc_text(event.time))
+                plain.update(status="failed", end_time=utc_text(event.time), reason=event.error)
             case PipelineInterrupted():
-                plain.update(status="interrupted", end_time=utc_text(event.time))
+                status = "paused" if event.reason == "paused" else "interrupted"
+                plain.update(status=status, end_time=utc_text(event.time), reason=event.reason)
+            case StageStarted():
+                visited.append(event.name)
             case _:
                 pass
+    if escaped := StageNames({}, visited).escaped:
+        plain["stage_directories"] = dict(escaped)
     return plain

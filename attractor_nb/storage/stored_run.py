@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import CheckpointCorrupt, RunError, RunNotFound
 from attractor_nb.storage.atomic import read_plain_file
-from attractor_nb.storage.checkpoint_file import read_checkpoint
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
+from attractor_nb.storage.disk import storage_error
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.legacy import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.lock import is_owned, read_owner
-from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
+from attractor_nb.storage.standing import standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.event_lines import LogScan
 
 MAX_SOURCE_BYTES = 64 * 1024 * 1024
-_UNFINISHED = frozenset({"running", "resumed"})
+_SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class StoredRun:
         source_text: The DOT source, or None when the directory does not have it.
         is_legacy: Another engine wrote it; there are no events.
         is_owned: A process owns it right now.
-        owner: ``pid``, ``host`` and ``since`` of the last owner; empty when there is none.
+        owner: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
         problems: What was found damaged and could be made good, in words.
         cut_bytes: Length of a last record that was never finished.
     """
@@ -64,8 +66,8 @@ class StoredRun:
 
     @property
     def status(self) -> str:
-        """How the run stands: the manifest's word, or ``abandoned`` when its owner died."""
-        return _standing(self.manifest, is_owned=self.is_owned)
+        """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``standing.py``)."""
+        return standing_of(self.logs_root, self.manifest).status
 
     def stage_directory(self, node_id: str) -> Path:
         """Where the files of a node's latest visit are; whether it was visited is another question."""
@@ -82,8 +84,28 @@ class StoredRun:
 
 
 def has_event_log(logs_root: Path) -> bool:
-    """Whether a run of ours is there; without a log it can only be one of the older layout."""
-    return os.path.lexists(logs_root / EVENT_LOG_NAME)
+    """Whether a run of ours is there; without a log it can only be one of the older layout.
+
+    Raises:
+        StorageError: The directory may not be entered, so there is no telling.
+    """
+    try:
+        os.lstat(logs_root / EVENT_LOG_NAME)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise storage_error(error, "read", logs_root) from error
+    return True
+
+
+def read_facts(logs_root: Path) -> dict[str, Any]:
+    """The manifest of a run, made again from its log when its file is lost.
+
+    Raises:
+        CheckpointCorrupt, StorageError: The file is lost, and the log is damaged or cannot be read.
+    """
+    manifest, _ = read_manifest(logs_root)
+    return manifest or manifest_from_events(read_log(logs_root).events)
 
 
 def read_run(logs_root: Path) -> StoredRun:
@@ -104,6 +126,7 @@ def read_run(logs_root: Path) -> StoredRun:
     checkpoint, problems = read_checkpoint(logs_root)
     manifest, manifest_problems = read_manifest(logs_root)
     scan = read_log(logs_root)
+    _check_run_ids(logs_root, checkpoint, manifest, scan)
     if checkpoint is not None:
         _check_position(logs_root, checkpoint, scan)
     source = read_plain_file(logs_root / SOURCE_NAME, max_bytes=MAX_SOURCE_BYTES)
@@ -116,9 +139,33 @@ def read_run(logs_root: Path) -> StoredRun:
         None if source is None else source.decode("utf-8", "surrogatepass"),
         is_owned=is_owned(logs_root),
         owner=read_owner(logs_root),
-        problems=tuple(problems + manifest_problems),
+        problems=tuple(problems + manifest_problems + _disbelieved(scan)),
         cut_bytes=scan.cut_bytes,
     )
+
+
+def _disbelieved(scan: LogScan) -> list[str]:
+    if not scan.disbelieved:
+        return []
+    count = f"{scan.disbelieved} record{'s' * (scan.disbelieved != 1)}"
+    return [f"{EVENT_LOG_NAME} has {count} of an owner that had lost the run; not believed"]
+
+
+def _check_run_ids(
+    logs_root: Path,
+    checkpoint: Mapping[str, Any] | None,
+    manifest: Mapping[str, Any] | None,
+    scan: LogScan,
+) -> None:
+    """Refuse projections of another run: one of the same shape may fit this log to the byte."""
+    logged = scan.events[0].run_id if scan.events else ""
+    for name, plain in ((CHECKPOINT_NAME, checkpoint), (MANIFEST_NAME, manifest)):
+        run_id = str((plain or {}).get("run_id", ""))
+        if logged and run_id and run_id != logged:
+            raise CheckpointCorrupt(
+                f"{logs_root / name} is of run {run_id}, and the log is of run {logged}",
+                hint=f"remove it: the log alone is enough to go on; {_SEE_DOCTOR}",
+            )
 
 
 def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogScan) -> None:
@@ -127,17 +174,21 @@ def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogSca
         raise CheckpointCorrupt(
             f"{logs_root / EVENT_LOG_NAME} ends with record {scan.sequence}, but the checkpoint "
             f"knows {sequence}",
-            hint=f"restore the log; or remove checkpoint*.json to go on from record {scan.sequence}: "
-            "the stages after it run again",
+            hint=f"restore the log; {_SEE_DOCTOR}",
         )
     if sequence and scan.ends[sequence - 1] != offset:
         raise CheckpointCorrupt(
             f"{logs_root}: the checkpoint does not belong to this log",
-            hint="remove checkpoint*.json: the log alone is enough to go on",
+            hint=f"remove checkpoint*.json: the log alone is enough to go on; {_SEE_DOCTOR}",
         )
 
 
 def _read_legacy(logs_root: Path) -> StoredRun:
+    if read_checkpoint(logs_root)[0] is not None:
+        raise CheckpointCorrupt(
+            f"{logs_root / EVENT_LOG_NAME} is gone, and the checkpoint beside it is one of ours",
+            hint=f"restore the log; {_SEE_DOCTOR}",
+        )
     names = find_legacy_checkpoints(logs_root)
     manifest, problems = read_manifest(logs_root)
     if not names:
@@ -172,10 +223,11 @@ class RunSummary:
         logs_root: The run directory.
         run_id: The run.
         pipeline_name: Name of the pipeline.
-        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable.
+        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable. Of a run
+            that went on in a restart directory, how it stands there.
         start_time: ISO 8601 UTC, or empty.
         end_time: ISO 8601 UTC, or None while it goes on.
-        owner: ``pid``, ``host`` and ``since`` of the owner, while there is one.
+        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
     """
 
     logs_root: Path
@@ -200,24 +252,17 @@ def list_runs(base: Path) -> list[RunSummary]:
 
 
 def _summary(logs_root: Path) -> RunSummary:
-    manifest, _ = read_manifest(logs_root)
-    if manifest is None:
-        try:
-            manifest = manifest_from_events(read_log(logs_root).events)
-        except RunError:
-            return RunSummary(logs_root, "", "", "damaged", "", None)
-    is_live = is_owned(logs_root)
+    try:
+        manifest = read_facts(logs_root)
+    except RunError:
+        return RunSummary(logs_root, "", "", "damaged", "", None)
+    standing = standing_of(logs_root, manifest)
     return RunSummary(
         logs_root,
         manifest.get("run_id", ""),
         manifest.get("pipeline_name", ""),
-        _standing(manifest, is_owned=is_live),
+        standing.status,
         manifest.get("start_time", ""),
-        manifest.get("end_time"),
-        read_owner(logs_root) if is_live else {},
+        standing.end_time,
+        standing.owner,
     )
-
-
-def _standing(manifest: Mapping[str, Any], *, is_owned: bool) -> str:
-    status: str = manifest.get("status", "running")
-    return "abandoned" if status in _UNFINISHED and not is_owned else status

@@ -11,13 +11,17 @@ from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
+    PipelineRestarted,
     PipelineResumed,
+    PipelineRewound,
     PipelineStarted,
     RunWarning,
+    StageStarted,
 )
 from attractor_nb.storage.checkpoint_file import CheckpointSchedule, read_checkpoint
 from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
 from attractor_nb.storage.sealed_file import seal, unseal
+from attractor_nb.storage.stage_names import escaped_name
 from attractor_nb.storage.strict_json import JsonProblem
 
 
@@ -184,10 +188,25 @@ def test_ruling_30_the_manifest_is_merged_and_read_back(create):
 )
 def test_a_lost_manifest_is_rebuilt_from_the_log(last, status, end_time):
     started = PipelineStarted(
-        time=0.0, name="review", id="abcdefgh", graph_hash="h", start_node="s", restart_of=".."
+        time=0.0,
+        name="review",
+        id="abcdefgh",
+        graph_hash="h",
+        start_node="s",
+        restart_of="..",
+        goal="ship",
+        model="small",
+        node_count=4,
+        backend="local",
     )
-    plain = manifest_from_events([started, last])
+    plain = manifest_from_events([started, StageStarted(name="CON"), last])
+    assert plain.pop("reason", "x") == "x"
     assert plain == {
+        "goal": "ship",
+        "model": "small",
+        "node_count": 4,
+        "backend": "local",
+        "stage_directories": {"CON": escaped_name("CON")},
         "schema_version": 1,
         "status": status,
         "end_time": end_time,
@@ -198,6 +217,17 @@ def test_a_lost_manifest_is_rebuilt_from_the_log(last, status, end_time):
         "start_time": "1970-01-01T00:00:00Z",
         "restart_of": "..",
     }
+
+
+def test_a_manifest_that_is_rebuilt_knows_the_restart_and_forgets_it_after_a_rewind():
+    events = [
+        PipelineStarted(name="review", id="a", restart_of="/runs/first"),
+        PipelineRestarted(target="plan", restarts=2, logs_root="/runs/first/restart-2"),
+    ]
+    plain = manifest_from_events(events)
+    assert (plain["status"], plain["restarted_as"]) == ("restarted", "../restart-2")
+    plain = manifest_from_events([*events, PipelineRewound(node="plan", visit=1, to_sequence=1)])
+    assert (plain["status"], "restarted_as" in plain) == ("resumed", False)
 
 
 def test_the_first_run_of_a_pipeline_continues_nothing():

@@ -1,0 +1,121 @@
+"""How a run stands: what its manifest says, or its log where the manifest was never brought to its end.
+
+Cheap enough for a list of runs: the log is looked at only when the manifest is unfinished and nobody owns
+the run, and of the log the end alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import StorageError
+from attractor_nb.model.events import (
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+)
+from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.event_lines import decode_line, token_of
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
+from attractor_nb.storage.lock import is_owned, read_owner
+from attractor_nb.storage.manifest_file import read_manifest
+from attractor_nb.storage.run_directory import utc_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.events import Event
+
+ABANDONED = "abandoned"
+_UNFINISHED = frozenset({"running", "resumed"})
+_RESTARTED = "restarted"
+_MAX_RESTART_HOPS = 10_000
+_FIRST_TAIL_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a run stands.
+
+    Attributes:
+        status: As in the manifest, or ``abandoned`` when its owner died. Of a run that went on in a restart
+            directory, how it stands there.
+        end_time: ISO 8601 UTC, or None while it goes on.
+        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
+    """
+
+    status: str
+    end_time: str | None
+    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
+    """How the run of a directory stands, whose manifest is that."""
+    for _ in range(_MAX_RESTART_HOPS):
+        status: str = manifest.get("status", "running")
+        end_time: str | None = manifest.get("end_time")
+        if status not in _UNFINISHED and status != _RESTARTED:
+            return Standing(status, end_time)
+        if is_owned(logs_root):
+            return Standing("running" if status == _RESTARTED else status, None, read_owner(logs_root))
+        restart = str(manifest.get("restarted_as", "")) if status == _RESTARTED else ""
+        if status in _UNFINISHED:
+            last = read_last_event(logs_root)
+            if isinstance(last, PipelineRestarted):
+                restart = last.logs_root
+            elif ended := _ended_status(last):
+                return Standing(ended, utc_text(last.time) if last else None)
+        found = _restart_of(logs_root, manifest, restart)
+        if found is None:
+            return Standing(ABANDONED, None)
+        logs_root, manifest = found
+    return Standing(ABANDONED, None)
+
+
+def _ended_status(last: Event | None) -> str:
+    match last:
+        case PipelineCompleted():
+            return "completed"
+        case PipelineFailed():
+            return "failed"
+        case PipelineInterrupted():
+            return "paused" if last.reason == "paused" else "interrupted"
+        case _:
+            return ""
+
+
+def _restart_of(
+    logs_root: Path, manifest: Mapping[str, Any], restart: str
+) -> tuple[Path, Mapping[str, Any]] | None:
+    """The directory in which a run went on, and its manifest: beside it, or inside the first (ruling 21)."""
+    if not restart:
+        return None
+    first = logs_root.parent if manifest.get("restart_of") else logs_root
+    place = first / Path(restart).name
+    following, _ = read_manifest(place)
+    return None if following is None or place == logs_root else (place, following)
+
+
+def read_last_event(logs_root: Path) -> Event | None:
+    """The last event that is whole in a run's log; None when there is none."""
+    path = logs_root / EVENT_LOG_NAME
+    try:
+        size, window = path.lstat().st_size, _FIRST_TAIL_BYTES
+        while True:
+            offset = max(0, size - window)
+            data = read_plain_file(path, max_bytes=MAX_LOG_BYTES, offset=offset) or b""
+            lines = data.rstrip(b"\0").split(b"\n")
+            # Without the beginning of the window, which is the end of a line; and those of lost owners.
+            last, owner = b"", 1
+            for line in lines if offset == 0 else lines[1:]:
+                token = token_of(line)
+                if token >= owner:
+                    last, owner = line, token
+            if last or offset == 0:
+                return decode_line(last)
+            window *= 8
+    except (OSError, StorageError):
+        return None
