@@ -36,10 +36,17 @@ _ADVICE: Final = "the fields are those of status-schema.md"
 
 @dataclass(frozen=True, slots=True)
 class AgentUpdate:
-    """Fields of one agent change."""
+    """Fields of one agent change.
+
+    Attributes:
+        agent_id: Which agent.
+        updates: The fields that change.
+        is_step: They bring a new status: who begins what has begun already is refused.
+    """
 
     agent_id: str
     updates: Mapping[str, Any]
+    is_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,8 @@ def check_way(agent_id: str, source: AgentStatus, target: str) -> None:
 
 def _update_agent(session: Session, change: AgentUpdate, at: float) -> Session:
     agent = session.known_agent(change.agent_id)
+    if change.is_step:
+        check_way(agent.id, agent.status, change.updates["status"])
     changed = _changed_agent(agent, change.updates, at)
     agents = [changed if entry.id == agent.id else entry.model_dump() for entry in session.agents]
     return _derived({**session.to_plain(), "agents": agents})

@@ -171,4 +171,6 @@ def open_agent_log(session_dir: str | os.PathLike[str], agent_id: str) -> int:
 
 def _go(session_dir: str | os.PathLike[str], agent_id: str, status: str, **more: Any) -> Session:
     given = {key: value for key, value in more.items() if value is not None}
-    return update_agent_status(session_dir, agent_id, {"status": status, **given})
+    return SessionTracker(Path(session_dir)).change(
+        AgentUpdate(agent_id, {"status": status, **given}, is_step=True)
+    )

@@ -37,8 +37,15 @@ def follow_session(
     *,
     interval_seconds: float = INTERVAL_SECONDS,
     wait: Callable[[float], object] = time.sleep,
+    is_each_look: bool = False,
 ) -> Iterator[Session]:
     """The session as it stands, then each state that it comes to; the last one has ended.
+
+    Args:
+        session_dir: The session.
+        interval_seconds: Time between two looks.
+        wait: Waits so long.
+        is_each_look: Give the state at each look, for a view whose seconds move.
 
     Raises:
         SessionNotFound: There is no session, or no more.
@@ -50,7 +57,7 @@ def follow_session(
     while not session.is_ended:
         wait(interval_seconds)
         before, session = session, tracker.read()
-        if session != before:
+        if is_each_look or session != before:
             yield session
 
 

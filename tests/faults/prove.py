@@ -47,6 +47,7 @@ class _Collector:
         self.claims: dict[Claim, None] = {}
         self.unmarked: dict[str, None] = {}
 
+    @pytest.hookimpl(trylast=True)  # after those that -k leaves out are gone
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             test = item.nodeid.partition("[")[0]
