@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from attractor_nb.model.events import StageOutput
+from attractor_nb.redaction import StreamRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,6 @@ class StageScope:
         thread: Thread key under ``full`` fidelity, else empty.
         preamble: Context carried into the prompt under the other modes, possibly empty.
         index: Ordinal of the stage in the run.
-        restarts: How many ``loop_restart`` edges led here.
     """
 
     run_id: str
@@ -79,20 +79,30 @@ class StageScope:
     thread: str = ""
     preamble: str = ""
     index: int = field(default=0)
-    restarts: int = 0
+    _streams: dict[str, StreamRedactor] = field(default_factory=dict[str, StreamRedactor], repr=False)
 
     @property
     def idempotency_key(self) -> str:
         """``run:node:visit``, the same over re-runs of a visit.
 
-        Visits are counted anew in the directory of a restart: there it is ``run/1:node:visit``, so that
-        no key ever stands for two executions.
+        Neither a restart nor a rewind uses the number of a visit again (``RunState.numbers``), so no key
+        ever stands for two executions.
         """
-        directory = f"{self.run_id}/{self.restarts}" if self.restarts else self.run_id
-        return f"{directory}:{self.node_id}:{self.visit}"
+        return f"{self.run_id}:{self.node_id}:{self.visit}"
 
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""
+        stream = self._streams.setdefault(channel, StreamRedactor())
+        self._announce_output(stream.feed(text), channel)
+
+    def end_streams(self) -> None:
+        """Give out what may have been the beginning of a secret and was none. For the engine alone."""
+        for channel, stream in self._streams.items():
+            self._announce_output(stream.finish(), channel)
+
+    def _announce_output(self, text: str, channel: str) -> None:
+        if not text:
+            return
         self.announce(
             StageOutput(
                 name=self.node_id,

@@ -36,6 +36,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.labels import label_text, normalize_label
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.markup import clean
@@ -104,7 +105,7 @@ class Progress:
         terminal: Terminal | None = None,
     ) -> None:
         self.tally = Tally()
-        self._graph = graph
+        self._graph = redacted_graph(graph)
         self._heading = list(heading)
         self._is_quiet = is_quiet
         self._is_verbose = is_verbose

@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.preamble import StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.events import (
@@ -19,6 +20,8 @@ from attractor_nb.model.events import (
     PipelineFailed,
     PipelineInterrupted,
     PipelineRestarted,
+    PipelineResumed,
+    PipelineRewound,
     PipelineStarted,
     StageEnd,
     StageFailed,
@@ -27,7 +30,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
 RECENT_STAGES = 30
 RECENT_VALUES = 50
@@ -61,12 +64,15 @@ class RunState:
         next_node: Where it goes on; empty when the last stage had no way on.
         completed: Ids of committed stages in order; a node visited twice is in it twice.
         outcomes: Latest status of each node, in order of first visit; skipped ones are not in it.
-        visits: Committed visits of each node.
+        visits: How often each node was committed.
+        numbers: Highest visit number of each node that was used up, where that is not ``visits``:
+            a rewind and a restart count anew and never use a number twice.
         retries: Failed attempts of each node's latest visit; back to nothing after a success.
         stale_gates: Goal gates that a redirect passed over and that must be executed again.
         redirects: How often goal gates sent the run back.
         restarts: How many ``loop_restart`` edges led here.
-        usage: What all stages consumed.
+        usage: What all attempts of all stages consumed.
+        usage_by_node: The same by node, for those that said.
         elapsed_seconds: Running time so far.
         seen: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
         last_status: Status of the latest commit.
@@ -83,18 +89,23 @@ class RunState:
         recent_values: The newest context changes, for preambles.
         fidelity: Fidelity mode of the last model stage.
         resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
-        is_flight_lost: After a resume: the visit under way counts as failed and is not run again.
+        bound: Name of that bound, or empty.
+        on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
+            ``fail``); empty when none was, or when that is decided.
+        is_blindness_told: It was said in this session that a bound cannot see all that is consumed.
     """
 
     next_node: str
     completed: list[str] = field(default_factory=list[str])
     outcomes: dict[str, StageStatus] = field(default_factory=dict[str, StageStatus])
     visits: dict[str, int] = field(default_factory=dict[str, int])
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
     retries: dict[str, int] = field(default_factory=dict[str, int])
     stale_gates: set[str] = field(default_factory=set[str])
     redirects: int = 0
     restarts: int = 0
     usage: Usage = field(default_factory=Usage)
+    usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
     elapsed_seconds: float = 0.0
     seen: Seen = field(default_factory=lambda: Seen(StageStatus.SUCCESS, ""))
     last_status: StageStatus = StageStatus.SUCCESS
@@ -111,7 +122,9 @@ class RunState:
     recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
     fidelity: str = ""
     resumed_hops: int = 0
-    is_flight_lost: bool = False
+    bound: str = ""
+    on_interrupted: str = ""
+    is_blindness_told: bool = False
 
     def apply(self, event: Event, *, is_passed_through: bool = False) -> None:
         """Take in an event of the log, or one that was just announced.
@@ -122,6 +135,8 @@ class RunState:
                 of the stage before it (ruling 16), so its own success counts for nothing.
         """
         if isinstance(event, StageEnd):
+            if event.outcome.usage is not None:
+                self._spend(event.name, event.outcome.usage)
             if event.is_commit:
                 self._commit(event, is_passed_through=is_passed_through)
             elif self.in_flight is not None:
@@ -136,20 +151,34 @@ class RunState:
         elif isinstance(event, GoalGateUnsatisfied):
             self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
             self.stale_gates.update(event.passed_over)
-        elif isinstance(event, PipelineRestarted):
-            self.restart_target, self.restart_logs_root = event.target, event.logs_root
-            self.ended, self.reason = "", ""
-        elif isinstance(event, PipelineStarted):
-            self.next_node = event.start_node
         elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
             self._stop(event)
+        elif isinstance(event, PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted):
+            self._go_on(event)
+
+    def _go_on(self, event: PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted) -> None:
+        self.reopen()
+        if isinstance(event, PipelineStarted):
+            self.next_node = event.start_node
+        elif isinstance(event, PipelineRestarted):
+            self.restart_target, self.restart_logs_root = event.target, event.logs_root
+        if isinstance(event, PipelineStarted | PipelineRewound):
+            self._carry(event.carried)
+
+    def _spend(self, node_id: str, usage: Usage) -> None:
+        """Count what an attempt consumed, whether it succeeded or not."""
+        self.usage += usage
+        own = self.usage_by_node.get(node_id)
+        self.usage_by_node[node_id] = usage if own is None else own + usage
 
     def _commit(self, event: StageEnd, *, is_passed_through: bool) -> None:
         name, outcome = event.name, event.outcome
         status = outcome.status
         self.in_flight = None
         self.completed.append(name)
-        self.visits[name] = event.visit
+        self.visits[name] = self.visits.get(name, 0) + 1
+        if name in self.numbers:
+            self.numbers[name] = event.visit
         if not status.is_skipped:
             self.outcomes[name] = status
             self.stale_gates.discard(name)
@@ -159,8 +188,6 @@ class RunState:
             self.retries[name] = self.retries.get(name, 0) + 1
         if not (is_passed_through and status.is_success):
             self.seen = seen_of(outcome)
-        if outcome.usage is not None:
-            self.usage += outcome.usage
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
@@ -197,19 +224,42 @@ class RunState:
             self.ended = "completed"
         elif isinstance(event, PipelineFailed):
             self.ended, self.reason, self.is_resumable = "failed", event.error, event.is_resumable
+            self.bound = event.bound
 
     def restarted(self, target: str) -> RunState:
         """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21)."""
-        return RunState(
-            target,
-            restarts=self.restarts + 1,
-            usage=self.usage,
-            elapsed_seconds=self.elapsed_seconds,
-        )
+        fresh = RunState(target)
+        fresh._carry({**self.carried(), "restarts": self.restarts + 1})
+        return fresh
+
+    def next_visit(self, node_id: str) -> int:
+        """The number of the next visit to a node: one that the run never used."""
+        return self.numbers.get(node_id, self.visits.get(node_id, 0)) + 1
+
+    def carried(self) -> dict[str, Any]:
+        """JSON values: what neither a restart nor a rewind undoes, for the record of it."""
+        numbers = {**self.visits, **self.numbers}
+        if self.in_flight is not None:
+            numbers[self.in_flight.node_id] = self.in_flight.visit
+        return {
+            "restarts": self.restarts,
+            "elapsed_seconds": self.elapsed_seconds,
+            "usage": self.usage.to_plain(),
+            "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
+            "visits": numbers,
+        }
+
+    def _carry(self, carried: Mapping[str, Any]) -> None:
+        if carried:
+            self.restarts = carried["restarts"]
+            self.elapsed_seconds = carried["elapsed_seconds"]
+            self.usage = Usage.from_plain(carried["usage"])
+            self.usage_by_node = _usages(carried["usage_by_node"])
+            self.numbers = dict(carried["visits"])
 
     def reopen(self) -> None:
         """Go on after an end that allows it: a bound that was raised."""
-        self.ended, self.reason, self.is_resumable = "", "", False
+        self.ended, self.reason, self.is_resumable, self.bound = "", "", False, ""
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values: what the keys of a checkpoint that the spec names do not say already."""
@@ -225,6 +275,8 @@ class RunState:
             "in_flight": flight
             and [flight.node_id, flight.visit, flight.attempt, flight.failures, flight.is_started],
             "ended": [self.ended, self.reason, self.is_resumable],
+            "bound": self.bound,
+            "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
             "restart": [self.restart_target, self.restart_logs_root],
             "recent": [
                 [
@@ -239,6 +291,7 @@ class RunState:
             ],
             "recent_values": self.recent_values,
             "fidelity": self.fidelity,
+            "numbers": self.numbers,
         }
 
     @classmethod
@@ -269,16 +322,23 @@ class RunState:
         if plain["in_flight"]:
             state.in_flight = InFlight(*plain["in_flight"])
         state.ended, state.reason, state.is_resumable = plain["ended"]
+        state.bound = plain.get("bound", "")  # checkpoints of before know neither of these two
+        state.usage_by_node = _usages(plain.get("usage_by_node", {}))
         state.restart_target, state.restart_logs_root = plain["restart"]
         state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
         state.recent_values = dict(plain["recent_values"])
         state.fidelity = plain["fidelity"]
+        state.numbers = dict(plain.get("numbers", {}))
         return state
 
-    def apply_all(self, events: Iterable[Event], diamonds: frozenset[str]) -> None:
-        """Fold the events of a log; ``diamonds`` are the nodes that pass the outcome through."""
-        for event in events:
+    def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:
+        """Fold the events of a log that count; ``diamonds`` are the nodes that pass the outcome through."""
+        for event in way_taken(events):
             self.apply(event, is_passed_through=event.node_id in diamonds)
 
 
 _NOT_CARRIED = frozenset({"outcome", "preferred_label", "current_node", "last_stage", "last_response"})
+
+
+def _usages(plain: Mapping[str, Any]) -> dict[str, Usage]:
+    return {name: Usage.from_plain(usage) for name, usage in plain.items()}

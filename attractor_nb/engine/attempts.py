@@ -48,7 +48,6 @@ class Attempts:
         stream: Where events go.
         clock: Time.
         run_id: The run.
-        restarts: How many ``loop_restart`` edges led to its directory.
         time: How long the run has gone on, and may.
         gates: Puts the engine's own questions; None where nobody can be asked.
     """
@@ -60,7 +59,6 @@ class Attempts:
     stream: EventStream
     clock: Clock
     run_id: str
-    restarts: int
     time: RunningTime
     gates: Interviewer | None = None
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
@@ -91,7 +89,6 @@ class Attempts:
             thread=started.thread,
             preamble=effect.preamble,
             index=started.index,
-            restarts=self.restarts,
         )
         enter_stage(scope)
         try:

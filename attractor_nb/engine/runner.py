@@ -141,6 +141,9 @@ class Runner:
                 return self._interrupted("cancelled")
             except _Paused:
                 return self._interrupted("paused")
+            except StorageError as fault:
+                self._note_fault(fault)
+                raise
         finally:
             try:
                 for lifetime in reversed(begun):
@@ -331,6 +334,18 @@ class Runner:
         status = "paused" if reason == "paused" else "interrupted"
         setup.store.save_manifest({"status": status, "reason": reason, "end_time": self._now()})
         return RunOutcome(status, reason, state.elapsed_seconds)
+
+    def _note_fault(self, fault: StorageError) -> None:
+        """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.
+
+        The state may be ahead of the log here, so nothing else is written.
+        """
+        if self.setup.state.ended:
+            return
+        with contextlib.suppress(StorageError):
+            self.setup.store.save_manifest(
+                {"status": "interrupted", "reason": fault.message, "end_time": self._now()}
+            )
 
     def _save_checkpoint(self, *, is_forced: bool) -> None:
         setup = self.setup

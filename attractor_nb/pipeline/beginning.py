@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.secrets import stored_source
+from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.model.events import Event
+    from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import Clock, Randomness, RunStore
@@ -51,9 +53,11 @@ class Beginning:
         run_id: The run.
         inputs: The values the caller gave.
         sequence: Number of the last event in the log.
-        events: For a resume: all events so far, for the views.
+        events: For a resume: the events so far that count, for the views.
+        kept: For a resume: where files of stages are that a rewound visit displaced.
         interviews: For a resume: those of the gate that was cut off.
         warning: For a resume: what the user asked to be warned of, or empty.
+        rewound: For a rewind: the record of it, to be written before anything else.
     """
 
     plan: Plan
@@ -64,8 +68,10 @@ class Beginning:
     inputs: Mapping[str, Any]
     sequence: int = 0
     events: Sequence[Event] = ()
+    kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     interviews: Sequence[Event] = ()
     warning: str = ""
+    rewound: PipelineRewound | None = None
 
 
 def seams_of(options: RunOptions) -> Seams:
@@ -80,8 +86,10 @@ def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
 
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
+        UntrustedSource: Nobody vouched for its commands.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    check_trust(plan.graph, pipeline.origin, options)
     inputs = checked_inputs({**pipeline.params, **options.params})
     store, run_id = _new_store(pipeline, plan, options, seams)
     context = Context(store=store.values)
@@ -134,6 +142,7 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
             disk=seams.disk,
             is_synced=options.durability == "full",
         )
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
     manifest = {
         "run_id": run_id,
         "pipeline_name": plan.name,
@@ -144,11 +153,13 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **({"is_source_redacted": True} if is_redacted else {}),
     }
+    note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
         logs_root,
         durability=options.durability,
-        source_text=pipeline.to_dot(),
+        source_text=source_text,
         manifest=manifest,
         clock=seams.clock,
         disk=seams.disk,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import RunNotFound
@@ -11,10 +12,17 @@ from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.pipeline.resuming import MAX_RESTART_HOPS, restart_directory, restored_state
+from attractor_nb.pipeline.recorded import (
+    MAX_RESTART_HOPS,
+    kept_directories,
+    restart_directory,
+    restored_state,
+    what_holds,
+)
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import result_of
 from attractor_nb.source import SourceText
+from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import StoredRun, list_runs, read_run
 
 if TYPE_CHECKING:
@@ -49,8 +57,8 @@ def _pipeline(stored: StoredRun, options: dict[str, Any]) -> Pipeline:
             f"{stored.logs_root} does not hold the pipeline's source",
             hint="load the pipeline yourself: Pipeline(path).resume(directory)",
         )
-    source = SourceText(stored.source_text, str(stored.logs_root / "pipeline.dot"))
-    return Pipeline(source, **options)
+    source = SourceText(stored.source_text, str(stored.logs_root / SOURCE_NAME))
+    return Pipeline(source, origin=stored.logs_root / SOURCE_NAME, **options)
 
 
 def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
@@ -65,22 +73,21 @@ def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
     stored = read_run(logs_root)
     pipeline = pipeline or _pipeline(stored, {})
     plan = compile_plan(pipeline.graph)
-    state, events = restored_state(plan, stored), list(stored.events)
+    state, way = restored_state(plan, stored), list(way_taken(stored.events))
     for _ in range(MAX_RESTART_HOPS):
         restarted = restart_directory(stored, state)
         if restarted is None:
             break
         stored = read_run(restarted)
         state = restored_state(plan, stored, state.restarted(state.restart_target))
-        events.extend(stored.events)
+        way.extend(way_taken(stored.events))
     run = Run(
         pipeline,
         str(stored.manifest.get("run_id", "")),
         stored.logs_root,
         stored.read_stage_file,
     )
-    for event in events:
-        run.take(event)
+    run.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
     if stored.status not in _LIVE:
         if not run.view.status.is_ended:
             run.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
@@ -103,8 +110,9 @@ def _standing(stored: StoredRun, state: RunState) -> str:
 
 def _values(stored: StoredRun) -> dict[str, Any]:
     """The context as the newest records say."""
-    values = dict((stored.checkpoint or {}).get("context", {}))
-    for event in stored.tail:
+    checkpoint, events = what_holds(stored)
+    values = dict((checkpoint or {}).get("context", {}))
+    for event in events:
         values.update(getattr(event, "context", {}))
     return values
 

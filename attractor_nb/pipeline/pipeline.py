@@ -22,10 +22,13 @@ from attractor_nb.pipeline.options import (
     check_observer,
     read_options,
 )
-from attractor_nb.pipeline.preparation import Preparation, Source, prepare
+from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.resuming import continue_run, with_recorded_backend
+from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.secrets import learn_environment, learn_for_run
+from attractor_nb.pipeline.trust import Origin, absolute_origin
 from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, check_plugs, wire
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
@@ -56,6 +59,7 @@ class Pipeline:
         parsed: The graph as written.
         source: The text it came from, or None.
         diagnostics: What lint found, in source order.
+        origin: The file or stream that the source came from; None for the caller's own text.
         params: Values that every run's context starts with.
         handlers: Custom handlers by type.
         observers: Called with every event of every run.
@@ -80,6 +84,7 @@ class Pipeline:
         runs_dir: str | Path | None = None,
         strict: bool = False,
         allow_many_exits: bool = False,
+        origin: Origin | None = None,
     ) -> None:
         """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
 
@@ -96,12 +101,16 @@ class Pipeline:
             runs_dir: Where runs are kept; ``.attractor/runs`` by default.
             strict: Generous readings of DOT are errors.
             allow_many_exits: More than one exit node may stand (ruling 7).
+            origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
+                of ``run``. A file that ``source`` names is its own origin.
 
         Raises:
             DotSyntaxError: The text does not parse.
             OptionError: The source cannot be read.
         """
-        self._source = source
+        learn_environment()
+        self.origin: Origin | None = absolute_origin(named_file(source) if origin is None else origin)
+        self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
         self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
@@ -212,6 +221,7 @@ class Pipeline:
         Raises:
             ValidationError: Lint found errors; nothing was run.
             OptionError, ContextValueError, StorageError: An option or the run directory is unusable.
+            UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         chosen = self._options(options)
         if wait:
@@ -248,34 +258,62 @@ class Pipeline:
         self._stepped = run if result.status in {"paused", "interrupted"} else None
         return result
 
-    def resume(self, run: str | Path | Run, *, on_graph_change: str = "error", **options: Any) -> Run:
+    def resume(
+        self,
+        run: str | Path | Run,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        **options: Any,
+    ) -> Run:
         """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
+
+        With ``rewind_to`` any run goes on from just before a visit of that node: context, routing and
+        answers are as they were there, and what came after is set aside, not erased.
 
         Args:
             run: The run or its directory.
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            rewind_to: The node to go back to.
+            visit: Before which of its visits, by number; the latest by default.
             **options: See ``RunOptions``; the directory and inputs are the run's own.
 
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
-            RunError: The run has ended and there is nothing to go on with.
+            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+            RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
-        return self._go_on(logs_root, self._options(options), on_graph_change, is_waited_for=False)
+        rewind = read_rewind(rewind_to, visit)
+        return self._go_on(
+            logs_root, self._options(options), on_graph_change, is_waited_for=False, rewind=rewind
+        )
 
     def _go_on(
-        self, logs_root: Path, options: RunOptions, on_graph_change: str, *, is_waited_for: bool
+        self,
+        logs_root: Path,
+        options: RunOptions,
+        on_graph_change: str,
+        *,
+        is_waited_for: bool,
+        rewind: Rewind | None = None,
     ) -> Run:
         options = with_recorded_backend(options, logs_root)
         check_host(options.host)
         check_plugs(options)
         seams = seams_of(options)
-        beginning = continue_run(self, logs_root, options, seams, on_graph_change=on_graph_change)
+        beginning = continue_run(
+            self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
+        )
         return self._launch(options, seams, beginning, is_waited_for=is_waited_for)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
         self._refuse_errors()
-        return read_options({key: value for key, value in self._defaults.items() if value is not None}, given)
+        defaults = {key: value for key, value in self._defaults.items() if value is not None}
+        options = read_options(defaults, given)
+        learn_for_run(as_list("secrets", options.secrets))
+        return options
 
     def _refuse_errors(self) -> None:
         if any(found.is_error for found in self.diagnostics):

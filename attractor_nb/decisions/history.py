@@ -1,0 +1,115 @@
+"""Which events of a log count: what a rewind went behind is set aside, and stays in the log.
+
+The log is append-only and the truth, so going back is a record too (``PipelineRewound``). Whoever
+folds events, to a state, a context or a picture, folds ``way_taken(events)``: there is no other place
+that knows what a rewind undoes. What it does not undo (what was spent, which visit numbers are used)
+is in the record itself. The module knows events of one run directory, and nothing of where they lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import RunError
+from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor_nb.model.events import Event
+
+MAX_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place on the way that a run took: just before a visit.
+
+    Attributes:
+        node_id: The node that was visited.
+        visit: Number of the visit.
+        sequence: The last event before it.
+        stages: How many stages were committed since.
+    """
+
+    node_id: str
+    visit: int
+    sequence: int
+    stages: int
+
+
+def way_taken(events: Sequence[Event]) -> Sequence[Event]:
+    """The events that count, in order: all but those that a later rewind went behind.
+
+    Args:
+        events: Events of one directory, in order; all of them, or the last ones if no rewind among
+            them goes behind the first.
+    """
+    if not any(isinstance(event, PipelineRewound) for event in events):
+        return events
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event, PipelineRewound):
+            while kept and kept[-1].sequence > event.to_sequence:
+                kept.pop()
+        kept.append(event)
+    return kept
+
+
+def reaches_behind(events: Iterable[Event], sequence: int) -> bool:
+    """Whether a rewind among the events goes behind event ``sequence``, so that nothing until there holds."""
+    return any(isinstance(event, PipelineRewound) and event.to_sequence < sequence for event in events)
+
+
+def find_points(way: Iterable[Event], node_id: str) -> list[Point]:
+    """The places just before each visit of a node on the way that was taken, oldest first."""
+    before, stages = 0, 0
+    found: dict[int, tuple[int, int]] = {}
+    for event in way:
+        if isinstance(event, StageStarted) and event.name == node_id:
+            found.setdefault(event.visit, (before, stages))
+        stages += isinstance(event, StageEnd) and event.is_commit
+        before = event.sequence
+    return [
+        Point(node_id, visit, sequence, stages - committed) for visit, (sequence, committed) in found.items()
+    ]
+
+
+def pick(points: Sequence[Point], visit: int | None) -> Point | None:
+    """The place before visit number ``visit``, or before the latest; None when there is none."""
+    return next((point for point in reversed(points) if visit in (None, point.visit)), None)
+
+
+def missing_visit(points: Sequence[Point], way: Iterable[Event], node_id: str, visit: int | None) -> RunError:
+    """The error that there is no such visit; says which there are.
+
+    Args:
+        points: The places before the visits of the node.
+        way: The events that count.
+        node_id: The node.
+        visit: The number that was asked for, or None.
+    """
+    if points:
+        listed = ", ".join(str(point.visit) for point in points[-MAX_LISTED:])
+        return RunError(f"the run has no visit {visit} of {node_id}", hint=f"visits of {node_id}: {listed}")
+    visited = list(dict.fromkeys(event.name for event in way if isinstance(event, StageStarted)))
+    listed = ", ".join(visited[:MAX_LISTED]) + (" …" if len(visited) > MAX_LISTED else "")
+    return RunError(
+        f"the run never visited {node_id}, so there is no place before it",
+        hint=f"visited: {listed}" if listed else "nothing was visited yet: resume the run",
+    )
+
+
+def displaced(events: Iterable[Event], way: Iterable[Event]) -> dict[str, tuple[int, int] | None]:
+    """Nodes whose latest files are of a visit that was set aside.
+
+    Returns:
+        For each the visit and attempt whose files count, which are kept beside them, or None.
+    """
+    there, counted = _latest_attempts(events), _latest_attempts(way)
+    return {name: counted.get(name) for name, attempt in there.items() if counted.get(name) != attempt}
+
+
+def _latest_attempts(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
+    return {event.name: (event.visit, event.attempt) for event in events if isinstance(event, StageStarted)}

@@ -1,0 +1,172 @@
+"""Rewinds a run, is killed at a durable operation, and says what was left: started by ``test_rewind.py``.
+
+Usage: rewind_worker.py GRAPH FOLDER [K …]
+
+Makes the run of that graph in FOLDER, rewinds a copy of it unharmed, and then, for each K, another copy in
+a process of its own that kills itself at operation K. Without a K it only counts. Prints one JSON object.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.decisions.history import way_taken
+from attractor_nb.errors import RunError
+from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
+from attractor_nb.stage import current_stage
+from attractor_nb.storage.stored_run import read_run
+from attractor_nb.testing.faulty_disk import FaultyDisk
+
+GRAPHS = {
+    "loop": (
+        """digraph loop { start [shape=Mdiamond] done [shape=Msquare] a b
+        gate [shape=hexagon] check [shape=parallelogram, tool_command="echo checked", idempotent=true]
+        start -> a -> check -> gate
+        gate -> b [label="[Y] Yes"]  gate -> done [label="[N] No"]
+        b -> a [condition="context.b=1"]  b -> done [condition="context.b=2"] }""",
+        ("gate", 1),
+    ),
+    "restart": (
+        """digraph restart { start [shape=Mdiamond] done [shape=Msquare] prepare a b
+        start -> prepare -> a -> b
+        b -> a [condition="context.left=again", loop_restart=true]
+        b -> done [condition="context.left!=again"] }""",
+        ("prepare", 1),
+    ),
+}
+
+
+def pipeline_of(name, folder):
+    """The pipeline; that it restarts once for each run and rewind is remembered outside its context."""
+
+    def answer(node, prompt, context):
+        key = current_stage().idempotency_key.partition(":")[2]
+        with (folder / "calls").open("a") as calls:
+            calls.write(key + "\n")
+        if name == "restart" and node.id == "b":
+            context.set("left", "again" if context.get("prepared") else "none")
+        elif name == "restart" and node.id == "prepare":
+            context.set("prepared", "yes")
+        else:
+            context.set(node.id, context.get(node.id, 0) + 1)
+        return f"{node.id}: {key}"
+
+    return Pipeline(GRAPHS[name][0], backend=answer, interviewer="auto")
+
+
+def told(result):
+    """What two ends must agree in."""
+    context = {key: value for key, value in result.context.snapshot().items() if key != "last_response"}
+    return [
+        result.status,
+        list(result.completed_nodes),
+        {node: str(status) for node, status in result.node_outcomes.items()},
+        {key: value for key, value in context.items() if not key.endswith(".response")},
+        dict(result.visits),
+    ]
+
+
+def directories(root):
+    """The directories of a run, the first one first."""
+    return [root, *sorted(path for path in root.glob("restart-*") if (path / "events.jsonl").stat().st_size)]
+
+
+def rewind(name, folder, root, **options):
+    """Go back in a stored run, to the end again."""
+    node, visit = GRAPHS[name][1]
+    run = pipeline_of(name, folder).resume(root, rewind_to=node, visit=visit, **options)
+    return run.result(60)
+
+
+def killed(name, folder, root, kill_at):
+    """Rewind in a process that is killed at an operation."""
+    child = os.fork()
+    if child == 0:
+        try:
+            rewind(name, folder, root, disk=FaultyDisk(kill_at=kill_at))
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def judged(name, folder, root, before, after, *, is_log_alone):
+    """What is wrong with what was left, and which of both it was."""
+    if is_log_alone:
+        for place in directories(root):
+            for path in place.glob("checkpoint*"):
+                path.unlink()
+    is_rewound = any(isinstance(event, PipelineRewound) for event in read_run(root).events)
+    recorded = {
+        (place.name, event.name, event.visit)
+        for place in directories(root)
+        for event in read_run(place).events
+        if isinstance(event, StageEnd) and event.is_commit
+    }
+    if is_rewound:
+        try:
+            result = pipeline_of(name, folder).resume(root).result(60)
+        except RunError as error:
+            if "ended in success" not in error.message:
+                raise
+            result = Run.load(root).result()  # killed after its end
+    else:
+        if told(Run.load(root).result()) != before:
+            return "neither as it was nor rewound", is_rewound
+        result = rewind(name, folder, root)
+    if told(result) != after:
+        return f"another end: {told(result)}", is_rewound
+    if told(Run.load(root).result()) != after:
+        return "another end when it is loaded", is_rewound
+    for place in directories(root):
+        started = [
+            (place.name, event.name, event.visit)
+            for event in read_run(place).events
+            if isinstance(event, StageStarted)
+        ]
+        again = [stage for stage in set(started) & recorded if started.count(stage) > 1]
+        if again:
+            return f"run again though it was recorded: {again}", is_rewound
+        way = [event.visit for event in way_taken(read_run(place).events) if isinstance(event, StageStarted)]
+        if not way:
+            return "an empty way", is_rewound
+    return "", is_rewound
+
+
+def main():
+    name, folder, kills = sys.argv[1], Path(sys.argv[2]), [int(word) for word in sys.argv[3:]]
+    base = folder / "base"
+    before = told(pipeline_of(name, folder).run(wait=True, logs_root=base))
+    shutil.copytree(base, folder / "whole")
+    disk = FaultyDisk()
+    after = told(rewind(name, folder, folder / "whole", disk=disk))
+    problems, rewound = [], 0
+    for kill_at in kills:
+        root = folder / f"killed-{kill_at}"
+        shutil.copytree(base, root)
+        if not killed(name, folder, root, kill_at):
+            problems.append(f"{kill_at}: it was not killed")
+        problem, is_rewound = judged(name, folder, root, before, after, is_log_alone=kill_at % 2 == 0)
+        rewound += is_rewound
+        if problem:
+            problems.append(f"{kill_at} {disk.operations[kill_at - 1]}: {problem}")
+        shutil.rmtree(root)
+    print(
+        json.dumps(
+            {
+                "before": before,
+                "after": after,
+                "operations": disk.operations,
+                "problems": problems,
+                "rewound": rewound,
+                "calls": (folder / "calls").read_text().split(),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

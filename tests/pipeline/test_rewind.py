@@ -1,0 +1,479 @@
+"""Going back in a run: what goes back, what does not, and what is refused."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
+from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
+from attractor_nb.model.events import PipelineResumed, PipelineRewound, StageStarted
+from attractor_nb.model.response import Response
+from attractor_nb.pipeline.recorded import restored_context, restored_state
+from attractor_nb.stage import current_stage
+from attractor_nb.storage.run_store import DirectoryRunStore
+from attractor_nb.storage.stored_run import read_run
+from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
+
+LINE = "a b c start -> a -> b -> c -> done"
+
+
+def counting(calls):
+    """A backend that tells how often a node was called, and what its context held before."""
+
+    def answer(node, prompt, context):
+        calls.append(current_stage().idempotency_key.partition(":")[2])
+        count = context.get(f"calls.{node.id}", 0) + 1
+        context.set(f"calls.{node.id}", count)
+        return Response(f"{node.id} {count}", usage=Usage(10))
+
+    return answer
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def line(make, calls, tmp_path):
+    """A run of three stages that has ended."""
+    run = make(LINE, backend=counting(calls)).run(logs_root=tmp_path / "run")
+    run.result(20)
+    return run
+
+
+def events_of(root, kind):
+    return [event for event in read_run(root).events if isinstance(event, kind)]
+
+
+def test_a_completed_run_goes_on_from_before_a_visit(line, calls):
+    result = line.rewind("b").result(20)
+    assert result.status == "success"
+    assert result.completed_nodes == ("start", "a", "b", "c", "done")
+    assert calls == ["a:1", "b:1", "c:1", "b:2", "c:2"]
+
+
+def test_the_context_is_as_it_was_there(line, calls):
+    result = line.rewind("b").result(20)
+    assert (result.context["calls.b"], result.context["calls.c"]) == (1, 1)
+
+
+def test_a_new_visit_has_a_number_and_so_a_key_that_was_never_used(line, calls):
+    again = line.rewind("b")
+    again.result(20)
+    again.rewind("b").result(20)
+    assert calls == ["a:1", "b:1", "c:1", "b:2", "c:2", "b:3", "c:3"]
+    assert len(set(calls)) == len(calls)
+
+
+def test_a_visit_that_was_cut_off_keeps_its_number_too(make, tmp_path, calls):
+    pipeline = make(LINE, backend=counting(calls))
+    pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=3)
+    with (tmp_path / "run/events.jsonl").open("rb") as log:
+        assert b'"c"' in log.read()  # its way on; not begun yet
+    store = DirectoryRunStore.open(tmp_path / "run", durability="fast", clock=ManualClock())
+    store.append(
+        StageStarted(name="c", visit=1, sequence=read_run(tmp_path / "run").events[-1].sequence + 1),
+        is_synced=True,
+    )
+    store.close()
+    pipeline.resume(tmp_path / "run", rewind_to="b").result(20)
+    assert calls == ["a:1", "b:1", "b:2", "c:2"]
+
+
+def test_what_was_spent_stays_spent(line):
+    before = line.result().usage.total_tokens
+    result = line.rewind("b").result(20)
+    assert (before, result.usage.total_tokens) == (30, 50)
+    assert result.view.usage.total_tokens == 50
+    assert Run.load(result.logs_root).result().usage.total_tokens == 50
+
+
+def test_ruling_18_a_budget_counts_what_was_set_aside(line):
+    result = line.rewind("a", max_tokens_total=45).result(20)
+    assert result.status == "fail"
+    assert "max_tokens_total" in result.reason
+
+
+def test_ruling_18_steps_and_visits_count_on_the_way_taken(line):
+    """Five steps and one visit each: going back three times would be over both bounds otherwise."""
+    run = line
+    for _ in range(3):
+        run = run.rewind("b", max_steps=5, max_node_visits=1)
+        assert run.result(20).status == "success"
+
+
+def test_nothing_is_erased(line, tmp_path):
+    before = (tmp_path / "run/events.jsonl").read_bytes()
+    line.rewind("b").result(20)
+    assert (tmp_path / "run/events.jsonl").read_bytes().startswith(before)
+    assert (tmp_path / "run/b/visits/1.1/response.md").read_text().startswith("b 1")
+
+
+def test_the_record_says_what_was_set_aside(line, tmp_path):
+    line.rewind("b").result(20)
+    (rewound,) = events_of(tmp_path / "run", PipelineRewound)
+    assert (rewound.node, rewound.visit, rewound.stages) == ("b", 1, 3)
+    assert rewound.description == "rewound to b, visit 1: 3 stages set aside"
+
+
+def test_the_run_shows_the_way_that_was_taken(line, tmp_path):
+    run = line.rewind("b", stop_after=1)
+    run.result(20)
+    for shown in (run, Run.load(tmp_path / "run")):
+        assert "c" not in shown.view.nodes
+        assert shown["c"].outcome is None
+        assert shown.view.stages == 3
+        assert [state.passes for state in shown.view.edges.values()] == [1, 1, 1]
+        assert shown.visits == {"start": 1, "a": 1, "b": 1}
+
+
+def test_files_of_a_visit_that_was_set_aside_are_not_shown_as_the_stages(make, tmp_path, calls):
+    run = looping(make, calls).run(logs_root=tmp_path / "run")
+    run.result(20)
+    again = run.rewind("b", visit=1, stop_after=1, backend=lambda *_: Outcome.fail("stop here"))
+    again.result(20)
+    for shown in (again, Run.load(tmp_path / "run")):
+        assert shown["a"].response.startswith("a 1")
+        assert shown["a"].visits == 1
+    assert (tmp_path / "run/a/response.md").read_text().startswith("a 2")
+
+
+def counting_loop(calls):
+    def answer(node, prompt, context):
+        calls.append(current_stage().idempotency_key.partition(":")[2])
+        count = context.get(node.id, 0) + 1
+        context.set(node.id, count)
+        return f"{node.id} {count}"
+
+    return answer
+
+
+def looping(make, calls, **options):
+    body = """a b start -> a -> b  b -> a [condition="context.b=1"]  b -> done [condition="context.b=2"]"""
+    return make(body, backend=counting_loop(calls), **options)
+
+
+@pytest.mark.parametrize(
+    ("node", "visit", "expected"),
+    [
+        ("a", 1, ["a:3", "b:3", "a:4", "b:4"]),
+        ("b", 1, ["b:3", "a:3", "b:4"]),
+        ("a", 2, ["a:3", "b:3"]),
+        ("a", None, ["a:3", "b:3"]),
+        ("b", None, ["b:3"]),
+    ],
+)
+def test_in_a_loop_a_visit_is_named_by_its_number(make, tmp_path, calls, node, visit, expected):
+    run = looping(make, calls).run(logs_root=tmp_path / "run")
+    run.result(20)
+    del calls[:]
+    result = run.rewind(node, visit=visit).result(20)
+    assert calls == expected
+    assert result.completed_nodes == ("start", "a", "b", "a", "b", "done")
+    assert result.visits["a"] == 2
+
+
+def test_a_rewind_behind_a_rewind_knows_only_the_visits_of_the_way(make, tmp_path, calls):
+    run = looping(make, calls).run(logs_root=tmp_path / "run")
+    run.result(20)
+    again = run.rewind("b", visit=1)
+    again.result(20)
+    with pytest.raises(RunError, match="no visit 2 of b") as caught:
+        again.rewind("b", visit=2)
+    assert caught.value.hint == "visits of b: 3, 4"
+    assert again.rewind("b", visit=3).result(20).completed_nodes[-1] == "done"
+
+
+def test_a_failed_run_can_go_back_and_end_well(make, tmp_path):
+    pipeline = make("a b start -> a -> b -> done", {"b": [Outcome.fail("no"), Outcome.success()]})
+    run = pipeline.run(logs_root=tmp_path / "run")
+    assert run.result(20).status == "fail"
+    with pytest.raises(RunError, match="failed for good") as caught:
+        run.resume()
+    assert "run.rewind(node)" in caught.value.hint
+    assert run.rewind("b").result(20).status == "success"
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["status"] == "completed"
+
+
+def test_retries_and_goal_gates_begin_as_they_were(make, tmp_path):
+    body = "a [max_retries=1] b [goal_gate=true, retry_target=a] start -> a -> b -> done"
+    replies = {"b": [Outcome.fail("no"), Outcome.success(), Outcome.fail("no"), Outcome.success()]}
+    run = make(f'on_fail="continue" {body}', replies).run(logs_root=tmp_path / "run")
+    first = run.result(20)
+    again = run.rewind("b", visit=1).result(20)
+    assert again.completed_nodes == first.completed_nodes
+    assert again.node_outcomes == first.node_outcomes
+
+
+GATE = 'gate [shape=hexagon] a b start -> a -> gate  gate -> b [label="[Y] Yes"]  gate -> done [label="[N] No"]  b -> done'
+
+
+def test_an_answer_after_the_place_is_asked_for_again_and_one_before_is_not(make, tmp_path):
+    asked = ScriptedInterviewer({"gate": ["Y", "N"]})
+    run = make(GATE, interviewer=asked).run(logs_root=tmp_path / "run")
+    assert run.result(20).completed_nodes[-2] == "b"
+    run = run.rewind("b")
+    assert run.result(20).completed_nodes[-2] == "b"
+    assert len(asked.questions) == 1
+    result = run.rewind("gate").result(20)
+    assert len(asked.questions) == 2
+    assert "b" not in result.completed_nodes
+
+
+def test_a_question_that_was_open_is_closed(make, tmp_path):
+    pipeline = make(GATE, interviewer="deferred")
+    run = pipeline.run(logs_root=tmp_path / "run")
+    old = run.wait_for_gate("gate", timeout=20)
+    run.cancel()
+    run.result(20)
+    again = run.rewind("a", stop_after=1)
+    again.result(20)
+    assert again.gates == ()
+    assert "gate" not in again.view.nodes
+    new = again.resume()
+    assert new.wait_for_gate("gate", timeout=20).id != old.id
+    new.answer("gate", "N")
+    assert new.result(20).status == "success"
+
+
+def test_a_graph_that_was_changed_must_be_accepted(make, dot, line):
+    changed = Pipeline(dot(LINE.replace("c start", "c [prompt=New] start")), backend=lambda *_: "new")
+    with pytest.raises(GraphChanged):
+        changed.resume(line.logs_root, rewind_to="c")
+    result = changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(20)
+    assert result["c"].response == "new"
+
+
+def test_the_way_remembers_which_graph_it_was_of(make, dot, line):
+    """Behind the place where the new graph took over, the old one goes on unasked."""
+    changed = Pipeline(dot(LINE.replace("c start", "c [prompt=New] start")), backend=lambda *_: "new")
+    changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(20)
+    with pytest.raises(GraphChanged):
+        line.rewind("c")
+    assert line.rewind("b").result(20).status == "success"
+
+
+def test_a_node_that_is_unknown_is_answered_with_the_nearest(make, tmp_path):
+    run = make("review start -> review -> done").run(logs_root=tmp_path / "run")
+    run.result(20)
+    with pytest.raises(OptionError, match="did you mean.*review"):
+        run.rewind("reviw")
+
+
+def test_what_cannot_be_gone_back_to_changes_nothing(make, tmp_path):
+    body = "a b c start -> a  a -> b [label=x]  a -> c [weight=5]  b -> done  c -> done"
+    run = make(body).run(logs_root=tmp_path / "run")
+    run.result(20)
+    before = (tmp_path / "run/events.jsonl").read_bytes(), (tmp_path / "run/manifest.json").read_bytes()
+    with pytest.raises(RunError, match="never visited b") as caught:
+        run.rewind("b")
+    assert caught.value.hint == "visited: start, a, c, done"
+    with pytest.raises(RunError, match="no visit 2 of a"):
+        run.rewind("a", visit=2)
+    for node, visit in ((3, None), ("a", 0), ("a", "1"), ("a", True)):
+        with pytest.raises(OptionError):
+            run.pipeline.resume(tmp_path / "run", rewind_to=node, visit=visit)
+    with pytest.raises(OptionError, match="not of which node"):
+        run.pipeline.resume(tmp_path / "run", visit=1)
+    assert before == (
+        (tmp_path / "run/events.jsonl").read_bytes(),
+        (tmp_path / "run/manifest.json").read_bytes(),
+    )
+
+
+def test_a_run_that_is_live_is_not_rewound(make, tmp_path):
+    run = make(GATE, interviewer="deferred").run(logs_root=tmp_path / "run")
+    run.wait_for_gate("gate", timeout=20)
+    with pytest.raises(RunError, match="waiting"):
+        run.rewind("a")
+    with pytest.raises(RunLocked):
+        run.pipeline.resume(tmp_path / "run", rewind_to="a")
+    run.answer("gate", "N")
+    assert run.result(20).status == "success"
+
+
+def test_a_run_of_the_older_layout_has_no_log_to_go_back_in(make, tmp_path):
+    plain = {
+        "pipeline_name": "demo",
+        "current_node": "a",
+        "context": {"seen": 1},
+        "completed_nodes": ["start"],
+    }
+    old = tmp_path / "old"
+    old.mkdir()
+    more = {"timestamp": 1771699200.0, "node_retries": {}, "logs": []}
+    (old / "checkpoint.json").write_text(json.dumps({**plain, **more}))
+    pipeline = make(LINE)
+    with pytest.raises(RunError, match="older layout"):
+        pipeline.resume(old, rewind_to="a")
+    run = pipeline.resume(old)
+    run.result(20)
+    with pytest.raises(RunError, match="older layout"):
+        run.rewind("a")
+
+
+def test_a_rewind_to_the_start_begins_with_the_inputs(make, tmp_path, calls):
+    run = make(LINE, backend=counting(calls)).run(logs_root=tmp_path / "run", params={"ticket": "42"})
+    run.result(20)
+    result = run.rewind("start").result(20)
+    assert (result.context["ticket"], result.context["calls.a"]) == ("42", 1)
+
+
+def test_listeners_hear_of_it_before_the_run_goes_on(line):
+    heard = []
+    line.rewind("b", observers=[heard.append]).result(20)
+    assert [event.type for event in heard][:2] == ["PipelineRewound", "PipelineResumed"]
+
+
+def test_a_bound_that_was_raised_and_a_kill_leave_a_run_that_did_not_fail(make, tmp_path):
+    """The end that a resume took back does not come back with the next reading of the log."""
+    pipeline = make(LINE)
+    assert pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2).status == "fail"
+    pipeline.resume(tmp_path / "run", stop_after=1).result(20)
+    for path in (tmp_path / "run").glob("checkpoint*"):
+        path.unlink()
+    loaded = Run.load(tmp_path / "run").result()
+    assert (loaded.status, loaded.reason) == ("paused", "paused")
+
+
+# -- properties -------------------------------------------------------------------------------------
+
+STATUSES = [StageStatus.SUCCESS, StageStatus.FAIL, StageStatus.PARTIAL_SUCCESS, StageStatus.SKIPPED]
+NODES = ("a", "b", "c")
+EDGES = ("weight=1", 'condition="outcome=success"', 'condition="outcome=fail"', "default=true")
+
+
+class Replies:
+    """Replies by node and by how often it was called on the way taken: the context alone remembers."""
+
+    def __init__(self, table):
+        self._table = table
+
+    async def run(self, node, prompt, context):
+        calls = context.get(f"calls.{node.id}", 0)
+        replies = self._table[node.id]
+        status = replies[min(calls, len(replies) - 1)]
+        reason = f"{node.id} {calls}" if status is StageStatus.FAIL else ""
+        updates = {f"calls.{node.id}": calls + 1, f"note.{node.id}": calls}
+        return Outcome(status, failure_reason=reason, context_updates=updates, usage=Usage(1, 1, calls=1))
+
+
+@st.composite
+def pipelines(draw):
+    """A small pipeline with loops, conditions, gates, retries and diamonds, and its scripted replies."""
+    lines = []
+    for name in NODES:
+        attrs = [f"max_retries={draw(st.integers(0, 1))}"]
+        if draw(st.booleans()):
+            attrs += ["goal_gate=true", f"retry_target={draw(st.sampled_from(NODES))}"]
+        if draw(st.integers(0, 4)) == 0:
+            attrs = ["shape=diamond"]
+        lines.append(f"{name} [{', '.join(attrs)}]")
+        targets = draw(st.lists(st.sampled_from((*NODES, "done")), min_size=1, max_size=3, unique=True))
+        lines += [f"{name} -> {target} [{draw(st.sampled_from(EDGES))}]" for target in targets]
+    replies = {name: draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=3)) for name in NODES}
+    body = "\n".join(lines) + "\nstart -> a"
+    text = f"digraph g {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
+    found = Pipeline(text, backend=Replies(replies))
+    off = {each.rule: "warning" for each in found.diagnostics if each.is_error}
+    return Pipeline(text, backend=Replies(replies), severity=off)
+
+
+def options():
+    return {"clock": ManualClock(), "randomness": SeededRandomness(), "durability": "fast", "max_steps": 15}
+
+
+def told(result):
+    """What two runs must agree in, numbers of visits aside."""
+    context = {key: value for key, value in result.context.snapshot().items()}
+    return (
+        result.status,
+        result.reason,
+        result.completed_nodes,
+        result.node_outcomes,
+        result.visits,
+        context,
+        result.next_node,
+        {node: (state.status, state.reason) for node, state in result.view.nodes.items()},
+        result.view.edges,
+        result.view.stages,
+    )
+
+
+def visits_of(root):
+    """All visits on the way taken, as (node, number)."""
+    way = way_taken(read_run(root).events)
+    return list(dict.fromkeys((event.name, event.visit) for event in way if isinstance(event, StageStarted)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(pipeline=pipelines(), data=st.data())
+def test_a_rewind_and_the_same_replies_take_the_same_way(pipeline, data):
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "run"
+        whole = told(pipeline.run(wait=True, logs_root=root, **options()))
+        for _ in range(data.draw(st.integers(1, 3))):
+            node, visit = data.draw(st.sampled_from(visits_of(root)))
+            result = pipeline.resume(root, rewind_to=node, visit=visit, **options()).result(30)
+            assert told(result) == whole
+            assert told(Run.load(root).result()) == whole
+        numbers = [(event.name, event.visit) for event in events_of(root, StageStarted) if event.attempt == 1]
+        assert len(set(numbers)) == len(numbers)
+
+
+def standing(pipeline, stored):
+    """State and context, as a resume would read them."""
+    plan = compile_plan(pipeline.graph)
+    context = restored_context(plan, stored, {}, store=None)
+    return restored_state(plan, stored).to_plain(), restored_state(plan, stored), context.snapshot()
+
+
+@settings(max_examples=25, deadline=None)
+@given(pipeline=pipelines(), data=st.data())
+def test_the_log_alone_says_what_checkpoint_and_tail_say(pipeline, data):
+    """After any sequence of runs, stops, rewinds and resumes."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "run"
+        result = pipeline.run(wait=True, logs_root=root, stop_after=data.draw(st.integers(1, 9)), **options())
+        for _ in range(data.draw(st.integers(1, 5))):
+            stop = {"stop_after": data.draw(st.integers(1, 6))}
+            if result.status != "paused" or data.draw(st.booleans()):
+                node, visit = data.draw(st.sampled_from(visits_of(root)))
+                stop |= {"rewind_to": node, "visit": visit}
+            result = pipeline.resume(root, **stop, **options()).result(30)
+            stored = read_run(root)
+            alone = read_run_without_checkpoint(root)
+            assert alone.checkpoint is None
+            assert stored.checkpoint is not None
+            assert standing(pipeline, alone) == standing(pipeline, stored)
+
+
+def read_run_without_checkpoint(root):
+    hidden = {path: path.read_bytes() for path in root.glob("checkpoint*")}
+    for path in hidden:
+        path.unlink()
+    try:
+        return read_run(root)
+    finally:
+        for path, data in hidden.items():
+            path.write_bytes(data)
+
+
+def test_a_resume_without_a_checkpoint_goes_on_where_the_rewind_led(line, tmp_path, calls):
+    line.rewind("b", stop_after=1).result(20)
+    for path in (tmp_path / "run").glob("checkpoint*"):
+        path.unlink()
+    del calls[:]
+    result = line.pipeline.resume(tmp_path / "run").result(20)
+    assert calls == ["c:2"]
+    assert result.context["calls.c"] == 1
+    (resumed,) = events_of(tmp_path / "run", PipelineResumed)[-1:]
+    assert resumed.next_node == "c"
