@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from attractor_nb.errors import CheckpointCorrupt
-from attractor_nb.model.events import event_from_plain
+from attractor_nb.model.events import StageEnd, event_from_plain
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import may_hold
 from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json
@@ -119,7 +119,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
             continue
         event = _decode(line) if token else None
         if event is None:
-            if _is_lost_write(data, position, end, offset):
+            if _is_lost_write(data, position, end, offset) and not _is_flushed_behind(data, end + 1):
                 break
             raise _damaged(path, sequence, offset + position, "does not match its checksum")
         if event.sequence != sequence + 1:
@@ -171,10 +171,19 @@ def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:
     )
 
 
+def _is_flushed_behind(data: bytes, start: int) -> bool:
+    """Whether what follows shows that a bad line was flushed: then it is damage, and no lost write.
+
+    A stage's commit is flushed before anything else is written, so a commit with a record behind it
+    vouches for all before it.
+    """
+    found = [event for line in data[start:].split(b"\n") if (event := decode_line(line)) is not None]
+    return any(isinstance(event, StageEnd) and event.is_commit for event in found[:-1])
+
+
 def _damaged(path: str, sequence: int, offset: int, what: str) -> CheckpointCorrupt:
     before = f"records 1 to {sequence} are intact" if sequence else "no record before it is intact"
     return CheckpointCorrupt(
-        f"{path}: the record in line {sequence + 1} {what}; {before}",
-        hint=f"restore the file; or cut it to its first {offset} bytes and remove checkpoint*.json: "
-        "the stages after that point run again",
+        f"{path}: the record in line {sequence + 1} (byte {offset}) {what}; {before}",
+        hint="restore the file; attractor-nb doctor RUN_DIR says what can be saved",
     )

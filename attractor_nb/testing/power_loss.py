@@ -9,7 +9,8 @@ The model is that of POSIX and of a drive that reorders, so it is harsher than a
   had since then, whatever became of the data; sectors within it that were never written are zeros.
 - Of the changes of a directory since its last flush any subset has happened, each of them whole; those of one
   name in their order. A rename within a directory is one change. One between two directories is flushed with
-  either: file systems journal it as one transaction.
+  either: file systems journal it as one transaction. Directories move between others in the order in which
+  they were moved: file systems see to it, because otherwise one could end up within itself.
 - A file or directory whose name is lost is not there, flushed or not.
 
 Not modelled, because the store does not promise it: drives that lie about a flush, torn sectors, contents of
@@ -133,13 +134,19 @@ class PowerLoss:
                 file.durable = _newest(file)
                 file.pending.clear()
             return
+        flushed = [any(place == number for place, _, _ in entry.changes) for entry in self._pending]
+        moved = [k for k, entry in enumerate(self._pending) if flushed[k] and self._moves_directory(entry)]
         left: list[Renamed] = []
-        for operation in self._pending:
-            if any(directory == number for directory, _, _ in operation.changes):
+        for k, operation in enumerate(self._pending):
+            if flushed[k] or (moved and k < moved[-1] and self._moves_directory(operation)):
                 _apply(self._durable, operation)
             else:
                 left.append(operation)
         self._pending = left
+
+    def _moves_directory(self, operation: Renamed) -> bool:
+        places = {place for place, _, _ in operation.changes}
+        return len(places) > 1 and operation.changes[-1][2] in self._directories
 
     def images(self, count: int, seed: int) -> Iterator[Image]:
         """What a power loss here may leave: the plain cases first, then others by chance.
@@ -170,9 +177,13 @@ class PowerLoss:
 
     def _image(self, choice: _Choice) -> Image:
         entries = {directory: dict(names) for directory, names in self._durable.items()}
+        is_move_lost = False
         for number, operation in enumerate(self._pending):
-            if choice.keeps_change(number, len(self._pending)):
+            is_move = self._moves_directory(operation)
+            if choice.keeps_change(number, len(self._pending)) and not (is_move and is_move_lost):
                 _apply(entries, operation)
+            elif is_move:
+                is_move_lost = True
         image: Image = {}
         self._collect(image, entries, ROOT, "", choice, {})
         return image

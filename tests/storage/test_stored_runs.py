@@ -57,7 +57,7 @@ def test_a_log_that_ends_before_its_checkpoint_lost_something(create, event_of, 
     place.write_bytes(b"".join(place.read_bytes().splitlines(keepends=True)[:2]))
     with pytest.raises(CheckpointCorrupt, match="ends with record 2, but the checkpoint knows 3") as caught:
         read_run(store.logs_root)
-    assert "remove checkpoint*.json to go on from record 2" in caught.value.hint
+    assert "doctor" in caught.value.hint
 
 
 def test_a_checkpoint_of_another_log_is_noticed(create, event_of, checkpoint):

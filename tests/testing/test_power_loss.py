@@ -120,6 +120,21 @@ def test_what_is_in_a_lost_directory_is_lost_though_it_was_flushed(disk, top):
     assert contents(disk, "inner/new") == {b"new"}
 
 
+def test_a_directory_never_ends_up_within_itself(disk, top):
+    for name in ("outer", "inner", "aside"):
+        disk.make_directory(name, top)
+    outer, inner, aside = (disk.open_directory(name, top) for name in ("outer", "inner", "aside"))
+    disk.sync(top)
+    disk.rename("inner", "inner", top, outer)
+    disk.sync(outer)
+    disk.rename("inner", "inner", outer, aside)
+    disk.rename("outer", "outer", top, inner)
+    disk.sync(inner)
+    for descriptor in (outer, inner, aside):
+        disk.close(descriptor)
+    assert all("aside/inner/outer" in image for image in left_by(disk))
+
+
 def test_a_removed_file_may_come_back(disk, top):
     disk.remove("old", top)
     assert contents(disk, "old") == {b"old", "absent"}
