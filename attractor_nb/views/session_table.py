@@ -50,6 +50,7 @@ class AgentRow:
     name: str
     time: str
     words: str
+    is_gone: bool = False
 
     @property
     def state(self) -> str:
@@ -124,11 +125,10 @@ def agent_row(agent: Agent, *, now: float, gone: Collection[str] = ()) -> AgentR
         time = _time(agent.started_at, None, now)
     else:
         time = ""
-    if agent.id in gone:
-        words = f"process {agent.pid} is gone"
-    else:
-        words = first_words(one_line(agent.error or agent.model or ""), WORDS_CHARS)
-    return AgentRow(agent.status, agent.id, one_line(agent.name), time, words)
+    is_gone = agent.id in gone
+    said = f"process {agent.pid} is gone" if is_gone else agent.error or agent.model or ""
+    words = first_words(one_line(said), WORDS_CHARS)
+    return AgentRow(agent.status, agent.id, one_line(agent.name), time, words, is_gone)
 
 
 def session_html(session: Session, *, now: float, gone: Collection[str] = (), theme: Theme = "auto") -> str:
@@ -141,9 +141,10 @@ def session_html(session: Session, *, now: float, gone: Collection[str] = (), th
             body.append(element("tr", {"class": "wave"}, element("th", words, _wave_text(wave, rows))))
         body += [_html_row(row) for row in rows]
     table = element("table", {"aria-label": "Agents"}, element("tbody", None, joined(body)))
-    headline = element(
-        "div", {"class": f"headline status-{session.status}"}, session_headline(session, now=now)
-    )
+    state = f"{SESSION_MARKS[session.status]} {session.status}"
+    rest = session_headline(session, now=now).removeprefix(state)
+    classes = {"class": f"headline status-{session.status}"}
+    headline = element("div", classes, element("span", {"class": "state"}, state), rest)
     classes = f"attractor-session {root_class()} {theme}"
     return str(element("div", {"class": classes}, style_sheet(session_css()), headline, table))
 
@@ -151,7 +152,7 @@ def session_html(session: Session, *, now: float, gone: Collection[str] = (), th
 def _html_row(row: AgentRow) -> Markup:
     return element(
         "tr",
-        {"class": f"status-{row.status}"},
+        {"class": f"status-{row.status}" + " is-gone" * row.is_gone},
         element("td", {"class": "state"}, row.state),
         element("td", {"class": "place"}, row.id),
         element("td", None, row.name),

@@ -158,21 +158,23 @@ border:none;color:inherit}
 _SESSION_RULES: Final = """
 &.attractor-session{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
 padding:6px 10px;margin:6px 0;display:inline-block;max-width:100%;overflow-x:auto;font:12px SANS}
-& .headline{font-weight:600;padding:2px 8px 4px;white-space:pre-wrap}
+& .headline{padding:2px 8px 4px;white-space:pre-wrap}
+& .headline .state{font-weight:600}
 & table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
 &.attractor-session table tr{background:none;border:none}
 &.attractor-session table th,&.attractor-session table td{text-align:left;padding:2px 8px;
 border:none;color:inherit;vertical-align:baseline}
 &.attractor-session table .wave th{color:var(--dim);font-weight:500;padding-top:6px;white-space:pre}
 &.attractor-session table .state{white-space:nowrap}
-& .place{font-family:MONO;color:var(--dim)}
+&.attractor-session table .place{font-family:MONO;color:var(--dim)}
 &.attractor-session table .time{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;
 color:var(--dim)}
-&.attractor-session table .status-running .state,& .headline.status-running{color:var(--running-line)}
-&.attractor-session table .status-complete .state,& .headline.status-complete{color:var(--success-line)}
-&.attractor-session table .status-failed .state,& .headline.status-failed{color:var(--fail-line)}
+&.attractor-session table .status-running .state,& .status-running .state{color:var(--running-line)}
+&.attractor-session table .status-complete .state,& .status-complete .state{color:var(--success-line)}
+&.attractor-session table .status-failed .state,& .status-failed .state{color:var(--fail-line)}
 &.attractor-session table .status-failed .words{color:var(--fail-line)}
-&.attractor-session table .status-cancelled td,& .headline.status-cancelled{color:var(--dim)}
+&.attractor-session table .is-gone .words{color:var(--waiting-line)}
+&.attractor-session table .status-cancelled td{color:var(--dim)}
 &.attractor-session table .status-queued td{color:var(--dim)}
 """
 
