@@ -13,7 +13,7 @@ an ephemeral event (``is_durable`` false) carries the number of the durable one 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, cast
 
 from attractor_nb.model.outcome import Outcome, Usage
@@ -623,6 +623,11 @@ _FIELDS: dict[type[Event], tuple[str, ...]] = {
 _TUPLES = {"options", "keys", "logs", "passed_over"}
 _USAGES = {"node_usage", "run_usage"}
 _EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
+_REQUIRED_TEXTS: dict[type[Event], dict[str, Any]] = {
+    kind: {entry.name: "" for entry in fields(kind) if entry.type == "str" and entry.default is MISSING}
+    for kind in EVENT_TYPES.values()
+}
+"""Texts without a default: an empty one was left out all the same, such as the name of a graph."""
 
 EventObserver = Callable[[Event], None]
 
@@ -635,7 +640,7 @@ def event_from_plain(plain: Mapping[str, Any]) -> Event:
             log turns that into its own error.
     """
     kind = EVENT_TYPES[plain["type"]]
-    values: dict[str, Any] = {}
+    values = dict(_REQUIRED_TEXTS[kind])
     for name in _FIELDS[kind]:
         if name in plain:
             value = plain[name]

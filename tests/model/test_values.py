@@ -1,7 +1,7 @@
 """The frozen values: durations, shapes, attributes, graph, outcome, events."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -185,6 +185,12 @@ def test_every_event_survives_its_record(kind):
     assert event_from_plain(json.loads(json.dumps(event.to_plain()))) == event
     assert event.description
     assert isinstance(event.node_id, str)
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES.values(), ids=lambda kind: kind.__name__)
+def test_every_event_survives_its_record_with_empty_texts(kind):
+    event = replace(_sample(kind), **{entry.name: "" for entry in fields(kind) if entry.type == "str"})
+    assert event_from_plain(json.loads(json.dumps(event.to_plain()))) == event
 
 
 def test_every_event_of_spec_9_6_is_there():
