@@ -264,7 +264,7 @@ def test_the_way_remembers_which_graph_it_was_of(make, dot, line):
 def test_a_node_that_is_unknown_is_answered_with_the_nearest(make, tmp_path):
     run = make("review start -> review -> done").run(logs_root=tmp_path / "run")
     run.result(20)
-    with pytest.raises(OptionError, match="did you mean.*review"):
+    with pytest.raises(OptionError, match=r"did you mean.*review"):
         run.rewind("reviw")
 
 
@@ -393,14 +393,13 @@ def options():
 
 def told(result):
     """What two runs must agree in, numbers of visits aside."""
-    context = {key: value for key, value in result.context.snapshot().items()}
     return (
         result.status,
         result.reason,
         result.completed_nodes,
         result.node_outcomes,
         result.visits,
-        context,
+        result.context.snapshot(),
         result.next_node,
         {node: (state.status, state.reason) for node, state in result.view.nodes.items()},
         result.view.edges,

@@ -10,11 +10,10 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.decisions.history import way_taken
-from attractor_nb.errors import RunError
 from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
@@ -93,47 +92,56 @@ def killed(name, folder, root, kill_at):
     return os.WIFSIGNALED(status)
 
 
-def judged(name, folder, root, before, after, *, is_log_alone):
-    """What is wrong with what was left, and which of both it was."""
-    if is_log_alone:
-        for place in directories(root):
-            for path in place.glob("checkpoint*"):
-                path.unlink()
-    is_rewound = any(isinstance(event, PipelineRewound) for event in read_run(root).events)
-    recorded = {
+def recorded(root):
+    """All stages that the logs of a run say to be committed, those that were set aside too."""
+    return {
         (place.name, event.name, event.visit)
         for place in directories(root)
         for event in read_run(place).events
         if isinstance(event, StageEnd) and event.is_commit
     }
-    if is_rewound:
-        try:
-            result = pipeline_of(name, folder).resume(root).result(60)
-        except RunError as error:
-            if "ended in success" not in error.message:
-                raise
-            result = Run.load(root).result()  # killed after its end
-    else:
-        if told(Run.load(root).result()) != before:
-            return "neither as it was nor rewound", is_rewound
-        result = rewind(name, folder, root)
+
+
+def started(root):
+    """All attempts that the logs of a run say to have begun."""
+    return Counter(
+        (place.name, event.name, event.visit)
+        for place in directories(root)
+        for event in read_run(place).events
+        if isinstance(event, StageStarted)
+    )
+
+
+def led_to_its_end(name, folder, root, before):
+    """What becomes of the run that the kill left: resumed if it was rewound by then, else rewound again."""
+    if not is_rewound(root):
+        assert told(Run.load(root).result()) == before, "neither as it was nor rewound"
+        return rewind(name, folder, root)
+    if Run.load(root).result().status == "success":  # killed after its end
+        return Run.load(root).result()
+    return pipeline_of(name, folder).resume(root).result(60)
+
+
+def is_rewound(root):
+    """Whether the record of the rewind is in the log."""
+    return any(isinstance(event, PipelineRewound) for event in read_run(root).events)
+
+
+def judged(name, folder, root, before, after, *, is_log_alone):
+    """What is wrong with what was left; empty when nothing is."""
+    if is_log_alone:
+        for place in directories(root):
+            for path in place.glob("checkpoint*"):
+                path.unlink()
+    commits = recorded(root)
+    tries = {stage: count for stage, count in started(root).items() if stage in commits}
+    result = led_to_its_end(name, folder, root, before)
     if told(result) != after:
-        return f"another end: {told(result)}", is_rewound
+        return f"another end: {told(result)}"
     if told(Run.load(root).result()) != after:
-        return "another end when it is loaded", is_rewound
-    for place in directories(root):
-        started = [
-            (place.name, event.name, event.visit)
-            for event in read_run(place).events
-            if isinstance(event, StageStarted)
-        ]
-        again = [stage for stage in set(started) & recorded if started.count(stage) > 1]
-        if again:
-            return f"run again though it was recorded: {again}", is_rewound
-        way = [event.visit for event in way_taken(read_run(place).events) if isinstance(event, StageStarted)]
-        if not way:
-            return "an empty way", is_rewound
-    return "", is_rewound
+        return "another end when it is loaded"
+    again = [stage for stage, count in started(root).items() if stage in tries and count > tries[stage]]
+    return f"run again though it was recorded: {again}" if again else ""
 
 
 def main():
@@ -149,8 +157,8 @@ def main():
         shutil.copytree(base, root)
         if not killed(name, folder, root, kill_at):
             problems.append(f"{kill_at}: it was not killed")
-        problem, is_rewound = judged(name, folder, root, before, after, is_log_alone=kill_at % 2 == 0)
-        rewound += is_rewound
+        rewound += is_rewound(root)
+        problem = judged(name, folder, root, before, after, is_log_alone=kill_at % 2 == 0)
         if problem:
             problems.append(f"{kill_at} {disk.operations[kill_at - 1]}: {problem}")
         shutil.rmtree(root)
