@@ -64,7 +64,7 @@ system: # the programs that the tests drive: dot and chromium
 .PHONY: test
 test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit, doctests, real model, browser, notebooks
 	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal
-	ATTRACTOR_LAYOUT=layered $(PY) -m pytest notebooks --nbval --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
+	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
 
 .PHONY: quick
 quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation

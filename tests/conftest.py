@@ -29,6 +29,20 @@ def _own_directory(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state_of_servers(tmp_path_factory):
+    """What servers of a whole session let run is not remembered in the developer's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch, tmp_path_factory):
+    """What a test lets run is remembered for the test alone, in its processes, too."""
+    monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture(autouse=True)
 def _no_provider_keys(monkeypatch):
     """Take provider keys away, so that no test can reach a paid model by accident."""

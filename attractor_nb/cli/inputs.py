@@ -44,7 +44,7 @@ def read_pipeline(file: str, *, is_strict: bool = False) -> Pipeline:
     Raises:
         OptionError, DotSyntaxError: It cannot be read.
     """
-    return Pipeline(read_text(file), strict=is_strict)
+    return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
 
 
 def read_params(given: Iterable[str]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class SimulatedResult:
 class SimulatedProcesses:
     """Starts nothing."""
 
+    starts_nothing = True
+
     async def run(
         self,
         command: str | Sequence[str],

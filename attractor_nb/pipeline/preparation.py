@@ -77,9 +77,18 @@ def read_source(source: Source) -> SourceText | Graph:
             f"a pipeline is made of DOT text, a path or a graph, not of {type(source).__name__}",
             hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
         )
-    if "{" not in source and "\n" not in source and source.strip().endswith((".dot", ".gv")):
-        return _read_file(Path(source.strip()))
-    return SourceText(source)
+    path = named_file(source)
+    return SourceText(source) if path is None else _read_file(path)
+
+
+def named_file(source: object) -> Path | None:
+    """The file that a source names; None when it is the text or the graph itself."""
+    if isinstance(source, Path):
+        return source
+    if not isinstance(source, str) or "{" in source or "\n" in source:
+        return None
+    name = source.strip()
+    return Path(name) if name.endswith((".dot", ".gv")) else None
 
 
 def _read_file(path: Path) -> SourceText:

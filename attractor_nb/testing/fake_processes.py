@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +41,7 @@ class FakeProcesses:
         commands: What was run.
     """
 
+    starts_nothing: ClassVar[bool] = True
     results: Iterable[FakeResult | Exception] = ()
     commands: list[FakeCommand] = field(default_factory=list[FakeCommand])
 

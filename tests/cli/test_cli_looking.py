@@ -157,7 +157,7 @@ def test_handlers_lists_types_shapes_and_meanings(command):
 
 def test_runs_lists_runs_newest_first_and_how_to_go_on(command, sources):
     command("run", "straight.dot")
-    command("run", "failing.dot")
+    command("run", "failing.dot", "--trust")
     listed = command("runs")
     assert {"completed", "failed"} <= set(listed.out.split())
     rows = json.loads(command("runs", "--json").out)

@@ -30,7 +30,7 @@ def wait_for(condition, process):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "TERM"])
 def test_an_interrupted_run_ends_with_130_and_can_be_resumed(started, command, sources, number):
-    process = started("run", "slow.dot", "--logs-root", "out")
+    process = started("run", "slow.dot", "--trust", "--logs-root", "out")
     wait_for((sources / "began").exists, process)
     tools = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
@@ -50,7 +50,7 @@ def test_an_interrupted_run_ends_with_130_and_can_be_resumed(started, command, s
 
 
 def test_an_interrupted_run_prints_its_summary_as_json(started, sources):
-    process = started("run", "slow.dot", "--logs-root", "out", "--json", "-q")
+    process = started("run", "slow.dot", "--trust", "--logs-root", "out", "--json", "-q")
     wait_for((sources / "began").exists, process)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=PATIENCE_SECONDS)

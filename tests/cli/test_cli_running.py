@@ -57,7 +57,7 @@ def test_quiet_shows_the_result_alone(command, sources):
 
 
 def test_a_failed_pipeline_ends_with_1_and_says_why(command, sources):
-    ended = command("run", "failing.dot")
+    ended = command("run", "failing.dot", "--trust")
     assert ended.code == 1
     assert ended.out.startswith("✕ fail")
     assert "exit code 3" in ended.out
@@ -90,7 +90,7 @@ def test_simulate_and_a_model_contradict_each_other(command, sources):
 
 
 def test_json_lists_only_the_visited_stages(command, sources):
-    ended = command("run", "failing.dot", "--json")
+    ended = command("run", "failing.dot", "--trust", "--json")
     summary = json.loads(ended.out)
     assert ended.code == 1
     assert summary["status"] == "fail"

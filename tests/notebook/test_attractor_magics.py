@@ -164,6 +164,28 @@ def test_the_load_magic_reads_a_file(shell, tmp_path):
     assert shell.user_ns["greeting"] is pipeline
 
 
+TOOL = """digraph tooled { start [shape=Mdiamond]
+    build [shape=parallelogram, tool_command="true"]
+    done [shape=Msquare]
+    start -> build -> done }"""
+
+
+def test_commands_of_a_cell_are_the_users_own(shell):
+    run(shell, f"%%attractor tooled --run --quiet\n{TOOL}")
+    assert run(shell, "tooled_run.result(30).status") == "success"
+
+
+def test_commands_of_a_loaded_file_run_when_the_user_says_so(shell, tmp_path):
+    (tmp_path / "tooled.dot").write_text(TOOL)
+    run(shell, "%attractor_load tooled.dot")
+    refusal = shell.run_cell("%attractor_run tooled").error_in_exec
+    assert type(refusal).__name__ == "UntrustedSource"
+    text = "\n".join(refusal._render_traceback_())
+    assert "  build  tool_command  true" in text
+    assert f'run(trust="{refusal.surface_hash[:12]}")' in text
+    assert run(shell, "%attractor_run tooled --trust").result(30).status == "success"
+
+
 def test_the_runs_magic_lists_the_kept_runs(shell):
     assert repr(run(shell, "%attractor_runs")) == "no runs"
     run(shell, f"%%attractor hello --quiet\n{HELLO}")

@@ -21,8 +21,12 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 CELL_SECONDS = 120
-LAYOUT = {"ATTRACTOR_LAYOUT": "layered"}
-"""Pictures that do not depend on the Graphviz of this machine; the target ``test`` says the same."""
+SURROUNDINGS = {
+    "ATTRACTOR_LAYOUT": "layered",
+    "ATTRACTOR_STATE_DIR": str(NOTEBOOKS.parent / ".venv" / "state"),
+}
+"""Pictures that do not depend on the Graphviz of this machine, and no traces in the user's home; the target
+``test`` says the same."""
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -40,7 +44,7 @@ def refresh(path: Path) -> None:
         coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    os.environ.update(LAYOUT)
+    os.environ.update(SURROUNDINGS)
     client.execute()
     notebook.metadata.update(METADATA)
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
