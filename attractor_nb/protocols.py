@@ -64,7 +64,10 @@ class BackendLifetime(Protocol):
 
 @runtime_checkable
 class Interviewer(Protocol):
-    """Puts questions to people (spec 6.1)."""
+    """Puts questions to people (spec 6.1).
+
+    One that has nobody to ask says so by an attribute ``refuses_all = True``.
+    """
 
     def ask(self, question: Question) -> MaybeAwaitable[Answer]:
         """Put a question and wait for its answer."""
@@ -218,7 +221,10 @@ class CommandResult(Protocol):
 
 
 class Processes(Protocol):
-    """The one way to start a command (ruling 25)."""
+    """The one way to start a command (ruling 25).
+
+    One that has a true ``starts_nothing`` is a rehearsal, for which nobody needs to vouch.
+    """
 
     async def run(
         self,

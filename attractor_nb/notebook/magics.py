@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 CELL_NAME: Final = "<cell>"
 BODY_LINE: Final = 2
 RUN_SUFFIX: Final = "_run"
-LINE_MAGICS: Final = ("attractor_run", "attractor_lint", "attractor_load", "attractor_runs")
+LINE_MAGICS: Final = (
+    "attractor_run",
+    "attractor_lint",
+    "attractor_load",
+    "attractor_runs",
+    "attractor_watch",
+)
 _RUN_ARGUMENTS: Final = (
     argument("--param", action="append", default=[], metavar="K=V", help="value in the run's context"),
     argument("--backend", default=None, help="what answers prompts: simulated, local"),
@@ -106,6 +112,7 @@ class AttractorMagics(Magics):
     @line_magic
     @magic_arguments()
     @argument("name", help="variable that holds a pipeline")
+    @argument("--trust", action="store_true", help="run the commands of a loaded pipeline, this once")
     @_run_arguments
     def attractor_run(self, line: str) -> Any:
         """Run a pipeline and return the run."""
@@ -146,6 +153,17 @@ class AttractorMagics(Magics):
         options = _read(self.attractor_runs, line)
         return RunList(runs(options.directory) if options.directory else runs())
 
+    @line_magic
+    @magic_arguments()
+    @argument("directory", nargs="?", default="", help="the session's directory; the active one here")
+    @argument("--wait", action="store_true", help="return when the session has ended")
+    def attractor_watch(self, line: str) -> None:
+        """Show how the agents of a session stand, until all have ended."""
+        from attractor_nb.notebook.session_watch import watch_session  # noqa: PLC0415 - as above
+
+        options = _read(self.attractor_watch, line)
+        watch_session(options.directory or None, wait=options.wait)
+
     def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
 
@@ -157,7 +175,11 @@ class AttractorMagics(Magics):
         )
 
     def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
-        given: dict[str, Any] = {"params": params, "backend": options.backend}
+        given: dict[str, Any] = {
+            "params": params,
+            "backend": options.backend,
+            "trust": getattr(options, "trust", False),
+        }
         if options.auto_approve:
             given["interviewer"] = "auto"
         before, self._presenter.live_mode = self._presenter.live_mode, options.live
