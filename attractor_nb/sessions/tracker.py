@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MAX_STATUS_BYTES: Final = 32 * 1024 * 1024
 PATIENCE_SECONDS: Final = 30.0
 """A change takes milliseconds; who holds the lock so long is stopped, and says so to nobody."""
-_POLL_SECONDS: Final = 0.004
+_POLL_SECONDS: Final = 0.01
 
 
 class SessionTracker:

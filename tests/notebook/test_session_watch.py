@@ -50,7 +50,8 @@ def test_the_table_follows_the_session_while_the_kernel_is_free(kernel, session_
 def test_where_nobody_looks_on_it_is_shown_as_it_stands(kernel, session_dir):
     cell = kernel.run(WATCH, is_attended=False)
     start_agent(session_dir, "001")
-    kernel.run("import threading; print([t.name for t in threading.enumerate()])", is_attended=False)
+    names = "import threading; print([thread.name for thread in threading.enumerate()])"
+    assert "attractor-watch" not in kernel.run(names, is_attended=False).text
     assert len(tables(cell)) == 1
     assert "1 queued" in tables(cell)[0]
 
@@ -67,12 +68,11 @@ def test_with_wait_the_cell_ends_with_the_session(kernel, session_dir):
 def test_a_session_that_goes_away_is_told_in_its_place(kernel, session_dir):
     cell = kernel.run(WATCH)
     (session_dir / "status.json").unlink()
-    said = kernel.wait_until(lambda: cell.outputs("update_display_data")[-1:], "the error")
-    kernel.wait_until(
-        lambda: "there is no status.json" in cell.outputs("update_display_data")[-1]["data"]["text/plain"],
-        "words",
-    )
-    assert said
+
+    def words():
+        return [content["data"]["text/plain"] for content in cell.outputs("update_display_data")]
+
+    kernel.wait_until(lambda: words() and "there is no status.json" in words()[-1], "the reason")
 
 
 def test_outside_of_a_kernel_it_is_printed(session_dir, capsys):
