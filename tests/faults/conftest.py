@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Sequence
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +19,7 @@ import attractor_nb
 
 T = TypeVar("T")
 SCALES = ("sample", "full")
+WORKERS = Path(__file__).with_name("workers")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,3 +90,60 @@ class Figures:
 def figures() -> Figures:
     path = os.environ.get("ATTRACTOR_FIGURES")
     return Figures(Path(path) if path else None)
+
+
+class KillWorker:
+    """The worker of the kill campaign: takes a case, gives its verdict (``workers/kill_worker.py``)."""
+
+    def __init__(self, place: Path, library: str) -> None:
+        environment = {**os.environ, "CAMPAIGN_PLACE": str(place)}
+        if library:
+            environment.update(CAMPAIGN_LIBRARY=library, LD_PRELOAD=library)
+        self._process = subprocess.Popen(
+            [sys.executable, str(WORKERS / "kill_worker.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+
+    def judge(self, graph: str, *faults: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """What came of a run that these faults hit, one life after the other."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps({"graph": graph, "faults": faults, **more}), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, f"the worker ended with {self._process.wait()}"
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End the worker."""
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+
+@pytest.fixture
+def kill_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillWorker]:
+    """A worker without the preloaded library."""
+    worker = KillWorker(tmp_path_factory.mktemp("kills"), "")
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="session")
+def killer_library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that kills at an operation (``workers/killer.c``), compiled."""
+    compiler = shutil.which("cc") or pytest.skip("there is no C compiler: .ci/system-packages installs one")
+    library = tmp_path_factory.mktemp("killer") / "killer.so"
+    options = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run([compiler, *options, str(WORKERS / "killer.c"), "-ldl"], check=True)
+    return str(library)
+
+
+@pytest.fixture
+def preloaded_worker(tmp_path_factory: pytest.TempPathFactory, killer_library: str) -> Iterator[KillWorker]:
+    """A worker with the preloaded library."""
+    worker = KillWorker(tmp_path_factory.mktemp("kills"), killer_library)
+    yield worker
+    worker.close()

@@ -1,0 +1,281 @@
+"""Fault 1: the process is killed at any durable operation of a run, and again while it resumes.
+
+Each case is a run of its own in a process of its own, killed by SIGKILL; a fresh process resumes it. What must
+be true after each death and in the end is in ``workers/kill_judge.py``: the same context, path, outcomes and
+visits as without the kill; nothing recorded executed again; at most the one execution under way repeated per
+kill; an answer that was recorded not asked for again; no process and no temporary file left; the log without
+gaps and readable at every point; checkpoint and manifest as the log says. Nothing but times, durations, the
+run's id and the numbers of attempts may differ.
+
+Two killers: the storage seam itself (``FaultyDisk``), and a library in C, preloaded, which counts what goes to
+the run directory through the C library, whoever asks for it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
+    pytest.mark.timeout(900),
+]
+GRAPHS = ("stages", "restart")
+STAGES_AT_LEAST = 12
+LIFE_AT_LEAST = 40
+"""Operations that a resume near the end still has."""
+
+
+class Tally:
+    """Verdicts of many cases as one figure."""
+
+    def __init__(self):
+        self.cases = self.kills = self.resumes = self.re_runs = 0
+        self.violations = []
+
+    def add(self, what, verdict):
+        self.cases += 1
+        self.kills += verdict["kills"]
+        self.resumes += len(verdict["operations"]) - 1
+        self.re_runs += verdict["re_runs"]
+        self.violations += [f"{what}: {violation}" for violation in verdict["violations"]]
+
+    def check(self):
+        assert not self.violations, "\n".join(self.violations[:20])
+        assert self.kills >= self.cases > 0
+
+    def __str__(self):
+        return (
+            f"{self.cases} of {self.cases} cases right after {self.kills} kills and {self.resumes} resumes; no"
+            f" recorded stage run again; {self.re_runs} executions repeated, never more than the one in flight"
+        )
+
+
+def counted(worker, graph):
+    """The operations of an uninterrupted run."""
+    verdict = worker.judge(graph, {})
+    assert not verdict["violations"], verdict["violations"]
+    assert verdict["told"]["status"] == "success"
+    assert len(verdict["commits"]) >= (STAGES_AT_LEAST if graph == "stages" else STAGES_AT_LEAST - 1)
+    return verdict["operations"][0]
+
+
+def stage_of(operations, node, following):
+    """Numbers of the operations from the first visit of a stage to the stage after it."""
+    begin = operations.index(["make_directory", node])
+    end = operations.index(["make_directory", following], begin)
+    return range(begin, end + 2)
+
+
+@pytest.mark.protects(
+    "attractor_nb/storage/event_log.py", "self._disk.truncate(self._descriptor, scan.offset)"
+)
+@pytest.mark.protects(
+    "attractor_nb/engine/gates.py",
+    "if recorded := self._recorded.pop(question.id, None):",
+    instead="if recorded := None:",
+)
+@pytest.mark.protects(
+    "attractor_nb/decisions/traversal.py",
+    'context.set(f"internal.retry_count.{node_id}", visit.failures)\n    outcome',
+    instead="pass\n    outcome",
+)
+@pytest.mark.protects(
+    "attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit"
+)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
+    """Protected by: the torn end of a log is cut off before it is written on; a recorded answer is taken in
+    place of a question; the number of failures is in the context again; a watchdog ends a dead run's tool.
+    """
+    operations = counted(kill_worker, graph)
+    numbers = range(1, len(operations) + 1)
+    chosen = campaign.pick(numbers, sample=14)
+    chosen += stage_of(operations, "approve", "verify" if graph == "stages" else "judge")
+    if graph == "stages":
+        chosen += stage_of(operations, "flaky", "polish")
+    chosen += stage_of(operations, "build", "flaky" if graph == "stages" else "approve")[4::3]
+    tally = Tally()
+    for number in sorted(set(chosen)):
+        name, target = operations[number - 1]
+        for is_halfway in (False, True) if name.startswith("write") else (False,):
+            fault = {"disk": {"kill_at": number, "is_halfway": is_halfway}}
+            verdict = kill_worker.judge(graph, fault)
+            tally.add(f"{name} {target} ({number}, halfway: {is_halfway})", verdict)
+            assert verdict["kills"] == 1
+    tally.check()
+    subject = f"killed before and half-way through operations of the storage seam, graph {graph!r}"
+    figures.record(1, subject, f"{len(operations)} operations; {tally}")
+
+
+@pytest.mark.protects("attractor_nb/decisions/run_state.py", 'self.numbers = dict(carried["visits"])')
+def test_each_stage_has_a_key_of_its_own_in_a_restart_too(kill_worker):
+    """Protected by: a restart goes on with the numbers of the visits before it."""
+    assert not kill_worker.judge("restart", {})["violations"]
+
+
+SEEN_AS = {
+    "write": "write",
+    "write_at": "pwrite64",
+    "sync": "fsync",
+    "sync_data": "fdatasync",
+    "truncate": "ftruncate64",
+    "create": "openat64",
+    "open_update": "openat64",
+    "make_directory": "mkdirat mkdir",
+    "rename": "renameat",
+    "link": "linkat link",
+    "remove": "unlinkat unlink",
+    "set_mode": "",
+}
+"""What the C library is asked for by an operation of the seam; changing a mode is no operation there."""
+
+
+def traced(worker, graph, tmp_path):
+    """What the library saw of an uninterrupted run, and what the seam counted in the same run."""
+    trace = tmp_path / "trace"
+    library = {"at": 0, "when": "after", "trace": str(trace)}
+    verdict = worker.judge(graph, {"library": library})
+    assert not verdict["violations"], verdict["violations"]
+    lines = [line.split(" ", 1) for line in trace.read_text().splitlines()]
+    return lines, verdict["operations"][0]
+
+
+def not_of_the_seam(seen, counted_operations):
+    """What the library saw and the seam did not count."""
+    left = []
+    expected = iter([entry for entry in counted_operations if SEEN_AS[entry[0]]])
+    operation, name = next(expected, (None, None))
+    for call, path in seen:
+        if (
+            operation is not None
+            and call in SEEN_AS[operation].split()
+            and path.endswith(name.rpartition("/")[2])
+        ):
+            operation, name = next(expected, (None, None))
+        else:
+            left.append((call, path))
+    assert operation is None, f"the library never saw {operation} {name}"
+    return left
+
+
+@pytest.mark.protects(
+    "attractor_nb/storage/run_directory.py",
+    "disk.make_directory(directory)",
+    instead="directory.mkdir(0o700)",
+)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, figures, graph):
+    """Protected by: every module writes through the disk that it was given."""
+    seen, operations = traced(preloaded_worker, graph, tmp_path)
+    strays = not_of_the_seam(seen, operations)
+    assert {path.rpartition("/")[2] for _, path in strays} <= {"owner.lock"}, strays
+    figures.record(
+        1,
+        f"what a preloaded library sees of graph {graph!r} and the storage seam does not",
+        f"{len(seen)} operations seen, {len(operations)} of the seam; the rest are {len(strays)} of the lock file",
+    )
+
+
+@pytest.mark.protects("attractor_nb/storage/atomic.py", "disk.remove(second, parent)")
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_killed_after_every_operation_that_the_c_library_sees(
+    preloaded_worker, campaign, figures, tmp_path, graph
+):
+    """Protected by: a temporary name of a file that has its final name already is removed, not renamed.
+
+    The other killer kills before each operation; this one after each, and half-way through the first write.
+    """
+    seen, _ = traced(preloaded_worker, graph, tmp_path)
+    kept = [number for number, (_, path) in enumerate(seen, 1) if path.endswith(".previous.json")]
+    tally = Tally()
+    for number in sorted({*campaign.pick(range(1, len(seen) + 1), sample=14), *kept[:3]}):
+        verdict = preloaded_worker.judge(graph, {"library": {"at": number, "when": "after"}})
+        tally.add(f"{seen[number - 1]} ({number})", verdict)
+        assert verdict["kills"] == 1
+    tally.check()
+    figures.record(
+        1,
+        f"killed after operations that a preloaded library counts, graph {graph!r}",
+        f"{len(seen)} operations; {tally}",
+    )
+
+
+@pytest.mark.protects(
+    "attractor_nb/storage/event_log.py", "self._disk.truncate(self._descriptor, scan.offset)"
+)
+def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign, figures, tmp_path):
+    """Protected by: the torn end of a log is cut off before it is written on.
+
+    No fork here: each life is a Python that was started for it, counted from its first instruction.
+    """
+    seen, _ = traced(preloaded_worker, "stages", tmp_path)
+    writes = [
+        number
+        for number, (call, path) in enumerate(seen, 1)
+        if call == "write" and path.endswith("events.jsonl")
+    ]
+    tally = Tally()
+    chosen = (
+        {*writes[8:10], *campaign.pick(range(1, len(seen) + 1), sample=2)}
+        if not campaign.is_full
+        else range(1, len(seen) + 1, 9)
+    )
+    for number in sorted({*chosen, *writes[8:10]}):
+        when = "halfway" if number in writes else "before"
+        verdict = preloaded_worker.judge("stages", {"library": {"at": number, "when": when}}, is_whole=True)
+        tally.add(f"{seen[number - 1]} ({number}, {when})", verdict)
+        assert verdict["kills"] == 1
+    tally.check()
+    figures.record(1, "killed in whole processes of their own", str(tally))
+
+
+@pytest.mark.protects("attractor_nb/storage/atomic.py", "disk.remove(second, parent)")
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
+    """Protected by: a temporary name of a file that has its final name already is removed, not renamed."""
+    operations = counted(kill_worker, graph)
+    kept = [number for number, (_, name) in enumerate(operations, 1) if name.endswith(".previous.json")]
+    rng = random.Random(3)
+    tally = Tally()
+    firsts = (
+        campaign.pick(range(1, len(operations) + 1), sample=8)
+        if not campaign.is_full
+        else range(1, len(operations) + 1, 3)
+    )
+    for first in sorted({*firsts, kept[1] + 1}):
+        second, third = rng.randint(1, LIFE_AT_LEAST), rng.randint(1, LIFE_AT_LEAST)
+        faults = [{"disk": {"kill_at": number}} for number in (first, second, third)]
+        verdict = kill_worker.judge(graph, *faults)
+        tally.add(f"killed at {first}, {second}, {third}", verdict)
+    tally.check()
+    figures.record(
+        1, f"killed, killed again in the resume, and in the resume of that, graph {graph!r}", str(tally)
+    )
+
+
+@pytest.mark.protects(
+    "attractor_nb/decisions/ambiguity.py",
+    "return Outcome.fail(LOST_REASON, is_terminal=True)",
+    instead='return ""',
+)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_a_stage_that_was_cut_off_is_never_repeated_under_fail(kill_worker, campaign, figures, graph):
+    """Protected by: a cut-off attempt is recorded as failed in place of being run again.
+
+    Who resumes with ``on_interrupted="fail"`` gets at most one execution of each stage, at the price of a run
+    that may fail; where nothing was cut off, the end is the usual one.
+    """
+    operations = counted(kill_worker, graph)
+    tally = Tally()
+    in_tool = stage_of(operations, "build", "flaky" if graph == "stages" else "approve")[4:-4:3]
+    for number in sorted({*campaign.pick(range(1, len(operations) + 1, 2), sample=8), *in_tool}):
+        verdict = kill_worker.judge(graph, {"disk": {"kill_at": number}}, on_interrupted="fail")
+        tally.add(f"{operations[number - 1]} ({number})", verdict)
+    tally.check()
+    assert tally.re_runs == 0
+    figures.record(
+        1, f"resumed with on_interrupted=fail, graph {graph!r}", f"{tally.kills} kills, 0 executions repeated"
+    )

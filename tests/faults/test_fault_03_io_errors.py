@@ -1,0 +1,189 @@
+"""Fault 3: an operation of the disk fails, at every place of a run, once or from there on.
+
+EIO, ENOSPC, EDQUOT, EACCES and EROFS, thrown by the storage seam: at writes half of the data is written before.
+The caller must get a ``StorageError`` with the place and a way on, or not notice; nobody may be shown a
+traceback; the run is given up, so that others can take it; the log keeps all that was recorded; and when the
+fault is gone a resume comes to the same context by the same path, nothing recorded executed again
+(``workers/kill_judge.py``). A few real disks besides: a full one, a read-only one, one of somebody else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.errors import StorageError
+from attractor_nb.testing.faulty_disk import FOR_EVER
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
+    pytest.mark.timeout(900),
+]
+OTHERS = (errno.EDQUOT, errno.EACCES, errno.EROFS)
+NOBODY = 65534
+SOURCE = """digraph Reports {
+    start [shape=Mdiamond]
+    first [prompt="Write"]
+    second [prompt="Write more"]
+    done [shape=Msquare]
+    start -> first -> second -> done
+}"""
+PATH = ("start", "first", "second", "done")
+
+
+def operations_of(worker, graph):
+    verdict = worker.judge(graph, {})
+    assert not verdict["violations"], verdict["violations"]
+    return verdict["operations"][0]
+
+
+def faults_at(number):
+    """The faults of one operation: an error that passes, a full disk that stays full, one of the others."""
+    other = OTHERS[number % len(OTHERS)]
+    yield {"fail_at": number, "error": errno.EIO, "lasts": 1}
+    yield {"fail_at": number, "error": errno.ENOSPC, "lasts": FOR_EVER}
+    if number % 4 == 0:
+        yield {"fail_at": number, "error": other, "lasts": FOR_EVER if number % 8 else 1}
+
+
+@pytest.mark.protects("attractor_nb/storage/event_log.py", "self._withdraw(self._synced_offset)")
+@pytest.mark.protects(
+    "attractor_nb/engine/attempts.py",
+    "return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)",
+    instead="return False",
+)
+@pytest.mark.parametrize("graph", ["stages", "restart"])
+def test_every_operation_fails(kill_worker, campaign, figures, graph):
+    """Protected by: what was written and could not be flushed is taken back; a refusal of the run's own
+    directory stops the run and never becomes the failure of a stage.
+    """
+    operations = operations_of(kill_worker, graph)
+    chosen = campaign.pick(range(1, len(operations) + 1), sample=14 if graph == "stages" else 8)
+    chosen += [
+        number for number, (_, name) in enumerate(operations, 1) if name in {"stdout.txt", "owner.json"}
+    ][:6]
+    cases, told, violations = 0, 0, []
+    for number in sorted(set(chosen)):
+        for fault in faults_at(number):
+            verdict = kill_worker.judge(graph, {"disk": fault})
+            cases += 1
+            told += len(verdict["errors"])
+            violations += [f"{fault} {operations[number - 1]}: {text}" for text in verdict["violations"]]
+    assert not violations, "\n".join(violations[:20])
+    assert told
+    figures.record(
+        3,
+        f"operations of graph {graph!r} that fail with EIO, ENOSPC, EDQUOT, EACCES, EROFS",
+        f"{cases} of {cases} cases at {len(set(chosen))} of {len(operations)} operations: {told} told as StorageError,"
+        " the others made good; all resumed to the same context and path, nothing recorded run again",
+    )
+
+
+@pytest.mark.protects("attractor_nb/storage/event_log.py", "self._withdraw(self._synced_offset)")
+def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
+    """Protected by: what was written and could not be flushed is taken back, and the log is closed."""
+    operations = operations_of(kill_worker, "stages")
+    flushes = [number for number, entry in enumerate(operations, 1) if entry == ["sync_data", "events.jsonl"]]
+    violations, told = [], 0
+    chosen = campaign.pick(flushes, sample=6)
+    for number in chosen:
+        verdict = kill_worker.judge("stages", {"disk": {"fail_at": number, "error": errno.EIO}})
+        told += len(verdict["errors"])
+        violations += [f"flush {number}: {text}" for text in verdict["violations"]]
+    assert not violations, "\n".join(violations[:20])
+    assert told == len(chosen)
+    figures.record(3, "flushes of commits that fail", f"{told} of {len(chosen)} told, taken back and resumed")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system in memory of 512 KB, and how to change it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "attractor-test", str(place)]
+    ended = (
+        subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
+    )
+    if ended is None or ended.returncode:
+        pytest.skip(f"mounting is not permitted here: {ended.stderr.strip() if ended else 'not root'}")
+
+    def remount(options):
+        subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True)
+
+    yield place, remount
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def large_response(node, prompt, context):
+    return f"{node.id}: " + "word " * 40_000
+
+
+@pytest.mark.protects("attractor_nb/storage/disk.py", "errno.ENOSPC: ", instead="-1: ")
+def test_a_disk_that_is_really_full(small_disk, figures):
+    """Protected by: a full disk is told with what to do."""
+    place, _ = small_disk
+    (place / "other files").write_bytes(bytes(200_000))
+    pipeline = Pipeline(SOURCE, backend=large_response)
+    with pytest.raises(StorageError, match="no space left on device") as caught:
+        pipeline.run(wait=True, logs_root=place / "run")
+    assert "free some space" in caught.value.hint
+    assert "resume" in caught.value.hint
+    committed = Run.load(place / "run").result().completed_nodes
+    assert committed == PATH[: len(committed)]
+    (place / "other files").unlink()
+    result = pipeline.resume(place / "run").result()
+    assert (result.status, result.completed_nodes) == ("success", PATH)
+    figures.record(
+        3,
+        "a real disk of 512 KB that runs full",
+        f"StorageError after {len(committed)} stages, resumed to the end once freed",
+    )
+
+
+@pytest.mark.protects("attractor_nb/storage/disk.py", "errno.EROFS: ", instead="-1: ")
+def test_a_disk_that_becomes_read_only(small_disk, figures):
+    """Protected by: a read-only disk is told with what to do."""
+    place, remount = small_disk
+    pipeline = Pipeline(SOURCE)
+    assert pipeline.run(wait=True, logs_root=place / "run", stop_after=2).status == "paused"
+    remount("ro")
+    try:
+        assert Run.load(place / "run").status == "paused"
+        with pytest.raises(StorageError, match="read-only file system") as caught:
+            pipeline.resume(place / "run").result()
+    finally:
+        remount("rw")
+    assert "make the file system writable" in caught.value.hint
+    result = pipeline.resume(place / "run").result()
+    assert (result.status, result.completed_nodes) == ("success", PATH)
+    figures.record(
+        3,
+        "a real disk that is remounted read-only",
+        "readable, resume refused as StorageError, resumed once writable",
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user too")
+@pytest.mark.protects(
+    "attractor_nb/storage/stored_run.py",
+    'raise storage_error(error, "read", logs_root) from error\n    return True',
+    instead="return False\n    return True",
+)
+def test_a_run_directory_of_somebody_else(kill_worker, figures):
+    """Protected by: a directory that may not be entered is not taken for one without a run."""
+    begun = kill_worker.judge("stages", {"user": NOBODY})
+    assert not begun["violations"], begun["violations"]
+    assert [error["type"] for error in begun["errors"]] == ["StorageError"]
+    resumed = kill_worker.judge("stages", {"disk": {"kill_at": 120}}, {"user": NOBODY})
+    assert not resumed["violations"], resumed["violations"]
+    assert [error["type"] for error in resumed["errors"]] == ["StorageError"]
+    figures.record(
+        3,
+        "a directory that belongs to another user",
+        "run and resume refused as StorageError, resumed by its owner",
+    )

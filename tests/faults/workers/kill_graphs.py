@@ -1,0 +1,133 @@
+"""The graphs of the kill campaign, and the world around them.
+
+A graph is data: to put another one through the whole campaign, add its text to ``GRAPHS`` and what its
+model stages answer to ``REPLIES``; the judge compares with an uninterrupted run of the same graph and
+knows no node. For branches that run side by side see the remark at ``kill_judge.most_re_runs``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+from attractor_nb import Answer, Outcome, Pipeline, current_stage
+from attractor_nb.engine.system_clock import SystemClock
+
+EFFECTS = "CAMPAIGN_EFFECTS"
+"""Environment variable with the path of the file in which each execution leaves its mark."""
+TOOL = Path(__file__).with_name("kill_tool.sh")
+LARGE = "evidence " * 14_000
+
+GRAPHS = {
+    # A tool, a retry, a loop of three rounds, a gate, a goal gate with one redirect, a value over 100 KB.
+    "stages": """digraph Stages {
+        graph [goal="survive"]
+        start [shape=Mdiamond]
+        plan [prompt="Plan how to $goal"]
+        research [prompt="Collect"]
+        build [shape=parallelogram, tool_command="sh $CAMPAIGN_TOOL"]
+        flaky [prompt="Try", max_retries=3]
+        polish [prompt="Polish"]
+        enough [shape=diamond]
+        approve [shape=hexagon, label="Ship it?"]
+        verify [prompt="Verify", goal_gate=true, retry_target=mend]
+        report [prompt="Report"]
+        mend [prompt="Mend"]
+        done [shape=Msquare]
+        start -> plan -> research -> build -> flaky -> polish -> enough
+        enough -> polish [condition="context.rounds!=3"]
+        enough -> approve [condition="context.rounds=3"]
+        approve -> verify [label="[Y] Yes"]
+        approve -> plan [label="[N] No"]
+        verify -> report [default=true]
+        report -> done
+        mend -> verify
+    }""",
+    # The same kinds of stages, in the run's directory and again in that of a restart.
+    "restart": """digraph Restart {
+        graph [goal="survive"]
+        start [shape=Mdiamond]
+        plan [prompt="Plan how to $goal"]
+        research [prompt="Collect"]
+        build [shape=parallelogram, tool_command="sh $CAMPAIGN_TOOL"]
+        approve [shape=hexagon, label="Ship it?"]
+        judge [prompt="Judge"]
+        done [shape=Msquare]
+        start -> plan -> research -> build -> approve
+        approve -> judge [label="[Y] Yes"]
+        approve -> plan [label="[N] No"]
+        judge -> done [condition="outcome=success"]
+        judge -> plan [condition="outcome=fail", loop_restart=true]
+    }""",
+}
+
+
+def _flaky(context):
+    if not context.get("internal.retry_count.flaky"):
+        return Outcome.fail("the first try fails")
+    return Outcome.success("the second try succeeds")
+
+
+REPLIES = {
+    "research": lambda context: Outcome.success("much", context_updates={"corpus": LARGE}),
+    "flaky": _flaky,
+    "polish": lambda context: Outcome.success(context_updates={"rounds": context.get("rounds", 0) + 1}),
+    "verify": lambda context: (
+        Outcome.success("sound") if context.get("mended") else Outcome.fail("not mended yet")
+    ),
+    "mend": lambda context: Outcome.success("mended", context_updates={"mended": True}),
+    "judge": lambda context: (
+        Outcome.success("good")
+        if current_stage().logs_root.name.startswith("restart-")
+        else Outcome.fail("all over again")
+    ),
+}
+"""What a model stage answers, from its context alone: the same however often it is executed."""
+
+
+class Backend:
+    """Answers prompts, each time leaving a mark outside of the run directory."""
+
+    async def run(self, node, prompt, context):
+        leave_mark({})
+        reply = REPLIES.get(node.id)
+        return reply(context) if reply else f"{node.id} was done for {context['ticket']}"
+
+
+class Approver:
+    """Says yes, and leaves a mark that it was asked."""
+
+    async def ask(self, question):
+        leave_mark({"question": question.id})
+        return Answer(value="Y", answered_by="campaign")
+
+    async def ask_multiple(self, questions):
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message, stage):
+        pass
+
+
+def leave_mark(more):
+    """Append one line to the effects, in one write: what a kill cannot tear and a resume cannot undo."""
+    scope = current_stage()
+    mark = {"node": scope.node_id, "key": scope.idempotency_key, "where": scope.logs_root.name, **more}
+    descriptor = os.open(os.environ[EFFECTS], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, json.dumps(mark).encode() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+class HurriedClock(SystemClock):
+    """The time of this machine, in which nobody waits: not even a retry."""
+
+    async def sleep(self, seconds):
+        await asyncio.sleep(0)
+
+
+def pipelines():
+    """All graphs, parsed: what a worker does once before it forks."""
+    return {name: Pipeline(text) for name, text in GRAPHS.items()}

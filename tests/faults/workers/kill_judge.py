@@ -1,0 +1,276 @@
+"""What must be true of a run that was killed, hit by faults and resumed, however often.
+
+It looks from outside: at the marks that executions left beside the run directory, at the directory as any
+reader sees it after each death, and at what the last caller was told. It knows no node of a graph: the
+measure is an uninterrupted run of the same graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+from attractor_nb.model.events import InterviewCompleted, StageEnd, StageStarted
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.stored_run import has_event_log, read_run
+
+STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed"}
+"""How a run may be shown whose process is gone."""
+
+
+def most_re_runs(interruptions):
+    """How many executions more than in an uninterrupted run there may be: the one in flight, each time.
+
+    A graph whose branches run side by side has as many in flight as it has branches: give it a number of
+    its own here, by the graph's name.
+    """
+    return interruptions
+
+
+@dataclass
+class Sight:
+    """A run as it lies on the disk between two lives: what the log and the marks say.
+
+    Attributes:
+        commits: Recorded ends of stages, in order.
+        tried: Visits of which a failed attempt is recorded.
+        in_flight: Visits that were begun and whose end is not known.
+        answered: Visits of gates whose answer is recorded.
+        marks: Executions, by visit.
+        statuses: How a reader is shown the run, directory by directory.
+    """
+
+    commits: list = field(default_factory=list)
+    tried: set = field(default_factory=set)
+    in_flight: set = field(default_factory=set)
+    answered: set = field(default_factory=set)
+    marks: Counter = field(default_factory=Counter)
+    statuses: list = field(default_factory=list)
+
+
+class History:
+    """All lives of one run."""
+
+    def __init__(self, root, effects):
+        self._root = root
+        self._effects = effects
+        self._commands = set()
+        self.violations = []
+        self.lives = []
+        self.sights = []
+
+    def note_life(self, fault, life):
+        """Look at what a life left behind."""
+        self.lives.append(life)
+        if life["left_alive"]:
+            self._blame(f"processes were left: {life['left_alive']}")
+        if "Traceback" in life["said"] or "exception" in life["said"]:
+            self._blame(f"somebody was shown: {life['said'][-2000:]}")
+        if life.get("is_owned"):
+            self._blame("the caller got an error and the run is still owned")
+        if fault and not life["killed_by"] and "error" in life:
+            self._check_error(fault, life["error"])
+        if not fault and "error" in life:
+            self._blame(f"the unharmed life failed: {life['error']}")
+        sight = self._look()
+        if "error" in life:
+            self._note_taken_back(sight)
+        self._check_sight(sight)
+        self.sights.append(sight)
+
+    def verdict(self, case, reference=None):
+        """What is to be said of the whole; without a reference it is one itself."""
+        if reference is not None:
+            self._check_end(case, reference)
+        last, sight = self.lives[-1], self.sights[-1]
+        interruptions = sum(1 for life in self.lives if _is_interrupted(life))
+        counts = Counter(reference["marks"]) if reference else sight.marks
+        told = {
+            name: last.get(name) for name in ("status", "reason", "path", "outcomes", "visits", "context")
+        }
+        return {
+            "violations": self.violations,
+            "kills": sum(1 for life in self.lives if life["killed_by"]),
+            "errors": [life["error"] for life in self.lives if "error" in life],
+            "interruptions": interruptions,
+            "re_runs": sum((sight.marks - counts).values()),
+            "told": told,
+            "commits": sight.commits,
+            "marks": dict(sight.marks),
+            "operations": [life.get("operations", []) for life in self.lives],
+        }
+
+    def _blame(self, what):
+        self.violations.append(f"life {len(self.lives)}: {what}")
+
+    def _check_error(self, fault, error):
+        """The fault must be told as ours: a StorageError with its place and a way on."""
+        if error["type"] != "StorageError":
+            self._blame(f"{error['type']} was raised: {error['message']}")
+            return
+        if not error["path"] or not error["hint"]:
+            self._blame(f"no path or no hint: {error}")
+        if (wanted := fault.get("disk", {}).get("error")) and error["errno"] not in (wanted, None):
+            self._blame(f"errno {error['errno']} was told, not {wanted}")
+
+    # -- the disk ---------------------------------------------------------------------------------------
+
+    def _look(self):
+        sight = Sight()
+        for directory in self._directories():
+            try:
+                stored = read_run(directory)
+            except Exception as error:  # noqa: BLE001 - whatever a reader is told instead is a finding
+                self._blame(f"{directory.name} cannot be read: {type(error).__name__}: {error}")
+                continue
+            if [event.sequence for event in stored.events] != list(range(1, len(stored.events) + 1)):
+                self._blame(f"{directory.name}: the log has gaps")
+            if stored.is_owned:
+                self._blame(f"{directory.name} is still owned")
+            sight.statuses.append(stored.status)
+            _fold(sight, directory.name, stored.events)
+        sight.marks.update(self._marks())
+        return sight
+
+    def _note_taken_back(self, sight):
+        """A flush that failed takes all back that was not flushed: also intents, but of commands.
+
+        The intent of a stage that is run again in any case is written and not flushed of its own.
+        """
+        if not (marks := self._marks()):
+            return
+        last = marks[-1]
+        recorded = {_name(where, f"{node}:{visit}") for where, node, visit, *_ in sight.commits}
+        if last in recorded | sight.in_flight:
+            return
+        if last in self._commands:
+            self._blame(f"the intent of a command is gone: {last}")
+        sight.in_flight.add(last)
+
+    def _directories(self):
+        """The run's directory, and those of its restarts as far as they have begun."""
+        if not self._root.is_dir():
+            return []
+        restarts = sorted(path for path in self._root.glob("restart-?") if path.is_dir())
+        return [path for path in (self._root, *restarts) if has_event_log(path)]
+
+    def _marks(self):
+        """Executions by directory and by what is the same over re-runs: the key without its run's id."""
+        lines = [json.loads(line) for line in self._effects.read_text("utf-8").splitlines()]
+        places = {}
+        self._commands = {_mark_name(line) for line in lines if "command" in line}
+        for line in lines:
+            if places.setdefault(line["key"], line["where"]) != line["where"]:
+                self._blame(f"the idempotency key {line['key']} stands for two stages")
+        if len({line["key"].partition(":")[0] for line in lines}) > 1:
+            self._blame("a re-run has another run id in its idempotency key")
+        return [_mark_name(line) for line in lines]
+
+    def _check_sight(self, sight):
+        if set(sight.statuses) - STANDSTILLS:
+            self._blame(f"shown as {sight.statuses}")
+        recorded = {_name(where, f"{node}:{visit}") for where, node, visit, *_ in sight.commits}
+        lost = set(sight.marks) - recorded - sight.tried - sight.in_flight
+        if lost:
+            self._blame(f"executed and neither recorded nor in flight: {lost}")
+        if not self.sights:
+            return
+        before = self.sights[-1]
+        known = [_name(where, f"{node}:{visit}") for where, node, visit, *_ in before.commits]
+        if repeated := [name for name in known if sight.marks[name] > before.marks[name]]:
+            self._blame(f"recorded and executed again: {repeated}")
+        if sight.commits[: len(before.commits)] != before.commits and len(sight.statuses) == 1:
+            self._blame("what was recorded is gone or changed")
+        if asked := [name for name in before.answered if sight.marks[name] > before.marks[name]]:
+            self._blame(f"answered and asked again: {asked}")
+
+    # -- the end ----------------------------------------------------------------------------------------
+
+    def _check_end(self, case, reference):
+        last, sight = self.lives[-1], self.sights[-1]
+        is_same_expected = case.get("on_interrupted", "rerun") == "rerun" or not any(
+            earlier.in_flight for earlier in self.sights[:-1]
+        )
+        if is_same_expected:
+            for name, value in reference["told"].items():
+                if last.get(name) != value:
+                    self._blame(f"{name} is {_difference(last.get(name), value)}")
+            if sight.commits != [tuple(commit) for commit in reference["commits"]]:
+                self._blame(f"other commits: {sight.commits}")
+        self._check_counts(case, reference)
+        self._check_files()
+
+    def _check_counts(self, case, reference):
+        marks, counts = self.sights[-1].marks, Counter(reference["marks"])
+        more = marks - counts
+        interruptions = sum(1 for life in self.lives[:-1] if _is_interrupted(life))
+        if sum(more.values()) > most_re_runs(interruptions):
+            self._blame(f"{more} after {interruptions} interruptions")
+        for name, times in more.items():
+            if times > sum(1 for earlier in self.sights[:-1] if name in earlier.in_flight):
+                self._blame(f"{name} ran {times} times more than it was cut off")
+        if case.get("on_interrupted") == "fail" and more:
+            self._blame(f"executed twice although on_interrupted=fail: {more}")
+
+    def _check_files(self):
+        strays = [str(path) for path in self._root.rglob(f"{TEMPORARY_PREFIX}*")]
+        if strays:
+            self._blame(f"temporary files are left: {strays}")
+        for directory in self._directories():
+            stored = read_run(directory)
+            ends = [event for event in stored.events if isinstance(event, StageEnd) and event.is_commit]
+            answers = Counter(
+                event.question_id for event in stored.events if isinstance(event, InterviewCompleted)
+            )
+            if stored.problems:
+                self._blame(f"{directory.name}: {stored.problems}")
+            if stored.checkpoint is None or any(isinstance(event, StageEnd) for event in stored.tail):
+                self._blame(f"{directory.name}: the checkpoint is behind the log")
+            elif stored.checkpoint["completed_nodes"] != [event.name for event in ends]:
+                self._blame(f"{directory.name}: the checkpoint says {stored.checkpoint['completed_nodes']}")
+            if any(count > 1 for count in answers.values()):
+                self._blame(f"{directory.name}: answered more than once: {answers}")
+        if read_run(self._directories()[-1]).manifest["status"] not in {"completed", "failed"}:
+            self._blame("the manifest does not know the end")
+
+
+def _fold(sight, where, events):
+    """Add what a log says to a sight."""
+    flight = None
+    for event in events:
+        if isinstance(event, StageStarted):
+            flight = _name(where, f"{event.name}:{event.visit}")
+        elif isinstance(event, StageEnd):
+            sight.tried.add(_name(where, f"{event.name}:{event.visit}"))
+            flight = None
+            if event.is_commit:
+                status = str(event.outcome.status)
+                sight.commits.append((where, event.name, event.visit, status, event.next_node, event.route))
+        elif isinstance(event, InterviewCompleted) and flight is not None:
+            sight.answered.add(flight)
+    if flight is not None:
+        sight.in_flight.add(flight)
+
+
+def _is_interrupted(life):
+    return bool(life["killed_by"]) or "error" in life
+
+
+def _mark_name(line):
+    """The visit that left a mark."""
+    return _name(line["where"], line["key"].partition(":")[2])
+
+
+def _name(where, stage):
+    """A visit: its directory, its node, its number."""
+    return f"{where}/{stage}"
+
+
+def _difference(found, wanted):
+    """Two values, or of two mappings what differs."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        names = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+        pairs = {name: (str(found.get(name))[:80], str(wanted.get(name))[:80]) for name in names}
+        return f"different (found, wanted): {pairs}"
+    return f"{found!r}, not {wanted!r}"
