@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
@@ -33,6 +32,7 @@ from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
@@ -214,7 +214,7 @@ _REDACTED = (
 def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:
     """Compare the graph with the one that ran; a warning, if one was asked for."""
     ran = str(stored.manifest.get("graph_hash", ""))
-    for event in stored.events:
+    for event in way_taken(stored.events):
         if isinstance(event, PipelineStarted | PipelineResumed) and event.graph_hash:
             ran = event.graph_hash
     missing = [name for name in (state.next_node,) if name and name not in plan.nodes]

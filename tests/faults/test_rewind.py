@@ -36,6 +36,7 @@ def test_a_kill_at_any_operation_leaves_the_run_as_it_was_or_rewound(name, tmp_p
     rewind; and a checkpoint from behind the place it goes back to holds no more."""
     counted = work(name, tmp_path / "counted")
     numbers = list(range(1, len(counted["operations"]) + 1))
+    assert counted["before"] != counted["after"]
     record = counted["operations"].index(["write", "events.jsonl"]) + 1
     chosen = sorted({*range(record - 1, record + 5), *campaign.pick(numbers, sample=6)})
     found = {"rewound": 0, "problems": []}

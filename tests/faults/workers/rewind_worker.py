@@ -38,13 +38,14 @@ GRAPHS = {
 }
 
 
-def pipeline_of(name, folder):
-    """The pipeline; that it restarts once for each run and rewind is remembered outside its context."""
+def pipeline_of(name, folder, by="second"):
+    """The pipeline; ``by`` tells in the context whether the first run or the rewound one visited a node."""
 
     def answer(node, prompt, context):
         key = current_stage().idempotency_key.partition(":")[2]
         with (folder / "calls").open("a") as calls:
             calls.write(key + "\n")
+        context.set(f"by.{node.id}", by)
         if name == "restart" and node.id == "b":
             context.set("left", "again" if context.get("prepared") else "none")
         elif name == "restart" and node.id == "prepare":
@@ -147,7 +148,7 @@ def judged(name, folder, root, before, after, *, is_log_alone):
 def main():
     name, folder, kills = sys.argv[1], Path(sys.argv[2]), [int(word) for word in sys.argv[3:]]
     base = folder / "base"
-    before = told(pipeline_of(name, folder).run(wait=True, logs_root=base))
+    before = told(pipeline_of(name, folder, "first").run(wait=True, logs_root=base))
     shutil.copytree(base, folder / "whole")
     disk = FaultyDisk()
     after = told(rewind(name, folder, folder / "whole", disk=disk))
