@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.errors import ContextValueError
+from attractor_nb.redaction import may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,6 +84,7 @@ class Context:
         if not isinstance(key, str) or not key or not _is_plain_text(key):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise ContextValueError(f"context keys are non-empty text, not {key!r}")
         kept, size = _copied(value, key, 0)
+        kept = redacted_value(kept)  # at its entry, so that a resumed run sees what a live one saw
         if size > ARTIFACT_THRESHOLD_BYTES and self._store is not None:
             return _External(self._store.externalize(key, kept))
         return kept
@@ -109,8 +111,9 @@ class Context:
     def append_log(self, entry: str) -> None:
         """Add an entry to the run log."""
         with self._lock:
-            self._logs.append(str(entry))
-            self._new_logs.append(str(entry))
+            entry = redacted(str(entry))
+            self._logs.append(entry)
+            self._new_logs.append(entry)
 
     @property
     def logs(self) -> tuple[str, ...]:
@@ -198,7 +201,7 @@ def _is_plain(key: object, value: object) -> bool:
     if type(key) is not str or not key or not key.isascii():
         return False
     if type(value) is str:
-        return len(value) < 1024 and value.isascii()
+        return len(value) < 1024 and value.isascii() and not may_hold(value)
     return (type(value) is int and -(2**31) < value < 2**31) or value is True or value is False
 
 

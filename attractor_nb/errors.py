@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.redaction import redacted
 from attractor_nb.source import render_excerpt
 
 if TYPE_CHECKING:
@@ -58,9 +59,13 @@ class AttractorError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = redacted(message)
+        self.hint = redacted(hint)
+        super().__init__(self.message)
+
+    def add_note(self, note: str, /) -> None:
+        """Add a note, without the secrets in it."""
+        super().add_note(redacted(note))
 
     def report_lines(self) -> list[str]:
         """The report without the class name, line by line."""

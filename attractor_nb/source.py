@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from attractor_nb.redaction import MARK, secret_places
+
 TAB_WIDTH = 4
 MAX_EXCERPT_COLUMNS = 160
 
@@ -63,6 +65,28 @@ class SourceText:
         start = self._line_starts[row]
         end = self._line_starts[row + 1] if row + 1 < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def without_secrets(self, offset: int) -> tuple[SourceText, int]:
+        """The text as it may be shown, and where an offset is in it."""
+        places = self._secret_places
+        if not places:
+            return self, offset
+        pieces: list[str] = []
+        position = shown_offset = 0
+        for start, end in places:
+            pieces += [self.text[position:start], MARK]
+            if offset >= end:
+                shown_offset += start - position + len(MARK)
+            elif offset >= start:
+                shown_offset, offset = shown_offset + start - position, end
+            position = end
+            if offset < start:
+                break
+        return SourceText("".join([*pieces, self.text[position:]]), self.name), shown_offset
+
+    @cached_property
+    def _secret_places(self) -> list[tuple[int, int]]:
+        return secret_places(self.text)
 
     def embedded(self, host: Span, text: str, host_offsets: OffsetMap) -> SourceText:
         """A text that lives inside ``host``, a span of this text."""
@@ -124,9 +148,12 @@ def render_excerpt(span: Span) -> list[str]:
        |    ^^
     """
     outer = span.outermost()
-    line, column = outer.source.position(outer.start)
-    raw = outer.source.line(line)
-    length = max(1, min(outer.end - outer.start, len(raw) - column + 1))
+    line, place = outer.source.position(outer.start)
+    shown, start = outer.source.without_secrets(outer.start)
+    shown_line, column = shown.position(start)
+    raw = shown.line(shown_line)
+    end = outer.source.without_secrets(outer.end)[1]
+    length = max(1, min(end - start, len(raw) - column + 1))
     cut = 0
     if len(raw) > MAX_EXCERPT_COLUMNS:
         cut = max(0, column - 1 - MAX_EXCERPT_COLUMNS // 3)
@@ -138,7 +165,7 @@ def render_excerpt(span: Span) -> list[str]:
     number = str(line)
     margin = " " * len(number)
     return [
-        f"  --> {outer.source.name}:{line}:{column}",
+        f"  --> {outer.source.name}:{line}:{place}",
         f" {number} |  {lead}{before}{under}{after}",
         f" {margin} |  {' ' * (len(lead) + len(before))}{'^' * max(1, len(under))}",
     ]

@@ -14,6 +14,8 @@ from attractor_nb.cli.app import app
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import drop_output, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ TRACEBACK_VARIABLE: Final = "ATTRACTOR_TRACEBACK"
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     _tolerate_narrow_encodings()
+    learn_environment()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = ExitCode.FAILED
     try:
@@ -55,7 +58,7 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
         _report_usage(error, is_json=is_json)
         return ExitCode.INVALID_INPUT
     if os.environ.get(TRACEBACK_VARIABLE):
-        traceback.print_exception(error)
+        print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = f"set {TRACEBACK_VARIABLE}=1 and run the command again to see where"
     fault = AttractorError(f"internal fault: {type(error).__name__}: {error}", hint=hint)
     report(fault, is_json=is_json)
@@ -64,7 +67,7 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
 
 def _report_usage(problem: Any, *, is_json: bool) -> None:
     """Say what is wrong with a command line; a command without arguments shows its help instead."""
-    message: str = problem.format_message()
+    message = redacted(problem.format_message())
     if message.startswith("Usage:"):
         print(message, file=sys.stderr)
         return

@@ -15,6 +15,7 @@ from attractor_nb.cli.reporting import diagnostic_plain, print_json
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
@@ -33,7 +34,7 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     if is_json:
         print_json(document.graph.to_plain())
         return ExitCode.SUCCESS
-    print(write_dot(document.graph), end="")
+    print(redacted(write_dot(document.graph)), end="")
     for found in document.diagnostics:
         print("\n".join(found.report_lines()), file=sys.stderr)
     return ExitCode.SUCCESS
@@ -104,11 +105,11 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
         case GraphFormat.SVG:
             return pipeline.to_svg()
         case GraphFormat.DOT:
-            return write_dot(pipeline.parsed)
+            return redacted(write_dot(pipeline.parsed))
         case GraphFormat.MERMAID:
             return pipeline.to_mermaid()
         case GraphFormat.JSON:
-            return json.dumps(pipeline.parsed.to_plain(), indent=2, ensure_ascii=False)
+            return json.dumps(redacted_value(pipeline.parsed.to_plain()), indent=2, ensure_ascii=False)
         case GraphFormat.TEXT:
             graph = pipeline.graph
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"

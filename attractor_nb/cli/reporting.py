@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, ValidationError
+from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
@@ -77,7 +78,7 @@ def in_options(text: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print a JSON document on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(redacted_value(value), indent=2, ensure_ascii=False))
 
 
 def drop_output() -> None:

@@ -18,6 +18,7 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -195,7 +196,7 @@ def _attribute(owner: object, name: str) -> Any:
 def _reason_of(error: BaseException) -> str:
     name = "" if isinstance(error, AttractorError) else type(error).__name__
     try:
-        text = _message_of(error).strip()
+        text = redacted(_message_of(error).strip())  # before it is cut: half a secret has no form
         text = text.encode("utf-8", "backslashreplace").decode()
     except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
         text = "(its message cannot be shown)"

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
+from attractor_nb.logs import own_logger
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
+from attractor_nb.model.redacted import redact_event
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from attractor_nb.protocols import Clock, EventSink, RunStore
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = own_logger(__name__)
 FEED_CAPACITY = 10_000
 DRAIN_SECONDS = 5.0
 
@@ -200,6 +201,7 @@ class EventStream:
                 self._sequence = sequence
             else:
                 event.sequence = self._sequence
+                redact_event(event)
             for sink in self._sinks:
                 sink(event)
 

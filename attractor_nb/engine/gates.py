@@ -28,6 +28,8 @@ from attractor_nb.model.events import (
     InterviewTimeout,
 )
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.redacted import redacted_answer, redacted_question
+from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Interviewer
@@ -125,7 +127,7 @@ class Gates:
 
     async def ask(self, question: Question) -> Answer:
         """Put a question and wait for the first durable answer, or for its time to run out."""
-        question = replace(question, id=question.id or question.stage)
+        question = redacted_question(replace(question, id=question.id or question.stage))
         if recorded := self._recorded.pop(question.id, None):
             return _answer_of(recorded, question)
         entry = self._open(question)
@@ -209,6 +211,7 @@ class Gates:
     def _settle(self, entry: _Pending, answer: Answer) -> None:
         """Make an answer the answer: durable first, then known."""
         gate = entry.gate
+        answer = redacted_answer(answer)
         with self._lock:
             if gate.id in self._answered:
                 raise AlreadyAnswered(f"gate {gate.stage} has been answered already")
@@ -296,6 +299,7 @@ class Gates:
 
     async def inform(self, message: str, stage: str) -> None:
         """Tell people something, through the log and the interviewer behind."""
+        message = redacted(message)
         self._announce(InterviewInformed(message=message, stage=stage))
         await call(self._inner.inform, message, stage)
 

@@ -13,6 +13,7 @@ from attractor_nb.calling import call
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.prompt_sections import with_context
+from attractor_nb.model.redacted import redacted_response
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
@@ -52,6 +53,7 @@ class CodergenHandler:
             return Outcome.fail(
                 f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True
             )
+        result = redacted_response(result)  # before it is cut: half a secret has no form
         scope.files.write_text("response.md", result)
         outcome = _judged(node, graph, result)
         return outcome if (usage := _usage_of(result)) is None else replace(outcome, usage=usage)

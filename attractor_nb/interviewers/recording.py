@@ -10,6 +10,7 @@ from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.interviewers.sequential import SequentialInterviewer
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.model.redacted import redacted_answer
 from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ class RecordingInterviewer:
     async def ask(self, question: Question) -> Answer:
         """The inner interviewer's answer, recorded."""
         answer = await call(self._inner.ask, question)
-        self.recordings.append((question, answer))
+        self.recordings.append((question, redacted_answer(answer)))
         return answer
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
         """The inner interviewer's answers, recorded."""
         answers = await call(self._inner.ask_multiple, questions)
-        self.recordings.extend(zip(questions, answers, strict=True))
+        self.recordings.extend(zip(questions, map(redacted_answer, answers), strict=True))
         return answers
 
     async def inform(self, message: str, stage: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from attractor_nb.redaction import redacted
 from attractor_nb.source import Span, render_excerpt
 
 
@@ -39,6 +40,10 @@ class Fix:
     title: str
     edits: tuple[TextEdit, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Keep secrets out of the title; the edits are for the source, which has them."""
+        object.__setattr__(self, "title", redacted(self.title))
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -61,6 +66,13 @@ class Diagnostic:
     edge: tuple[str, str] | None = None
     fix: Fix | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Keep secrets out of what is shown."""
+        for name in ("message", "node_id"):
+            object.__setattr__(self, name, redacted(getattr(self, name)))
+        if self.edge is not None:
+            object.__setattr__(self, "edge", (redacted(self.edge[0]), redacted(self.edge[1])))
 
     @property
     def is_error(self) -> bool:

@@ -33,6 +33,7 @@ class Manifest(BaseModel):
         restarted_as: Run directory that continues this one, relative.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
+        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -52,3 +53,4 @@ class Manifest(BaseModel):
     restart_of: str = ""
     restarted_as: str = ""
     backend: str = ""
+    is_source_redacted: bool = False

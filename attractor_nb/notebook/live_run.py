@@ -37,6 +37,7 @@ from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
+from attractor_nb.redaction import redacted
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.state import Delta, RunView, fold_event, merge_deltas
 from attractor_nb.views.summary import run_summary
@@ -120,7 +121,7 @@ class LiveRun:
             on_inspect=self._inspect,
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
-            caption=graph.label,
+            caption=redacted(graph.label),
             has_output=not types.isdisjoint(SPEAKING_TYPES),
         )
         gates = [node.id for node in graph.nodes.values() if node.handler_type == GATE_TYPE]

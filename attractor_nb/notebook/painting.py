@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
+
+from attractor_nb.logs import own_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.model.events import Event
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 1 / 30
 
 

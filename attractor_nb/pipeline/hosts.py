@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -18,8 +17,9 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from attractor_nb.errors import OptionError
+from attractor_nb.logs import own_logger
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = own_logger(__name__)
 HostName = Literal["thread", "kernel"]
 Work = Callable[[], Coroutine[Any, Any, Any]]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from attractor_nb.languages.dot import apply_edits
 from attractor_nb.model.diagnostic import Diagnostic, Severity, TextEdit
+from attractor_nb.redaction import redacted
 from attractor_nb.views.findings import findings_text
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class LintReport(Sequence[Diagnostic]):
             self._source.name,
             f"{self._source.name} (fixed)",
         )
-        return FixPreview(text, "".join(diff), tuple(fixed))
+        return FixPreview(text, redacted("".join(diff)), tuple(fixed))
 
     def __str__(self) -> str:
         return findings_text(self._diagnostics) or "no findings"

@@ -22,6 +22,7 @@ from attractor_nb.processes.descendants import (
     send_signal,
 )
 from attractor_nb.processes.output import OutputChannel
+from attractor_nb.redaction import is_secret_name
 from attractor_nb.storage.disk import Disk, storage_error
 
 if TYPE_CHECKING:
@@ -35,14 +36,13 @@ GRACE_SECONDS = 1.0
 """Between TERM and KILL, after a timeout."""
 CANCEL_GRACE_SECONDS = 0.3
 """Between TERM and KILL when the stage is cancelled: somebody waits for the prompt."""
-SECRET_NAMES = re.compile(
-    r"(?:.*_)?(?:API_?KEYS?|TOKENS?|SECRETS?|SECRET_KEY|ACCESS_KEY|PASSWORD|PASSWD|CREDENTIALS)"
-    r"|(?:OPENAI|ANTHROPIC|AZURE_OPENAI|GEMINI|VERTEX|MISTRAL|COHERE|GROQ|OPENROUTER|TOGETHER|DEEPSEEK"
+PROVIDER_NAMES = re.compile(
+    r"(?:OPENAI|ANTHROPIC|AZURE_OPENAI|GEMINI|VERTEX|MISTRAL|COHERE|GROQ|OPENROUTER|TOGETHER|DEEPSEEK"
     r"|XAI|FIREWORKS|PERPLEXITY|REPLICATE|HUGGINGFACE|HF|BEDROCK|WATSONX)_.*"
     r"|AWS_(?:ACCESS_KEY_ID|SESSION_TOKEN)|GOOGLE_APPLICATION_CREDENTIALS",
     re.IGNORECASE,
 )
-"""Environment variables that no command inherits."""
+"""Environment variables that no command inherits, beside those whose name says that they are secret."""
 _POLL_SECONDS = 0.02
 _DRAIN_SECONDS = 0.25
 
@@ -137,7 +137,11 @@ class LocalProcesses:
 def command_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment that commands inherit: without provider keys and other secrets."""
     inherited = os.environ if environment is None else environment
-    return {name: value for name, value in inherited.items() if not SECRET_NAMES.fullmatch(name)}
+    return {
+        name: value
+        for name, value in inherited.items()
+        if not (is_secret_name(name) or PROVIDER_NAMES.fullmatch(name))
+    }
 
 
 class _Job:

@@ -10,6 +10,7 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Self
 
+from attractor_nb.redaction import StreamRedactor
 from attractor_nb.storage.disk import storage_error, write_all
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class OutputChannel(asyncio.Protocol):
         self._name = name
         self._path = None if directory is None else directory / f"{name}.txt"
         self._listener = listener
+        self._redactor = StreamRedactor()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._disk = disk
         self._file = -1
@@ -63,6 +65,8 @@ class OutputChannel(asyncio.Protocol):
     def __exit__(self, *_: object) -> None:
         if self._transport is not None:
             self._transport.close()
+        if self._failure is None and (rest := self._redactor.finish()):
+            self._take(rest.encode("latin-1"))
         if self._file >= 0:
             self._disk.close(self._file)
             self._file = -1
@@ -78,8 +82,11 @@ class OutputChannel(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a piece of output; a failure here ends the command."""
-        if self._failure is not None:
-            return
+        if self._failure is None:
+            # Bytes as Latin-1 come back as they were, whatever the command's encoding is.
+            self._take(self._redactor.feed(data.decode("latin-1")).encode("latin-1"))
+
+    def _take(self, data: bytes) -> None:
         self._keep(data)
         room = MAX_SPOOLED_BYTES - self._size
         self._size += len(data)

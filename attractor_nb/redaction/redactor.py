@@ -32,7 +32,7 @@ class Redactor:
         self.literals: tuple[str, ...] = ()
         self.cores: tuple[str, ...] = ()
         self.openings: Openings = _openings((), ())
-        self.longest = max(len(form.anchor) for form in KEY_FORMS)
+        self.longest = 0
         self._in_base64: re.Pattern[str] | None = None
 
     def learn(self, values: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ class Redactor:
             self.literals = tuple(sorted(found, key=len, reverse=True))
             self.cores = tuple({core for value in values for core in base64_cores(value)})
             self.openings = _openings(self.literals, self.cores)
-            self.longest = max(self.longest, *map(len, (*self.literals, *self.cores)))
+            self.longest = max((self.longest, *map(len, (*self.literals, *self.cores))))
             shared = "[A-Za-z0-9+/_-]?"
             cores = "|".join(re.escape(core) for core in self.cores)
             self._in_base64 = re.compile(f"{shared}(?:{cores}){shared}={{0,2}}") if cores else None
@@ -138,12 +138,8 @@ def _united(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _openings(literals: Iterable[str], cores: Iterable[str]) -> Openings:
     """By first character: each literal, and how many characters behind it belong to it as well."""
     found: dict[str, list[tuple[str, int]]] = {}
-    anchors = [form.anchor for form in KEY_FORMS]
-    for literal_text, shared in [
-        *((text, 0) for text in (*anchors, *literals)),
-        *((core, 1) for core in cores),
-    ]:
-        found.setdefault(literal_text[0], []).append((literal_text, shared))
+    for text, shared in (*((text, 0) for text in literals), *((core, 1) for core in cores)):
+        found.setdefault(text[0], []).append((text, shared))
     return {first: tuple(entries) for first, entries in found.items()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from attractor_nb.redaction.forms import KEY_FORMS
-from attractor_nb.redaction.redactor import REDACTOR, redacted
+from attractor_nb.redaction.redactor import MARK, REDACTOR
 
 MAX_HELD: Final = 64 * 1024
 """No key is that long: what is held back for longer is given out, whole keys in it redacted."""
@@ -17,37 +17,53 @@ MAX_HELD: Final = 64 * 1024
 class StreamRedactor:
     """One stream of text without its secrets.
 
+    Only a secret is held back: the letters that every key of a kind begins with tell nothing of it.
+
     >>> stream = StreamRedactor()
-    >>> stream.feed("the key is AK"), stream.feed("IAABCDEFGH"), stream.feed("IJKLMNOP, keep it")
+    >>> stream.feed("the key is AKIA"), stream.feed("ABCDEFGHIJ"), stream.feed("KLMNOP, keep it")
     ('the key is ', '', '[redacted], keep it')
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_before", "_held")
 
     def __init__(self) -> None:
+        self._before = ""
         self._held = ""
 
     def feed(self, text: str) -> str:
         """Take the next piece; what can be given out by now."""
-        text = self._held + text
-        end = _settled_length(text)
-        if len(text) - end > MAX_HELD:
-            end = len(text)
-        self._held = text[end:]
-        return redacted(text[:end])
+        return self._given_out(self._before + self._held + text, is_end=False)
 
     def finish(self) -> str:
         """What was held back, when nothing more follows."""
-        text, self._held = self._held, ""
-        return redacted(text)
+        return self._given_out(self._before + self._held, is_end=True)
+
+    def _given_out(self, text: str, *, is_end: bool) -> str:
+        """The next part of the output, of a text that begins with what was given out already."""
+        origin, length = len(self._before), len(text)
+        places = REDACTOR.secret_places(text)
+        end = length if is_end else max(origin, _settled_length(text, places))
+        if length - end > MAX_HELD:
+            end = length
+        pieces: list[str] = []
+        position = origin
+        for start, stop in places:
+            if origin < stop <= end:
+                pieces += [text[position : max(start, position)], MARK]
+                position = stop
+        pieces.append(text[position:end])
+        self._before, self._held = text[max(0, end - _LONGEST_ANCHOR) : end], text[end:]
+        return "".join(pieces)
 
 
-def _settled_length(text: str) -> int:
+_LONGEST_ANCHOR: Final = max(len(form.anchor) for form in KEY_FORMS)
+
+
+def _settled_length(text: str, places: list[tuple[int, int]]) -> int:
     """How much of a text is settled, whatever follows it."""
-    length = len(text)
     end = min(_open_literal(text), _open_key(text))
-    if end < length:
-        for start, stop in REDACTOR.secret_places(text):
+    if end < len(text):
+        for start, stop in places:
             if start < end < stop:
                 return start
     return end

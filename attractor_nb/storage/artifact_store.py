@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES, REFERENCE_TYPE
 from attractor_nb.errors import CheckpointCorrupt, StorageError
+from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.disk import Disk, entry_names, storage_error
 from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
@@ -87,7 +88,7 @@ class ArtifactStore:
         """
         _check_id(artifact_id)
         try:
-            text = json_bytes(data)
+            text = json_bytes(redacted_value(data))
         except (TypeError, ValueError) as error:
             raise StorageError(f"artifact {artifact_id!r} has no JSON form: {error}") from None
         is_file_backed = self._root is not None and len(text) > ARTIFACT_THRESHOLD_BYTES
@@ -183,7 +184,7 @@ class ArtifactStore:
         return read_json(text)
 
     def _store_text(self, artifact_id: str, name: str, text: bytes, *, is_file_backed: bool) -> ArtifactInfo:
-        info = ArtifactInfo(artifact_id, name, len(text), self._clock.time(), is_file_backed)
+        info = ArtifactInfo(artifact_id, redacted(name), len(text), self._clock.time(), is_file_backed)
         with self._lock:
             if is_file_backed:
                 self._write_file(artifact_id, text)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.redacted import redact_event
+from attractor_nb.redaction import redacted
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
@@ -65,6 +67,7 @@ class MemoryStageFiles:
             self._directory_files.write_text(name, text)
             return
         self._compose()
+        text = redacted(text)
         if self._texts is None:
             self._texts = {}
         self._store.note_growth(self, len(text) - len(self._texts.get(name, "")))
@@ -157,8 +160,9 @@ class MemoryRunStore:
         """The manifest as it stands."""
         return dict(self._manifest)
 
-    def append(self, event: Event, *, is_synced: bool) -> None:
-        """Let an event go."""
+    def append(self, event: Event, *, is_synced: bool) -> None:  # noqa: ARG002 - the interface of all stores
+        """Let an event go, without its secrets."""
+        redact_event(event)
 
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The files of a new attempt: none yet."""

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import StorageError
+from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.atomic import read_plain_file, write_whole
 from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
 
@@ -28,6 +29,8 @@ def seal(plain: Mapping[str, Any]) -> bytes:
     """The content of a sealed file: one line per key, and the checksum as the last one."""
     lines = [b"  " + json_bytes(key) + b": " + json_bytes(value) for key, value in plain.items()]
     body = b"{\n" + b",\n".join(lines)
+    if may_hold(body) and (clean := redacted_value(plain)) is not plain:
+        return seal(clean)
     return b'%b,\n  "checksum": "%b"\n}\n' % (body, sha256(body).hexdigest().encode())
 
 

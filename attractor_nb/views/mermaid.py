@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawing import SHAPE_OF_TYPE
 from attractor_nb.views.markup import clean
 from attractor_nb.views.scene import Shape
@@ -38,7 +39,7 @@ def to_mermaid(graph: Graph) -> str:
 
     Nodes keep their ids, but for the words that Mermaid reserves, which get an underscore.
     """
-    return "\n".join((*_lines(graph), ""))
+    return "\n".join((*_lines(redacted_graph(graph)), ""))
 
 
 def _lines(graph: Graph) -> Iterator[str]:

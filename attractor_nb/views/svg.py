@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawing import (
     DETAIL_SIZE,
     EDGE_LINE_HEIGHT,
@@ -82,6 +83,7 @@ def render_svg(
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
+    graph = redacted_graph(graph)
     scene = draw_scene(graph)
     errors = [found for found in diagnostics if found.is_error]
     return _Writer(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawing import detail_of
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
@@ -29,6 +30,7 @@ def graph_text(graph: Graph) -> str:
 
 def headline(graph: Graph) -> str:
     """``pipeline review: 7 nodes, 9 edges``."""
+    graph = redacted_graph(graph)
     nodes, edges = len(graph.nodes), len(graph.edges)
     name = one_line(graph.label) or "without a name"
     return f"pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
@@ -46,6 +48,7 @@ def text_table(
         states: States of nodes; without them there is no state column.
         edges: Edges taken, by position in ``graph.edges``: their number of passes is shown.
     """
+    graph = redacted_graph(graph)
     ways: dict[str, list[str]] = {}
     for index, edge in enumerate(graph.edges):
         passes = (edges or {}).get(index, _NO_PASS).passes
@@ -64,6 +67,7 @@ def text_table(
 
 def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> str:
     """The graph as a tree from its start; a node met before is named again with an arrow back."""
+    graph = redacted_graph(graph)
     lines: list[str] = []
     seen: set[str] = set()
     roots = [node.id for node in graph.start_nodes] or list(graph.nodes)[:1]

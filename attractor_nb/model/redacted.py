@@ -1,0 +1,177 @@
+"""The values of a run without secrets: events, outcomes, questions, answers, graphs.
+
+Each gives back the very value it was given when there is nothing to take out, which is nearly always.
+What *is* secret the redaction package knows; here is only where in a value texts are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.response import Response
+from attractor_nb.redaction import holds_secret, may_hold, redacted, redacted_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.question import Answer, Option, Question
+
+_NUMBERS = frozenset({"int", "float", "bool", "int | None", "float | None"})
+_OURS = frozenset({"run_id", "graph_hash"})
+
+
+def redact_event(event: Event) -> None:
+    """Take the secrets out of an event, for all who hold it: what is logged is what is seen."""
+    for name in _text_fields(type(event)):
+        value = getattr(event, name)
+        if not value:
+            continue
+        if type(value) is str:
+            if may_hold(value):
+                setattr(event, name, redacted(value))
+        elif type(value) is Outcome:
+            setattr(event, name, redacted_outcome(value))
+        else:
+            setattr(event, name, redacted_value(value))
+
+
+@cache
+def _text_fields(kind: type[Event]) -> tuple[str, ...]:
+    """The fields of an event that can hold text of strangers."""
+    return tuple(
+        entry.name for entry in fields(kind) if entry.type not in _NUMBERS and entry.name not in _OURS
+    )
+
+
+def redacted_outcome(outcome: Outcome) -> Outcome:
+    """An outcome without secrets."""
+    updates = outcome.context_updates
+    texts = [outcome.notes, outcome.failure_reason, outcome.preferred_label, *outcome.suggested_next_ids]
+    for key, value in updates.items():
+        texts += [key, value if type(value) is str else ""]
+    are_all_texts = all(type(value) in _SCALARS for value in updates.values())
+    if are_all_texts and all(type(text) is str for text in texts) and not may_hold("\n".join(texts)):
+        return outcome
+    return replace(
+        outcome,
+        preferred_label=redacted_value(outcome.preferred_label),
+        suggested_next_ids=redacted_value(outcome.suggested_next_ids),
+        context_updates=redacted_value(updates),
+        notes=redacted_value(outcome.notes),
+        failure_reason=redacted_value(outcome.failure_reason),
+    )
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def redacted_response(text: str) -> str:
+    """A response without secrets, and with what it carries beside its text."""
+    clean = redacted(text)
+    if isinstance(text, Response) and clean is not text:
+        return Response(clean, usage=text.usage, is_truncated=text.is_truncated)
+    return clean
+
+
+def redacted_question(question: Question) -> Question:
+    """A question without secrets; the keys of its choices stay."""
+    return replace(
+        question,
+        text=redacted(question.text),
+        options=tuple(_redacted_option(option) for option in question.options),
+        default=None if question.default is None else redacted_answer(question.default),
+        metadata=redacted_value(question.metadata),
+    )
+
+
+def redacted_answer(answer: Answer) -> Answer:
+    """An answer without secrets."""
+    option = answer.selected_option
+    return replace(
+        answer,
+        value=redacted(answer.value),
+        selected_option=None if option is None else _redacted_option(option),
+        selected_options=tuple(_redacted_option(chosen) for chosen in answer.selected_options),
+        text=redacted(answer.text),
+        answered_by=redacted(answer.answered_by),
+    )
+
+
+def _redacted_option(option: Option) -> Option:
+    return replace(option, label=redacted(option.label))
+
+
+def redacted_graph(graph: Graph) -> Graph:
+    """A graph to be shown: without secrets in names, attributes and ids. It is not for running."""
+    if not holds_secret("\n".join(_texts(graph))):
+        return graph
+    names = _shown_ids(graph)
+    nodes = {
+        names.get(node.id, node.id): replace(
+            node,
+            id=names.get(node.id, node.id),
+            attrs=_clean(node.attrs),
+            derived_classes=redacted_value(node.derived_classes),
+        )
+        for node in graph.nodes.values()
+    }
+    edges = tuple(
+        replace(
+            edge,
+            source=names.get(edge.source, edge.source),
+            target=names.get(edge.target, edge.target),
+            attrs=_clean(edge.attrs),
+        )
+        for edge in graph.edges
+    )
+    groups = tuple(
+        replace(
+            group,
+            id=redacted(group.id),
+            label=redacted(group.label),
+            derived_class=redacted(group.derived_class),
+            members=tuple(names.get(member, member) for member in group.members),
+            attrs=_clean(group.attrs),
+        )
+        for group in graph.subgraphs
+    )
+    return replace(
+        graph,
+        name=redacted(graph.name),
+        attrs=_clean(graph.attrs),
+        nodes=nodes,
+        edges=edges,
+        subgraphs=groups,
+    )
+
+
+def _texts(graph: Graph) -> Iterator[str]:
+    """All texts of a graph."""
+    yield graph.name
+    for group in graph.subgraphs:
+        yield from (group.id, group.label, group.derived_class)
+    for edge in graph.edges:
+        yield from (edge.source, edge.target)
+    for thing in (graph, *graph.nodes.values(), *graph.edges, *graph.subgraphs):
+        for value in thing.attrs.values():
+            if isinstance(value, str):
+                yield value
+    yield from graph.nodes
+
+
+def _shown_ids(graph: Graph) -> dict[str, str]:
+    """What stands for ids that hold a secret: names that are ids themselves."""
+    ids = dict.fromkeys([*graph.nodes, *(end for edge in graph.edges for end in (edge.source, edge.target))])
+    hidden = [node_id for node_id in ids if holds_secret(node_id)]
+    return {node_id: f"redacted_{number}" for number, node_id in enumerate(hidden, 1)}
+
+
+def _clean(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue]:
+    clean: Any = redacted_value(attrs)
+    return clean
