@@ -141,7 +141,7 @@ def _open_latest(
     it does.
     """
     before, inputs = RunState(plan.start), dict[str, Any]()
-    for _ in range(MAX_RESTART_HOPS):
+    for hops in range(MAX_RESTART_HOPS):
         store = DirectoryRunStore.open(
             logs_root,
             durability=options.durability,
@@ -151,7 +151,8 @@ def _open_latest(
         )
         try:
             stored = read_run(logs_root)
-            _check_begun(stored)
+            if not hops:
+                _check_begun(stored)
             state = restored_state(plan, stored, before)
         except BaseException:
             store.close()
