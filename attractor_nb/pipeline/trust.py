@@ -21,6 +21,7 @@ from attractor_nb.decisions.executable_surface import (
     is_hash,
 )
 from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
 from attractor_nb.views.commands import command_count, command_diff, cut, listed_commands, spelled_out
@@ -47,7 +48,7 @@ class TrustQuestion:
         surface: The commands.
         origin: Where they came from.
         before: The commands that were trusted there before; None when there were none, or when they
-            were too long to be kept.
+            were too long to be kept or held a secret.
         was_trusted: Whether others were trusted there before.
     """
 
@@ -229,7 +230,8 @@ def _place(path: Path) -> str:
 
 def _note(place: str, surface: ExecutableSurface, *, is_synced: bool) -> None:
     rows = [(entry.node_id, entry.attribute, entry.text) for entry in surface.commands]
-    TrustFile().remember(place, surface.full_hash, rows, is_synced=is_synced)
+    holds_secret = any(redacted(text) != text for _, _, text in rows)
+    TrustFile().remember(place, surface.full_hash, None if holds_secret else rows, is_synced=is_synced)
 
 
 def _shortened(diff: Sequence[str]) -> list[str]:

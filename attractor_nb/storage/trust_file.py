@@ -48,7 +48,7 @@ class Remembered:
 
     Attributes:
         full_hash: The hash of its commands.
-        commands: The commands themselves; None when they were too long to be kept.
+        commands: The commands themselves; None when they were not to be kept, or too long.
     """
 
     full_hash: str
@@ -71,13 +71,21 @@ class TrustFile:
         return _remembered(self._read().get(place))
 
     def remember(
-        self, place: str, full_hash: str, commands: Sequence[Row], *, is_synced: bool = False
+        self, place: str, full_hash: str, commands: Sequence[Row] | None, *, is_synced: bool = False
     ) -> None:
-        """Note what is let run at a place, if the state directory can be written to."""
+        """Note what is let run at a place, if the state directory can be written to.
+
+        Args:
+            place: Where.
+            full_hash: The hash of the commands.
+            commands: The commands; None keeps the hash alone.
+            is_synced: Keep it through a power loss.
+        """
         if self._directory is None:
             return
-        length = sum(len(part) for row in commands for part in row)
-        kept = [list(row) for row in commands] if length <= _MOST_CHARACTERS else None
+        rows = [list(row) for row in commands or ()]
+        length = sum(len(part) for row in rows for part in row)
+        kept = rows if commands is not None and length <= _MOST_CHARACTERS else None
         try:
             make_directory(self._disk, self._directory, is_synced=is_synced)
             if not _is_private(self._directory):

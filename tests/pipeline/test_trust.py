@@ -267,6 +267,16 @@ def test_a_restarted_run_goes_on_from_the_directory_of_its_restart():
     assert question is None
 
 
+def test_a_command_that_holds_a_secret_is_remembered_by_its_hash_alone(file, monkeypatch):
+    key = "sk-ant-api03-" + "Ab3" * 20
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    file.write_text(TEXT.replace('"true"', f'"true {key}"'))
+    vouch(file)
+    assert Pipeline(file).run(wait=True).status == "success"
+    kept = Path(os.environ["ATTRACTOR_STATE_DIR"], "trust.json").read_text()
+    assert (key in kept, str(file) in kept) == (False, True)
+
+
 def test_runs_that_leave_nothing_are_not_remembered():
     Pipeline(TEXT).run(wait=True, durability="none")
     assert state_files() == []
