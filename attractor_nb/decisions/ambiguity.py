@@ -85,10 +85,10 @@ def settle_flight(
 
 def _decided(answer: Answer) -> Outcome | str:
     by = f" by {answer.answered_by}" if answer.answered_by else ""
-    option = answer.selected_option
-    if option == AGAIN:
+    key = answer.selected_option.key if answer.selected_option else ""
+    if key == AGAIN.key:
         return f"it was cut off, and run again{by}"
-    if option == DONE:
+    if key == DONE.key:
         return Outcome.success(f"it was cut off, and taken as done{by}")
-    how = "the question was passed over" if option is None else f"recorded as failed{by}"
+    how = f"recorded as failed{by}" if key else "the question was passed over"
     return Outcome.fail(f"interrupted: it was cut off, and {how}", is_terminal=True)

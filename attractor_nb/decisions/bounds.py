@@ -86,6 +86,12 @@ class Bounds:
     max_tokens_total: int | None = None
     max_duration_seconds: float | None = None
 
+    @property
+    def are_spending(self) -> bool:
+        """Whether money, tokens or time may run out: most runs have no such bound."""
+        spending = (self.max_budget_usd, self.max_tokens_total, self.max_duration_seconds)
+        return spending != (None, None, None)
+
 
 _NAMES: Final = tuple(field.name for field in fields(Bounds))
 
@@ -159,14 +165,16 @@ def exceeded(
         elapsed_seconds: Running time so far.
         completed: Ids of the stages executed so far, in order.
     """
-    where = Standing(completed, node_id)
     if steps >= bounds.max_steps:
-        return _reached("max_steps", bounds.max_steps, f"{_count(steps, 'stage')} executed", where)
+        what = f"{_count(steps, 'stage')} executed"
+        return _reached("max_steps", bounds.max_steps, what, Standing(completed, node_id))
     visits = bounds.max_node_visits
     if visits is not None and node_visits >= visits:
         what = f"{node_id} had {_count(node_visits, 'visit')}"
-        return _reached("max_node_visits", visits, what, where)
-    return used_up(bounds, usage, elapsed_seconds, where)
+        return _reached("max_node_visits", visits, what, Standing(completed, node_id))
+    if not bounds.are_spending:
+        return None
+    return used_up(bounds, usage, elapsed_seconds, Standing(completed, node_id))
 
 
 def used_up(bounds: Bounds, usage: Usage, elapsed_seconds: float, where: Standing) -> Reached | None:

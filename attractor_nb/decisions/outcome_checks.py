@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COST_KEY = "cost_usd"
+"""The context key under which a stage may say its price."""
 _TEXTS = ("preferred_label", "notes", "failure_reason")
 
 
@@ -40,6 +42,25 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
     ):
         return outcome
     return _mended(outcome, node_id)
+
+
+def with_declared_cost(outcome: Outcome, node_id: str) -> Outcome:
+    """The outcome with the price that its context updates declare as ``cost_usd`` (task-verification, 5).
+
+    A price in the usage goes before it. One that cannot be counted fails the stage.
+
+    >>> with_declared_cost(Outcome.success(context_updates={"cost_usd": 0.5}), "plan").usage.cost_usd
+    0.5
+    """
+    declared = outcome.context_updates.get(COST_KEY)
+    usage = outcome.usage or Usage()
+    if declared is None or usage.cost_usd is not None:
+        return outcome
+    priced = replace(usage, cost_usd=declared)
+    if problem := usage_problem(priced):
+        refused = _refused(node_id, f"declares a cost that cannot be counted: {problem}")
+        return replace(refused, usage=outcome.usage)
+    return replace(outcome, usage=priced)
 
 
 def _mended(outcome: Outcome, node_id: str) -> Outcome:

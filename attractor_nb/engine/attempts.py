@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
-from attractor_nb.decisions.outcome_checks import checked_outcome
+from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.errors import StatusFileError, StorageError, TerminalError
@@ -77,6 +77,7 @@ class Attempts:
         began = self.clock.monotonic()
         files = self.store.open_stage(planned.id, started.visit, started.attempt)
         self.stream.announce(started, is_synced=planned.on_interrupted != "rerun")
+        self.store.check_owner()  # the intent is no commit, and what the handler does cannot be taken back
         scope = StageScope(
             run_id=self.run_id,
             node_id=planned.id,
@@ -102,6 +103,8 @@ class Attempts:
             return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
         outcome, is_file = self._arbitrate(planned, files, returned)
         outcome = redacted_outcome(outcome)
+        if COST_KEY in outcome.context_updates:
+            outcome = with_declared_cost(outcome, planned.id)
         if effect.note:
             outcome = replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
         if not is_file:

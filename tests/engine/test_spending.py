@@ -124,3 +124,24 @@ def test_a_bound_that_cannot_see_what_is_spent_says_so_once(make, tmp_path, boun
     )
     told = [event.message for event in Run.load(tmp_path / "run").events() if isinstance(event, RunWarning)]
     assert told == ([f"{warned}, and a did not say its own"] if warned else [])
+
+
+@pytest.mark.parametrize(
+    ("usage", "declared", "cost"),
+    [(None, 0.5, 1.0), (Usage(10, 5), 0.5, 1.0), (SPENT, 9.0, 0.5), (None, 0, 0)],
+    ids=["alone", "beside_tokens", "after_the_usages_own", "free"],
+)
+def test_task_verification_5_a_cost_among_the_context_updates_is_accumulated(make, usage, declared, cost):
+    outcome = Outcome(StageStatus.SUCCESS, context_updates={"cost_usd": declared}, usage=usage)
+    result = make("a b start -> a -> b -> done", {"a": outcome, "b": outcome}).run(
+        wait=True, durability="none"
+    )
+    assert (result.status, result.usage.cost_usd) == ("success", cost)
+
+
+@pytest.mark.parametrize("declared", [-1, "0.5", True, 1e308])
+def test_a_cost_among_the_context_updates_that_cannot_be_counted_fails_the_stage(make, declared):
+    outcome = Outcome.success(context_updates={"cost_usd": declared})
+    result = make("a start -> a -> done", {"a": outcome}).run(wait=True, durability="none")
+    assert result.status == "fail"
+    assert "declares a cost that cannot be counted" in result.reason

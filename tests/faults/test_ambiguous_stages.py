@@ -123,7 +123,8 @@ def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(
     kills, most = 0, 0
     for answer in (AGAIN, DONE, FAILED):
         whole = live(copy_of(cut, tmp_path / f"whole{answer}"), answer=answer)
-        for kill_at in campaign.pick(range(1, whole["operations"] + 1), sample=4):
+        every = 1 if answer == AGAIN else 3  # the two others are alike but for their word
+        for kill_at in campaign.pick(range(1, whole["operations"] + 1, every), sample=4):
             place = tmp_path / f"{answer}{kill_at}"
             root = copy_of(cut, place)
             assert live(root, answer=answer, kill_at=kill_at)["was_killed"]
