@@ -7,6 +7,7 @@ the dead. Readers need no lock, for the file is only ever replaced as a whole.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from attractor_nb.errors import SessionBusy, SessionDamaged, SessionNotFound
 from attractor_nb.model.session import Session, read_session
+from attractor_nb.redaction import learn, prepare, secrets_among
 from attractor_nb.sessions.fold import Change, apply_change, begin_session
 from attractor_nb.sessions.places import (
     LOCK_NAME,
@@ -73,6 +75,9 @@ class SessionTracker:
         self._patience_seconds = patience_seconds
         self._now = now
         self._disk = disk or Disk()
+        # An agent's error may hold what the environment does; the writer takes out what is known to it.
+        learn(secrets_among(os.environ))
+        prepare()
 
     @classmethod
     def create(
@@ -100,10 +105,11 @@ class SessionTracker:
         begin_session("00000000-000000-check", source, source_file, entries, waves, at=at)
         session_dir = new_session_directory(disk, place, at=at, is_synced=is_synced)
         session = begin_session(session_dir.name, source, source_file, entries, waves, at=at)
+        tracker = cls(session_dir, durability=durability, now=now, disk=disk)
         with opened_session(disk, session_dir) as directory:
             _write(disk, directory, session, is_synced=is_synced)
         point_to(disk, place, session_dir.name, is_synced=is_synced)
-        return cls(session_dir, durability=durability, now=now, disk=disk)
+        return tracker
 
     def read(self) -> Session:
         """The session as it stands.

@@ -23,6 +23,7 @@ from attractor_nb.sessions import (
     SessionTracker,
     complete_agent,
     create_session,
+    fail_agent,
     get_active_session,
     load_session_status,
     open_agent_log,
@@ -349,6 +350,14 @@ def test_two_who_begin_at_once_leave_a_link_to_one_of_both(tmp_path):
     assert len(set(made)) == 8
     assert get_active_session(tmp_path) in made
     assert sorted(entry.name for entry in (tmp_path / BASE).iterdir()) == ["active-session", "sessions"]
+
+
+def test_a_secret_of_the_environment_is_not_written(tracker, monkeypatch):
+    monkeypatch.setenv("CHEESE_API_KEY", "stilton-and-9-crackers")
+    start_agent(tracker.session_dir, "001")
+    fail_agent(tracker.session_dir, "001", "no entry for stilton-and-9-crackers\n")
+    assert b"stilton" not in (tracker.session_dir / "status.json").read_bytes()
+    assert tracker.read().agents[0].error == "no entry for [redacted]\n"
 
 
 def test_a_cancelled_session_cancels_who_has_not_ended(tracker):
