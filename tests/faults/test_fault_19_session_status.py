@@ -1,6 +1,7 @@
 """Fault 19: a session's status file under many writers that are killed at any point."""
 
 import contextlib
+import itertools
 import random
 import selectors
 import signal
@@ -27,10 +28,10 @@ WORKER = Path(__file__).parent / "workers/session_writer.py"
 SEED = 19
 
 
-def operations_of_an_update(cwd):
+def operations_of_an_update(cwd, durability="full"):
     """How many operations on the disk an update is; it can be killed at each of them."""
     session_dir = create_session(cwd, "orchestrate", "a.md", [{"id": "001"}])
-    begin(SessionTracker(session_dir, disk=(counted := FaultyDisk())), "001")
+    begin(SessionTracker(session_dir, durability=durability, disk=(counted := FaultyDisk())), "001")
     assert {"create", "write", "rename"} <= {name for name, _ in counted.operations}
     return len(counted.operations)
 
@@ -52,8 +53,8 @@ def worker(*arguments):
 class Writer:
     """The process that counts for one agent, replaced whenever it was killed; and all that it acknowledged."""
 
-    def __init__(self, session_dir, agent_id, goal, kills, chance, operations):
-        self.arguments = (session_dir, agent_id, goal)
+    def __init__(self, session_dir, agent_id, goal, durability, kills, chance, operations):
+        self.arguments = (session_dir, agent_id, goal, durability)
         self.goal, self.kills, self.chance, self.operations = goal, kills, chance, operations
         self.acknowledged = 0
         self.in_flight = 0
@@ -125,12 +126,15 @@ def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_pat
     kills = campaign.count(sample=2, full=5)
     ids = [f"{number:03}" for number in range(1, count + 1)]
     session_dir = create_session(tmp_path, "orchestrate", "a.md", [{"id": name, "wave": 1} for name in ids])
-    chance, operations = random.Random(SEED), operations_of_an_update(tmp_path)
+    # The death of a process, other than a power loss, is survived without a flush, too.
+    durabilities = ["full", "fast"]
+    operations = {durability: operations_of_an_update(tmp_path, durability) for durability in durabilities}
+    chance = random.Random(SEED)
     began = time.monotonic()
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
         writers = []
-        for name in ids:
-            writer = Writer(session_dir, name, goal, kills, chance, operations)
+        for name, durability in zip(ids, itertools.cycle(durabilities), strict=False):
+            writer = Writer(session_dir, name, goal, durability, kills, chance, operations[durability])
             stack.callback(writer.close)
             writers.append(writer)
             selector.register(writer.stdout, selectors.EVENT_READ, writer)

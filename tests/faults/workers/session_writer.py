@@ -1,6 +1,6 @@
 """A writer of one agent of a session, and ways for it to die.
 
-count DIR AGENT GOAL [K]   one update at a time until the agent's own counter is GOAL; each is acknowledged on
+count DIR AGENT GOAL DURABILITY [K]   one update at a time until the agent's own counter is GOAL; each is acknowledged on
                            stdout once the call has returned. With K the process kills itself at the K-th
                            operation on the disk.
 update DIR AGENT K         one update, killed at operation K; 0: between reading and writing, with the lock held.
@@ -28,9 +28,9 @@ def say(text):
     os.write(1, f"{text}\n".encode())
 
 
-def count(session_dir, agent_id, goal, kill_at=None):
+def count(session_dir, agent_id, goal, durability, kill_at=None):
     disk = killer(kill_at) if kill_at else None
-    tracker = SessionTracker(session_dir, disk=disk, patience_seconds=100)
+    tracker = SessionTracker(session_dir, durability=durability, disk=disk, patience_seconds=100)
     agent = tracker.read().known_agent(agent_id)
     say(f"from {agent.model_extra.get('count', 0)}")
     if agent.status == "queued":
