@@ -127,6 +127,10 @@ class RunStore(Protocol):
         """Add a stamped event to the log; on stable storage before the return when ``is_synced``."""
         ...
 
+    def check_owner(self) -> None:
+        """Raise ``RunLocked`` when another process took the run over."""
+        ...
+
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The files of a new attempt; those of earlier ones are moved aside (ruling 28)."""
         ...

@@ -32,7 +32,6 @@ from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -88,10 +87,8 @@ class Wired:
 
         def look() -> None:
             nonlocal timer
-            store = self.runner.setup.store
             try:
-                if isinstance(store, DirectoryRunStore):
-                    store.check_owner()
+                self.runner.setup.store.check_owner()
             except RunLocked:
                 if task is not None:
                     task.cancel()

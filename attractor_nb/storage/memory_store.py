@@ -164,6 +164,9 @@ class MemoryRunStore:
         """Let an event go, without its secrets."""
         redact_event(event)
 
+    def check_owner(self) -> None:
+        """Nobody can take over what is only here."""
+
     def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
         """The files of a new attempt: none yet."""
         files = self._latest[node_id] = MemoryStageFiles(self, node_id, visit, attempt)
