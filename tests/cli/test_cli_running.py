@@ -175,7 +175,36 @@ def test_max_steps_ends_a_run_that_a_higher_bound_continues(command, sources):
 @pytest.mark.parametrize("kept", [["--simulate"], ["--backend", "simulated"]], ids=" ".join)
 def test_the_command_that_continues_keeps_what_answers_prompts(command, sources, kept):
     ended = command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out", *kept)
-    assert f"`attractor-nb resume out {' '.join(kept)}`" in ended.err
+    assert f"`attractor-nb resume out {' '.join(kept)} --max-steps N`" in ended.err
+
+
+def test_the_command_that_continues_keeps_the_bounds_that_were_given(command, sources):
+    given = ["--max-tokens-total", "900", "--max-budget-usd", "0.5"]
+    ended = command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out", *given)
+    hint = ended.err.rpartition("attractor-nb resume out ")[2]
+    assert hint.strip(" `\n") == "--max-steps N --max-budget-usd 0.5 --max-tokens-total 900"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--max-node-visits", "9"),
+        ("--max-restarts", "0"),
+        ("--max-goal-gate-redirects", "0"),
+        ("--max-budget-usd", "0.5"),
+        ("--max-tokens-total", "100"),
+        ("--max-duration", "15m"),
+    ],
+)
+def test_each_bound_has_its_option_for_run_and_for_resume(command, sources, option, value):
+    command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out", option, value)
+    assert command("resume", "out", "--max-steps", "9", option, value).code == 0
+
+
+def test_a_bound_that_is_none_is_refused_in_words(command, sources):
+    ended = command("run", "straight.dot", "--max-duration", "soon")
+    assert ended.code == 2
+    assert "give a duration such as 15m, or seconds" in ended.err
 
 
 def test_a_finished_run_is_not_resumed(command, sources):

@@ -241,11 +241,6 @@ HANGS = [
     "            return _CUT_OFF\n",
     instead="            return Outcome.success()\n",
 )
-@pytest.mark.protects(
-    "attractor_nb/engine/attempts.py",
-    "        if left is not None and left <= seconds:\n",
-    instead="        if left is not None and left <= -1.0:\n",
-)
 @pytest.mark.parametrize("hang", HANGS, ids=lambda hang: hang.__name__)
 def test_max_duration_ends_whatever_hangs_and_the_run_goes_on_with_more(tmp_path, hang):
     """Protected by the end at the bound: an attempt that was cut off is no result, and no wait outlasts the run."""
@@ -264,3 +259,30 @@ def test_max_duration_ends_whatever_hangs_and_the_run_goes_on_with_more(tmp_path
         event.attempt for event in Run.load(tmp_path / "run").events() if isinstance(event, StageStarted)
     ]
     assert attempts == [1, 1, 2, 1]
+
+
+@pytest.mark.protects(
+    "attractor_nb/engine/attempts.py",
+    "        if left is not None and left <= seconds:\n",
+    instead="        if left is not None and left <= -1.0:\n",
+)
+def test_a_wait_for_a_retry_is_no_longer_than_the_run_may_be(tmp_path):
+    """Protected by the shorter of both waits: without it the run sleeps on beyond its own end."""
+    clock = ManualClock()
+
+    async def busy(node, prompt, context):
+        clock.advance(0.25)
+        return Outcome.retry("busy")
+
+    body = "a [max_retries=9, retry_policy=patient] start -> a -> done"
+    pipeline = Pipeline(FRAME.format(body=body), backend=busy)
+    ended = pipeline.run(
+        wait=True,
+        logs_root=tmp_path / "run",
+        clock=clock,
+        randomness=SeededRandomness(),
+        max_duration="1s",
+        is_shown=False,
+    )
+    assert (ended.bound, ended.duration, clock.sleeps[-1]) == ("max_duration", 1.0, 0.75)
+    assert ended.reason == "max_duration=1s reached: 1.0 s of running time, before attempt 2 of a"
