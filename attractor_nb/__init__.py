@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Option as Option
     from attractor_nb.model.question import Question as Question
     from attractor_nb.model.question import QuestionType as QuestionType
+    from attractor_nb.pipeline.diagnosis import diagnose_run as diagnose_run
     from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
     from attractor_nb.pipeline.loading import runs as runs
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
     from attractor_nb.pipeline.run_result import RunResult as RunResult
+    from attractor_nb.pipeline.secrets import redact_also as redact_also
     from attractor_nb.pipeline.spec_names import load_checkpoint as load_checkpoint
     from attractor_nb.pipeline.spec_names import run_pipeline as run_pipeline
     from attractor_nb.stage import current_stage as current_stage
@@ -88,9 +90,11 @@ _HOMES = {
     "Usage": "model.outcome",
     "ValidationError": "errors",
     "current_stage": "stage",
+    "diagnose_run": "pipeline.diagnosis",
     "load_checkpoint": "pipeline.spec_names",
     "load_pipeline": "pipeline.loading",
     "parse_dot": "languages.dot",
+    "redact_also": "pipeline.secrets",
     "run_pipeline": "pipeline.spec_names",
     "runs": "pipeline.loading",
     "validate": "lint",
@@ -128,10 +132,12 @@ __all__ = [
     "Usage",
     "ValidationError",
     "current_stage",
+    "diagnose_run",
     "load_checkpoint",
     "load_ipython_extension",
     "load_pipeline",
     "parse_dot",
+    "redact_also",
     "run_pipeline",
     "runs",
     "unload_ipython_extension",

@@ -383,6 +383,39 @@ def _runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
     return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
 
 
+DOCTOR_HELP = """Say what is damaged in a run directory, how its run stands, and what can be done.
+
+\b
+  attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
+  attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
+  attractor-nb doctor RUN_DIR --json | jq .verdict
+
+\b
+Exit codes: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+"""
+
+
+@app.command("doctor", help=DOCTOR_HELP)
+def _doctor(
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", help="The run's directory.", show_default=False)
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--salvage",
+            metavar="NEW_DIR",
+            help="Save what is whole into this new directory.",
+            show_default=False,
+        ),
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    from attractor_nb.cli.doctor import show_diagnosis  # noqa: PLC0415 - as above
+
+    return show_diagnosis(run_dir, target=target, is_json=is_json)
+
+
 WATCH_HELP = """Show how the agents of a session stand, until it has ended.
 
 \b

@@ -1,0 +1,126 @@
+"""``doctor``: what is wrong with a run directory, how the run stands, and the commands that help."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.summary import resume_command, shown_path
+from attractor_nb.pipeline.diagnosis import diagnose_run
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.pipeline.diagnosis import RunDiagnosis
+
+_CODES: Final = {
+    "healthy": ExitCode.SUCCESS,
+    "damaged": ExitCode.FAILED,
+    "lost": ExitCode.INVALID_INPUT,
+}
+_MARKS: Final = {
+    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
+    "older": STATUS_LETTERS[NodeStatus.PARTIAL_SUCCESS],
+    "damaged": STATUS_LETTERS[NodeStatus.FAIL],
+    "missing": STATUS_LETTERS[NodeStatus.SKIPPED],
+}
+_STATES: Final = {"older": "older generation used"}
+_VERDICTS: Final = {
+    "healthy": f"{_MARKS['ok']} healthy",
+    "damaged": f"{_MARKS['damaged']} damaged",
+    "lost": f"{_MARKS['damaged']} nothing to go on with",
+}
+_AFTER_LOSS: Final = "stages whose records are lost run again; a command that comes next is asked about first"
+
+
+def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> ExitCode:
+    """Print the diagnosis of a run; with ``target`` save what is whole into that new directory."""
+    found = diagnose_run(logs_root)
+    saved = found.salvage(target) if target is not None else None
+    if is_json:
+        print_json({**_plain(found), "salvaged_to": str(saved) if saved else None})
+        return _CODES[found.verdict]
+    print(_in_words(found))
+    if saved is not None:
+        print(f"\n{_MARKS['ok']} saved to {shown_path(saved)}\n  go on: {resume_command(saved)}")
+    elif advice := _advice(found):
+        print("\n" + "\n".join(advice))
+    return _CODES[found.verdict]
+
+
+def _in_words(found: RunDiagnosis) -> str:
+    run = [
+        ["pipeline", one_line(found.pipeline_name) or "-"],
+        ["run", found.run_id or "-"],
+        ["status", found.status + _owner(found)],
+        [
+            "stages",
+            f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else ""),
+        ],
+    ]
+    if found.next_node:
+        run.append(["next", found.next_node + _where(found)])
+    files = [
+        [_MARKS[file.state], file.name, _STATES.get(file.state, file.state), one_line(file.detail)]
+        for file in found.files
+    ]
+    head = f"{_VERDICTS[found.verdict]}: {shown_path(found.logs_root)}"
+    return "\n\n".join([head, _indented(aligned(run)), _indented(aligned(files))])
+
+
+def _owner(found: RunDiagnosis) -> str:
+    if not found.owner:
+        return ""
+    owner = found.owner
+    return f", owned by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+
+
+def _where(found: RunDiagnosis) -> str:
+    if found.open_gate:
+        return f", gate {found.open_gate} waits for an answer"
+    return f", {found.cut_off} was cut off" if found.cut_off else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _advice(found: RunDiagnosis) -> list[str]:
+    """What can be done, as commands."""
+    if found.is_resumable:
+        return [f"go on: {resume_command(found.logs_root)}"]
+    if found.verdict == "healthy" or found.owner:
+        return []
+    if found.plan is None:
+        return ["nothing can be saved: neither a record of the log nor a checkpoint is whole"]
+    new = found.logs_root.with_name(f"{found.logs_root.name}-saved")
+    command = shlex.join(
+        ["attractor-nb", "doctor", shown_path(found.logs_root), "--salvage", shown_path(new)]
+    )
+    lost = [f"lost: {found.plan.lost}", _AFTER_LOSS] if found.plan.lost else []
+    return [*lost, f"save what is whole: {command}", f"then go on: {resume_command(new)}"]
+
+
+def _plain(found: RunDiagnosis) -> dict[str, Any]:
+    return {
+        "logs_root": str(found.logs_root),
+        "verdict": found.verdict,
+        "run_id": found.run_id or None,
+        "pipeline": found.pipeline_name or None,
+        "status": found.status,
+        "owner": dict(found.owner) or None,
+        "stages": found.stages,
+        "last_stage": found.last_stage or None,
+        "next_node": found.next_node or None,
+        "cut_off": found.cut_off or None,
+        "open_gate": found.open_gate or None,
+        "is_resumable": found.is_resumable,
+        "can_be_salvaged": found.plan is not None,
+        "lost": found.plan.lost or None if found.plan else None,
+        "files": [{"name": file.name, "state": file.state, "detail": file.detail} for file in found.files],
+    }

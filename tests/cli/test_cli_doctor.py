@@ -1,0 +1,124 @@
+"""``attractor-nb doctor``: what it says, its exit codes, and what it saves."""
+
+import json
+import re
+
+import pytest
+
+from attractor_nb import Pipeline, diagnose_run
+
+SOURCE = """\
+digraph Small {
+    start [shape=Mdiamond]
+    plan  [prompt="Plan"]
+    tool  [shape=parallelogram, tool_command="echo done >> ran"]
+    prove [prompt="Prove"]
+    done  [shape=Msquare]
+    start -> plan -> tool -> prove -> done
+}
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run that was paused after its tool, with a checkpoint after each stage."""
+    Pipeline(SOURCE).run(wait=True, logs_root=tmp_path / "run", stop_after=3, checkpoint_every_stage=True)
+    return tmp_path / "run"
+
+
+def damage(run, number):
+    """Flip a bit in a line of the log."""
+    path = run / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[number - 1] = bytes([lines[number - 1][0] ^ 1]) + lines[number - 1][1:]
+    path.write_bytes(b"".join(lines))
+
+
+def test_a_healthy_run_is_described_with_the_way_on(command, run):
+    ended = command("doctor", "run")
+    assert ended.code == 0
+    assert ended.out.startswith("✓ healthy: run\n")
+    assert "3 recorded, the last is tool" in ended.out
+    assert re.search(r"next +prove", ended.out)
+    assert "go on: attractor-nb resume run" in ended.out
+
+
+def test_a_finished_run_needs_nothing(command, run):
+    assert command("resume", "run", "--trust").code == 0
+    ended = command("doctor", "run")
+    assert (ended.code, "go on" in ended.out, "completed" in ended.out) == (0, False, True)
+
+
+def test_a_torn_checkpoint_is_made_good_by_the_older_one(command, run):
+    (run / "checkpoint.json").write_bytes(b"{")
+    ended = command("doctor", "run")
+    assert ended.code == 1
+    assert "older generation used" in ended.out
+    assert "go on: attractor-nb resume run" in ended.out
+
+
+def test_a_damaged_log_is_saved_into_a_new_directory_that_goes_on(command, run):
+    damage(run, 3)
+    ended = command("doctor", "run")
+    assert ended.code == 1
+    assert "the record in line 3 (byte " in ended.out
+    assert "save what is whole: attractor-nb doctor run --salvage run-saved" in ended.out
+    ended = command("doctor", "run", "--salvage", "run-saved")
+    assert "saved to run-saved" in ended.out
+    assert command("doctor", "run-saved").code == 0
+    assert command("resume", "run-saved", "--trust").code == 0
+    assert (run.parent / "ran").read_text() == "done\n"
+
+
+def test_a_command_that_may_have_run_is_not_repeated_unasked(command, run):
+    """The tool's record is lost, and the checkpoint with it: nobody knows whether it ran."""
+    damage(run, 6)
+    for path in run.glob("checkpoint*.json"):
+        path.unlink()
+    command("doctor", "run", "--salvage", "saved")
+    assert diagnose_run("saved").cut_off == "tool"
+    command("resume", "saved", "--trust")
+    assert (run.parent / "ran").read_text() == "done\n"
+
+
+def test_a_log_that_is_gone_leaves_the_checkpoint(command, run):
+    (run / "events.jsonl").unlink()
+    ended = command("doctor", "run", "--salvage", "saved")
+    assert (ended.code, "missing" in ended.out) == (1, True)
+    assert command("resume", "saved", "--trust").code == 0
+
+
+def test_nothing_whole_is_code_2(command, run):
+    for path in [run / "events.jsonl", *run.glob("checkpoint*.json")]:
+        path.write_bytes(b"nothing")
+    ended = command("doctor", "run")
+    assert ended.code == 2
+    assert "nothing can be saved" in ended.out
+
+
+@pytest.mark.parametrize("place", ["nowhere", "."])
+def test_a_place_without_a_run_is_refused_in_words(command, place, tmp_path):
+    ended = command("doctor", place)
+    assert ended.code == 2
+    assert "run" in ended.err
+
+
+def test_json_says_the_same(command, run):
+    damage(run, 3)
+    plain = json.loads(command("doctor", "run", "--json").out)
+    assert (plain["verdict"], plain["is_resumable"], plain["can_be_salvaged"]) == ("damaged", False, True)
+    assert plain["files"][0]["name"] == "events.jsonl"
+    assert plain["files"][0]["state"] == "damaged"
+
+
+def test_an_open_gate_is_said(run, tmp_path):
+    gated = SOURCE.replace('[prompt="Prove"]', '[shape=hexagon, label="Good?"]')
+    gated = re.sub(r"    tool .*\n", "", gated).replace("tool -> ", "")
+    live = Pipeline(gated).run(logs_root=tmp_path / "gated", interviewer="deferred")
+    live.wait_for_gate("prove", 20)
+    found = diagnose_run(tmp_path / "gated")
+    assert (found.open_gate, found.next_node, found.verdict) == ("prove", "prove", "healthy")
+    assert found.owner["pid"]
+    assert not found.is_resumable
+    live.answer("prove", "done")
+    assert live.result(20).status == "success"
