@@ -32,12 +32,11 @@ _Timed = tuple[Change, float]
 
 
 class SessionRecorder:
-    """Keeps a session by events; give ``take``, or of a map ``observer_of(item)``, to ``run.on_event``.
+    """Keeps a session by events; give ``take``, or of a map ``observer_of(item)``, to ``on_event``.
 
-        with SessionRecorder(".", source_file="review.dot") as recorder:
-            run = pipeline.run()
-            run.on_event(recorder.take)
-            run.wait()
+        with SessionRecorder(source_file="review.dot") as recorder:
+            pipeline.on_event(recorder.take)
+            pipeline.run(wait=True)
 
     Attributes:
         session_dir: The latest session; None before the first fan-out.
@@ -62,14 +61,14 @@ class SessionRecorder:
             cwd: The session lies in its ``.founder-mode/status/sessions``.
             source_file: The pipeline's file.
             source: ``orchestrate``, ``execute-phase`` or ``run-prompt``.
-            items: The items of a map, one agent each.
+            items: The items of a map, one agent each; no two of the same name.
             interval_seconds: The shortest time between two writes.
             durability: ``full`` survives a power loss, ``fast`` the death of the process.
             now: The clock, for the beginning and the end of the session.
             disk: In place of the real one.
 
         Raises:
-            OptionError: There is no such source or durability.
+            OptionError: There is no such source or durability, or an item is there twice.
             StorageError: The session of a map cannot be made.
         """
         self.session_dir: Path | None = None
@@ -86,7 +85,10 @@ class SessionRecorder:
         self._thread: threading.Thread | None = None
         self._items: dict[str, str] = {}
         if items is not None:
-            self._items = {str(item): f"{number:03}" for number, item in enumerate(items, 1)}
+            names = [str(item) for item in items]
+            self._items = {name: f"{number:03}" for number, name in enumerate(names, 1)}
+            if len(self._items) < len(names):
+                raise OptionError("two items of the map have the same name", hint="name them apart")
             self._begin([{"id": agent_id, "name": name} for name, agent_id in self._items.items()])
 
     def take(self, event: Event) -> None:

@@ -274,6 +274,12 @@ def test_an_item_that_nobody_named_is_refused(tmp_path):
         recorder.observer_of(2)
 
 
+def test_items_that_cannot_be_told_apart_are_refused(tmp_path):
+    with pytest.raises(OptionError, match="two items of the map have the same name"):
+        SessionRecorder(tmp_path, items=["a", "b", "a"])
+    assert get_active_session(tmp_path) is None
+
+
 def test_a_recorder_that_is_closed_takes_nothing_more(tmp_path):
     recorder = SessionRecorder(tmp_path)
     recorder.close()
