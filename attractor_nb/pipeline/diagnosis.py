@@ -198,7 +198,7 @@ def _can_be_read(survey: Survey) -> bool:
 def _salvaged_facts(
     facts: Mapping[str, Any], place: Path, plan: SalvagePlan | None, checkpoint: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The manifest of a salvaged run: it stands still where it was cut, unless its checkpoint knows the end."""
+    """The manifest of a salvaged run: it stands where it was cut, unless its checkpoint knows the end."""
     saved = {name: value for name, value in facts.items() if name != "restart_of"}
     saved["salvaged_from"] = str(place)
     if plan is not None and plan.lost:

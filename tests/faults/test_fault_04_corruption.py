@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb import Pipeline, Run
+from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
 from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.storage.sealed_file import seal, unseal
@@ -457,3 +457,32 @@ def test_the_directory_of_a_finished_stage_is_not_needed_to_go_on(moment, damage
         with pytest.raises(StorageError, match="not a plain file"):
             run.read_stage_file("collect", "response.md")
     assert resumed(moment.work) == moment.end
+
+
+@pytest.mark.protects(
+    "attractor_nb/storage/salvage.py", "    if known > log.records:", instead="    if False:"
+)
+def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures):
+    """Each record is damaged in its turn, and then the whole log is gone. Protected by taking the checkpoint
+    where it is newer than the records that are whole: without it a log that is gone leaves nothing."""
+    content = (moment.directory / LOG).read_bytes()
+    ends = [place for place, byte in enumerate(content) if byte == ord("\n")]
+    begins = [0, *(end + 1 for end in ends[:-1])]
+    cases = [flipped(content, begin + 1, 0x01) for begin in begins]
+    for number, damaged in enumerate([*cases, None]):
+        path = moment.work / LOG
+        path.unlink()
+        if damaged is not None:
+            path.write_bytes(damaged)
+        found = diagnose_run(moment.work)
+        assert (found.verdict, found.is_resumable) == ("damaged", False)
+        saved = found.salvage(moment.place / f"saved-{number}")
+        assert resumed(saved) == moment.end, number
+        shutil.rmtree(saved)
+        path.write_bytes(content)
+    count = len(cases) + 1
+    figures.record(
+        4,
+        f"records damaged, and the log gone, {moment.name}",
+        f"{count} of {count} saved by doctor, and went on to the same end",
+    )
