@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from attractor_nb.errors import AttractorError, IllegalTransition, OptionError
+from attractor_nb.errors import AttractorError, OptionError, SessionError
 from attractor_nb.sessions.fan_outs import FanOuts, Item
 from attractor_nb.sessions.fold import Change, SessionCancelled, SessionCompleted, apply_change
 from attractor_nb.sessions.tracker import SessionTracker
@@ -176,7 +176,8 @@ class SessionRecorder:
             self._begin([])
         assert self._tracker is not None, "a session has just begun"
         session = self._tracker.update(lambda session: _folded(session, batch))
-        if session.is_ended:
+        if session.is_ended and _ends_session(batch[-1][0]):
+            # Not when somebody else ended it: what still comes belongs to that session, and is dropped.
             self._tracker = None
 
     def _begin(self, agents: list[dict[str, str]]) -> None:
@@ -211,6 +212,6 @@ def _folded(session: Session, batch: Sequence[_Timed]) -> Session:
             break
         try:
             session = apply_change(session, change, at=at)
-        except IllegalTransition as refused:
+        except (SessionError, OptionError) as refused:
             LOGGER.warning("%s", refused.message)
     return session

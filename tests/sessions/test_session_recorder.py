@@ -17,7 +17,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageFailed,
 )
-from attractor_nb.sessions import SessionRecorder, SessionTracker, get_active_session
+from attractor_nb.sessions import SessionRecorder, SessionTracker, cancel_session, get_active_session
 from attractor_nb.sessions.fan_outs import BRANCH_FAILED
 from attractor_nb.sessions.fold import AgentUpdate
 from attractor_nb.storage.disk import Disk
@@ -248,6 +248,18 @@ def test_what_somebody_else_ended_stays_as_it_is(tmp_path, caplog):
     session = SessionTracker(recorder.session_dir).read()
     assert standing(session) == [("a", "cancelled"), ("b", "complete")]
     assert "agent 001 cannot go from cancelled to running" in caplog.text
+
+
+def test_a_session_that_somebody_else_ended_stays_ended(tmp_path, caplog):
+    recorder = SessionRecorder(tmp_path, items=["a", "b"])
+    cancel_session(recorder.session_dir)
+    recorder.observer_of("a")(done())
+    recorder.take(ParallelStarted(name="fan", branch_count=1))
+    recorder.close()
+    assert recorder.problem is None
+    session = SessionTracker(recorder.session_dir).read()
+    assert (session.status, session.summary.cancelled, session.summary.total) == ("cancelled", 2, 2)
+    assert get_active_session(tmp_path) == recorder.session_dir
 
 
 PASSES = "digraph g { start [shape=Mdiamond] a [type=own] done [shape=Msquare] start -> a -> done }"
