@@ -259,7 +259,7 @@ def test_fault_3_a_fault_at_any_operation_is_typed_and_leaves_a_run_that_reads_a
             path,
             durability="full",
             source_text="digraph {}",
-            manifest={"run_id": "a"},
+            manifest={"run_id": "abcdefgh"},
             clock=clock,
             disk=disk,
         )
