@@ -127,7 +127,7 @@ def test_each_bound_ends_its_loop_exactly_and_goes_on_with_a_higher_one(bound, t
 )
 @pytest.mark.parametrize(("bound", "value"), [("max_tokens_total", 30), ("max_budget_usd", 0.3)], ids=str)
 def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
-    """Protected by asking before each retry: asked before stages only, all twenty attempts are paid."""
+    """Protected by asking before each retry, and before the wait for it."""
     clock, calls = ManualClock(), []
 
     async def busy(node, prompt, context):
@@ -141,6 +141,7 @@ def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
     ended = pipeline.run(wait=True, logs_root=tmp_path / "run", **options, **{bound: value})
     assert (ended.status, ended.bound, len(calls)) == ("fail", bound, 3)
     assert "before attempt 4 of a" in ended.reason
+    assert len(clock.sleeps) == 2  # nobody waits for an attempt that may not be made
     assert ended.usage.calls == ended.usage_by_node["a"].calls == 3
     assert ended["a"].usage.total_tokens == 30
     result = pipeline.resume(tmp_path / "run", **options, **{bound: 1000}).result(30)
