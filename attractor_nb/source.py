@@ -72,16 +72,13 @@ class SourceText:
         if not places:
             return self, offset
         pieces: list[str] = []
-        position = shown_offset = 0
+        position, shown_offset = 0, offset
         for start, end in places:
             pieces += [self.text[position:start], MARK]
-            if offset >= end:
-                shown_offset += start - position + len(MARK)
-            elif offset >= start:
-                shown_offset, offset = shown_offset + start - position, end
+            if start < offset:  # what points into a secret points to its mark
+                shown_offset += start - min(offset, end)
+                shown_offset += len(MARK) if offset >= end else 0
             position = end
-            if offset < start:
-                break
         return SourceText("".join([*pieces, self.text[position:]]), self.name), shown_offset
 
     @cached_property

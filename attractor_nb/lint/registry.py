@@ -8,6 +8,7 @@ from attractor_nb.lint.rules import (
     conditions,
     handlers,
     routing,
+    secrets,
     structure,
     stylesheets,
     targets,
@@ -25,5 +26,6 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *conditions.RULES,
     *routing.RULES,
     *stylesheets.RULES,
+    *secrets.RULES,
 )
 """All rules, in the order in which they run."""

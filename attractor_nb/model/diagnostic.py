@@ -25,7 +25,7 @@ class TextEdit:
     """Replace the text under ``span`` (an empty span inserts) by ``text``. The span is outermost."""
 
     span: Span
-    text: str
+    text: str = field(repr=False)  # it is for the source, which may have secrets
 
 
 @dataclass(frozen=True, slots=True)

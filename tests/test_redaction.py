@@ -1,0 +1,199 @@
+"""Redaction: what counts as a secret, that it goes whole, and that everything else stays as it is."""
+
+import base64
+import json
+import random
+import string
+import urllib.parse
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.secrets import redact_also, stored_source
+from attractor_nb.redaction import (
+    MARK,
+    StreamRedactor,
+    is_secret_name,
+    learn,
+    may_hold,
+    prepare,
+    redacted,
+    redacted_value,
+    secrets_among,
+)
+from attractor_nb.source import SourceText, render_excerpt
+
+CAPITAL = string.ascii_uppercase + string.digits
+
+
+def drawn(count, alphabet=string.ascii_letters + string.digits):
+    return "".join(random.choices(alphabet, k=count - 1)) + "7"
+
+
+@pytest.fixture(params=[False, True], ids=["at once", "prepared"])
+def redactor(request):
+    if request.param:
+        prepare()
+
+
+KEYS = {
+    "openai": lambda: "sk-proj-" + drawn(40),
+    "anthropic": lambda: "sk-ant-api03-" + drawn(80),
+    "aws": lambda: "AKIA" + drawn(16, CAPITAL),
+    "github": lambda: "ghp_" + drawn(36),
+    "github_fine": lambda: f"github_pat_{drawn(22)}_{drawn(59)}",
+    "google": lambda: "AIza" + drawn(35),
+    "slack": lambda: "xoxb-1234567890-" + drawn(24),
+    "hugging_face": lambda: "hf_" + drawn(34),
+    "gitlab": lambda: "glpat-" + drawn(20),
+    "groq": lambda: "gsk_" + drawn(40),
+    "token": lambda: f"eyJ{drawn(20)}.eyJ{drawn(40)}.{drawn(43)}",
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("around", ["{}", "key={}\nnext", '{{"a": "\\n{}"}}', "({}),"])
+def test_a_well_known_key_goes_whole(name, around, redactor):
+    key = KEYS[name]()
+    assert redacted(around.format(key)) == around.format(MARK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a risk-based-management-of-task-force-work approach",
+        "see https://example.org:8080/a@b and mail me@example.org",
+        "the bearer of responsibilities",
+        "eyJust a word, sk-8, AKIA, ghp_short, hf_model",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "lone \ud800 surrogate in a longer text",
+    ],
+)
+def test_an_ordinary_text_stays_the_same_object(text, redactor):
+    assert redacted(text) is text
+
+
+def test_credentials_of_an_address_go_and_the_address_stays(redactor):
+    assert redacted("x postgres://me:p@ss-word@host/db") == f"x postgres://{MARK}@host/db"
+
+
+def test_a_private_key_goes_to_its_end_or_as_far_as_it_is_there(redactor):
+    lines = "\n".join(drawn(64) for _ in range(3))
+    whole = f"-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----"
+    assert redacted(f"a {whole} b") == f"a {MARK} b"
+    assert redacted(f"a -----BEGIN PRIVATE KEY-----\n{lines}") == f"a {MARK}"
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        str,
+        lambda value: json.dumps(value)[1:-1],
+        lambda value: urllib.parse.quote(value, safe=""),
+        urllib.parse.quote_plus,
+        lambda value: repr(value)[1:-1],
+        lambda value: value.encode().decode("latin-1"),
+    ],
+    ids=["plain", "json", "url", "form", "python", "latin-1"],
+)
+def test_a_known_value_is_found_in_every_spelling(spell, redactor):
+    value = drawn(9) + ' ä"\\\n&' + drawn(9)
+    learn([value])
+    assert redacted(f"a {spell(value)} b") == f"a {MARK} b"
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_known_value_is_found_in_base64_wherever_it_begins(before, encode, redactor):
+    value = drawn(24)
+    learn([value])
+    for after in ("", "x", "xy", "tail of it"):
+        text = encode((before + value + after).encode()).decode()
+        shown = redacted(text)
+        assert MARK in shown
+        assert len(shown) <= len(text) - len(value) + len(MARK)
+
+
+def test_secrets_that_overlap_go_together(redactor):
+    first = drawn(20)
+    second = first[-5:] + drawn(15)
+    learn([first, second])
+    assert redacted(f"<{first}{second[5:]}>") == f"<{MARK}>"
+
+
+def test_values_lose_secrets_in_keys_too_and_clean_ones_stay_the_same_object(redactor):
+    key = KEYS["aws"]()
+    assert redacted_value({key: [1, (key, "x")]}) == {MARK: [1, (MARK, "x")]}
+    clean = {"a": [1, {"b": "some text here"}], "c": None}
+    assert redacted_value(clean) is clean
+
+
+def test_what_the_first_look_lets_pass_is_clean():
+    prepare()
+    for make in KEYS.values():
+        assert may_hold(json.dumps({"text": f"x\n{make()}"}).encode())
+    assert not may_hold(b'{"type":"StageStarted","name":"plan_the_work"}')
+
+
+@pytest.mark.parametrize("name", [*KEYS, "known"])
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+def test_a_secret_split_anywhere_is_held_back_and_goes(name, data):
+    key = KEYS[name]() if name in KEYS else drawn(30)
+    learn([key] if name == "known" else [])
+    text = f"before {key} after"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    stream = StreamRedactor()
+    pieces = [stream.feed(text[start:end]) for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    shown = "".join(pieces) + stream.finish()
+    assert shown.startswith("before ")
+    assert shown.endswith(f"{MARK} after")
+    assert key[-12:] not in shown
+    assert len(shown) <= len(f"before {MARK} after") + len("github_pat_")
+
+
+@given(st.lists(st.text(alphabet="sk-AIeyJ.:/@ b", max_size=12)))
+def test_a_clean_stream_comes_out_as_it_went_in(pieces):
+    stream = StreamRedactor()
+    shown = "".join([stream.feed(piece) for piece in pieces]) + stream.finish()
+    assert shown == redacted("".join(pieces))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_secret"),
+    [
+        ("OPENAI_API_KEY", True),
+        ("MY_SECRET_VALUE", True),
+        ("DB_PASSWORD", True),
+        ("GITHUB_TOKEN", True),
+        ("AWS_SECRET_ACCESS_KEY", True),
+        ("SSH_PRIVATE_KEY", True),
+        ("TOKENIZERS_PARALLELISM", False),
+        ("TOKEN_FILE", False),
+        ("PATH", False),
+        ("KEYBOARD", False),
+    ],
+)
+def test_a_variables_name_says_whether_it_is_secret(name, is_secret):
+    assert is_secret_name(name) is is_secret
+
+
+def test_short_values_are_no_secrets():
+    assert secrets_among({"A_TOKEN": "true", "B_TOKEN": "x" * 12}) == ["x" * 12]
+    with pytest.raises(OptionError, match="at least 12 characters, not 4 characters"):
+        redact_also("true")
+
+
+def test_carets_stay_under_their_text_when_a_secret_before_it_goes():
+    source = SourceText(f"a {KEYS['aws']()} b {KEYS['github']()} wrong {KEYS['gitlab']()}", "x.dot")
+    start = source.text.index("wrong")
+    _, line, carets = render_excerpt(source.span(start, start + 5))
+    assert line[carets.index("^") : carets.rindex("^") + 1] == "wrong"
+    assert line.count(MARK) == 3
+
+
+def test_a_stored_source_without_secrets_is_the_source_itself():
+    source = "digraph { a -> b }"
+    assert stored_source(source, None) == (source, False)
