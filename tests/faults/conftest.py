@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,8 +96,10 @@ def figures() -> Figures:
 class KillWorker:
     """The worker of the kill campaign: takes a case, gives its verdict (``workers/kill_worker.py``)."""
 
-    def __init__(self, place: Path, library: str) -> None:
-        environment = {**os.environ, "CAMPAIGN_PLACE": str(place)}
+    def __init__(self, library: str) -> None:
+        self._place = Path(tempfile.mkdtemp(prefix="attractor-kills-"))
+        self._place.chmod(0o755)  # other users get as far as to the runs; pytest's own folders are private
+        environment = {**os.environ, "CAMPAIGN_PLACE": str(self._place)}
         if library:
             environment.update(CAMPAIGN_LIBRARY=library, LD_PRELOAD=library)
         self._process = subprocess.Popen(
@@ -121,12 +124,13 @@ class KillWorker:
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
+        shutil.rmtree(self._place, ignore_errors=True)
 
 
 @pytest.fixture
-def kill_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillWorker]:
+def kill_worker() -> Iterator[KillWorker]:
     """A worker without the preloaded library."""
-    worker = KillWorker(tmp_path_factory.mktemp("kills"), "")
+    worker = KillWorker("")
     yield worker
     worker.close()
 
@@ -142,8 +146,8 @@ def killer_library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def preloaded_worker(tmp_path_factory: pytest.TempPathFactory, killer_library: str) -> Iterator[KillWorker]:
+def preloaded_worker(killer_library: str) -> Iterator[KillWorker]:
     """A worker with the preloaded library."""
-    worker = KillWorker(tmp_path_factory.mktemp("kills"), killer_library)
+    worker = KillWorker(killer_library)
     yield worker
     worker.close()

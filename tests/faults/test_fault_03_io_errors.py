@@ -63,10 +63,11 @@ def test_every_operation_fails(kill_worker, campaign, figures, graph):
     directory stops the run and never becomes the failure of a stage.
     """
     operations = operations_of(kill_worker, graph)
-    chosen = campaign.pick(range(1, len(operations) + 1), sample=14 if graph == "stages" else 8)
+    is_first = graph == "stages"
+    chosen = campaign.pick(range(1, len(operations) + 1, 1 if is_first else 4), sample=8 if is_first else 4)
     chosen += [
         number for number, (_, name) in enumerate(operations, 1) if name in {"stdout.txt", "owner.json"}
-    ][:6]
+    ][:4]
     cases, told, violations = 0, 0, []
     for number in sorted(set(chosen)):
         for fault in faults_at(number):
@@ -90,7 +91,7 @@ def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
     operations = operations_of(kill_worker, "stages")
     flushes = [number for number, entry in enumerate(operations, 1) if entry == ["sync_data", "events.jsonl"]]
     violations, told = [], 0
-    chosen = campaign.pick(flushes, sample=6)
+    chosen = campaign.pick(flushes, sample=4)
     for number in chosen:
         verdict = kill_worker.judge("stages", {"disk": {"fail_at": number, "error": errno.EIO}})
         told += len(verdict["errors"])
@@ -102,10 +103,10 @@ def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A real file system in memory of 512 KB, and how to change it."""
+    """A real file system in memory of 1 MB, and how to change it."""
     place = tmp_path / "disk"
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "attractor-test", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "attractor-test", str(place)]
     ended = (
         subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
     )
@@ -120,14 +121,14 @@ def small_disk(tmp_path):
 
 
 def large_response(node, prompt, context):
-    return f"{node.id}: " + "word " * 40_000
+    return f"{node.id}: " + "word " * 8_000
 
 
 @pytest.mark.protects("attractor_nb/storage/disk.py", "errno.ENOSPC: ", instead="-1: ")
 def test_a_disk_that_is_really_full(small_disk, figures):
     """Protected by: a full disk is told with what to do."""
     place, _ = small_disk
-    (place / "other files").write_bytes(bytes(200_000))
+    (place / "other files").write_bytes(bytes(800_000))
     pipeline = Pipeline(SOURCE, backend=large_response)
     with pytest.raises(StorageError, match="no space left on device") as caught:
         pipeline.run(wait=True, logs_root=place / "run")
@@ -140,7 +141,7 @@ def test_a_disk_that_is_really_full(small_disk, figures):
     assert (result.status, result.completed_nodes) == ("success", PATH)
     figures.record(
         3,
-        "a real disk of 512 KB that runs full",
+        "a real disk of 1 MB that runs full",
         f"StorageError after {len(committed)} stages, resumed to the end once freed",
     )
 

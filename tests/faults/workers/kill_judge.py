@@ -15,7 +15,7 @@ from attractor_nb.model.events import InterviewCompleted, StageEnd, StageStarted
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
-STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed"}
+STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed", "failed"}
 """How a run may be shown whose process is gone."""
 
 
@@ -203,6 +203,11 @@ class History:
 
     def _check_counts(self, case, reference):
         marks, counts = self.sights[-1].marks, Counter(reference["marks"])
+        if case.get("on_interrupted") == "fail":
+            again = [name for name, times in marks.items() if times > max(1, counts[name])]
+            if again:
+                self._blame(f"executed again although on_interrupted=fail: {again}")
+            return
         more = marks - counts
         interruptions = sum(1 for life in self.lives[:-1] if _is_interrupted(life))
         if sum(more.values()) > most_re_runs(interruptions):
@@ -210,8 +215,6 @@ class History:
         for name, times in more.items():
             if times > sum(1 for earlier in self.sights[:-1] if name in earlier.in_flight):
                 self._blame(f"{name} ran {times} times more than it was cut off")
-        if case.get("on_interrupted") == "fail" and more:
-            self._blame(f"executed twice although on_interrupted=fail: {more}")
 
     def _check_files(self):
         strays = [str(path) for path in self._root.rglob(f"{TEMPORARY_PREFIX}*")]
