@@ -318,7 +318,7 @@ def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(plant
     own = Pipeline(text.replace("KEY", planted["openai"]))
     assert [found.rule for found in own.diagnostics].count("secret_in_source") == 1
     own.run(wait=True, logs_root=tmp_path / "run", durability="fast", stop_after=1)
-    with pytest.raises(GraphChanged, match="your own\\s+pipeline"):
+    with pytest.raises(GraphChanged, match=r"your own\s+pipeline"):
         Run.load(tmp_path / "run").resume()
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
