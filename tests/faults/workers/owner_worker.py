@@ -19,6 +19,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from functools import partial
 from hashlib import sha256
@@ -80,7 +81,8 @@ class FreezingDisk(FaultyDisk):
     def _count(self, operation, name="", *, halfway=None):
         super()._count(operation, name, halfway=halfway)
         if len(self.operations) == self._freeze_at:
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # This thread, not the process: it must not run on until another thread takes the signal.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def forked(work):
