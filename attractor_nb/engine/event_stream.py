@@ -18,6 +18,7 @@ from attractor_nb.calling import call
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 from attractor_nb.model.redacted import redact_event
+from attractor_nb.redaction import prepare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -142,6 +143,7 @@ class EventStream:
         self._sinks: list[EventSink] = []
         self._observers: list[_Observer] = []
         self._is_closed = False
+        prepare()  # every event is looked at
 
     @property
     def sequence(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.languages.dot import parse_dot, write_dot
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.redaction import MIN_LENGTH, learn, prepare, redacted, secrets_among
+from attractor_nb.redaction import MIN_LENGTH, learn, redacted, secrets_among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,6 @@ def learn_for_run(secrets: Sequence[str]) -> None:
     """
     learn_environment()
     redact_also(*secrets)
-    prepare()
 
 
 def stored_source(source: str, parsed: Graph) -> tuple[str, bool]:

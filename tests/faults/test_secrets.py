@@ -203,10 +203,8 @@ def run_leaky(pipeline, planted, **options):
     return run, run.result(timeout=60), seen, asked
 
 
-@pytest.mark.protects("attractor_nb/storage/event_lines.py", "        redact_event(event)\n")
-@pytest.mark.protects(
-    "attractor_nb/storage/sealed_file.py", "        return seal(clean)\n", instead="        pass\n"
-)
+@pytest.mark.protects("attractor_nb/storage/event_lines.py", "redact_event(event)")
+@pytest.mark.protects("attractor_nb/storage/sealed_file.py", "return seal(clean)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", "kept = redacted_value(kept)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", " and not may_hold(value)", instead="")
 @pytest.mark.protects("attractor_nb/context.py", "entry = redacted(str(entry))", instead="entry = str(entry)")
@@ -253,7 +251,7 @@ def run_leaky(pipeline, planted, **options):
     instead="source_text, is_redacted = pipeline.to_dot(), False",
 )
 @pytest.mark.protects("attractor_nb/pipeline/secrets.py", "    learn(secrets_among(os.environ))")
-@pytest.mark.protects("attractor_nb/logs.py", "        logger.addFilter(_Redaction())")
+@pytest.mark.protects("attractor_nb/logs.py", "logger.addFilter(_Redaction())")
 def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     leaky, planted, tmp_path, caplog, capfd, figures
 ):
@@ -287,9 +285,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     )
 
 
-@pytest.mark.protects(
-    "attractor_nb/storage/memory_store.py", "        redact_event(event)\n", instead="        pass\n"
-)
+@pytest.mark.protects("attractor_nb/storage/memory_store.py", "redact_event(event)", instead="pass")
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "text = redacted(text)", instead="pass")
 @pytest.mark.protects(
     "attractor_nb/pipeline/wiring.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
@@ -323,7 +319,7 @@ def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(plant
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
 
-@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "        clean = write_dot(redacted_graph(parsed))")
+@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "clean = write_dot(redacted_graph(parsed))")
 def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     source = f"digraph {{ start [shape=Mdiamond, note={planted['aws']}] done [shape=Msquare] start -> done }}"
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability="fast")
@@ -478,7 +474,7 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
     "self.recordings.append((question, redacted_answer(answer)))",
     instead="self.recordings.append((question, answer))",
 )
-@pytest.mark.protects("attractor_nb/engine/gates.py", "        message = redacted(message)\n", instead="")
+@pytest.mark.protects("attractor_nb/engine/gates.py", "message = redacted(message)")
 @pytest.mark.protects(
     "attractor_nb/pipeline/lint_report.py", 'redacted("".join(diff))', instead='"".join(diff)'
 )
