@@ -171,10 +171,12 @@ def changes(before, after):
     """What changed between two pictures.
 
     The one thing that may: a file that the old owner was just moving to the evidence of its earlier attempt
-    gets there; nothing is lost or overwritten.
+    gets there, or the directory for it is made; no file is lost, overwritten or new.
     """
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    is_moved = sorted(before.values()) == sorted(after.values())
+    files = [sorted(set(found.values()) - {"directory"}) for found in (before, after)]
+    counts = [sum(content != "directory" for content in found.values()) for found in (before, after)]
+    is_moved = files[0] == files[1] and counts[0] == counts[1]
     return [name for name in names if not (is_moved and "/visits/" in name)]
 
 
