@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline, Run, runs
-from attractor_nb.errors import RunError, RunLocked, StorageError
+from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend
 from attractor_nb.testing.faulty_disk import FaultyDisk
@@ -29,7 +29,10 @@ def gone_on(pipeline, root):
     """Where the run comes to: by going on, or, when its end was recorded before the fault, as it stands."""
     if Run.load(root).status == "completed":
         return Run.load(root).result()
-    return pipeline.resume(root).result(20)
+    try:
+        return pipeline.resume(root).result(20)
+    except RunNotFound:  # the fault came before the first record: there is nothing to go on with
+        return pipeline.run(wait=True, logs_root=root)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.35, 0.5, 0.65, 0.8, 0.95])

@@ -44,6 +44,14 @@ def test_the_replaced_file_can_be_kept_and_one_of_both_is_always_there(home, tmp
     assert [name for operation, name in disk.operations if operation == "rename"] == ["b.json", "a.json"]
 
 
+def test_two_names_of_one_file_as_a_kill_leaves_them_leave_no_temporary_name_behind(home, tmp_path):
+    write(Disk(), home, tmp_path, b"one")
+    os.link(tmp_path / "a.json", tmp_path / "b.json")
+    write(Disk(), home, tmp_path, b"two", keep_as="b.json")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "b.json"]
+    assert ((tmp_path / "a.json").read_bytes(), (tmp_path / "b.json").read_bytes()) == (b"two", b"one")
+
+
 @pytest.mark.parametrize(
     "error", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS], ids=errno.errorcode.get
 )
