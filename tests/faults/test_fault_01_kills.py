@@ -72,9 +72,6 @@ def stage_of(operations, node, following):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py", "self._disk.truncate(self._descriptor, scan.offset)"
-)
-@pytest.mark.protects(
     "attractor_nb/engine/gates.py",
     "if recorded := self._recorded.pop(question.id, None):",
     instead="if recorded := None:",
@@ -89,8 +86,8 @@ def stage_of(operations, node, following):
 )
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
-    """Protected by: the torn end of a log is cut off before it is written on; a recorded answer is taken in
-    place of a question; the number of failures is in the context again; a watchdog ends a dead run's tool.
+    """Protected by: a recorded answer is taken in place of a question; the number of failures is in the context
+    again; a watchdog ends a dead run's tool.
     """
     operations = counted(kill_worker, graph)
     numbers = range(1, len(operations) + 1)
@@ -208,10 +205,10 @@ def test_killed_after_every_operation_that_the_c_library_sees(
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py", "self._disk.truncate(self._descriptor, scan.offset)"
+    "attractor_nb/storage/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)"
 )
 def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign, figures, tmp_path):
-    """Protected by: the torn end of a log is cut off before it is written on.
+    """Protected by: a log is written on behind its last whole record.
 
     No fork here: each life is a Python that was started for it, counted from its first instruction.
     """
