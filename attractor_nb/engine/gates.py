@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.calling import call
 from attractor_nb.decisions.choices import check_answer
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import (
     Event,
     InterviewCompleted,
@@ -290,7 +291,8 @@ class Gates:
             hint = f"waiting now: {', '.join(waiting)}" if waiting else "no gate is waiting now"
             raise NoSuchGate(f"no gate {gate_id} is waiting", hint=hint)
         answer = check_answer(entry.gate.question, _given(entry.gate.question, choice, text))
-        self._settle(entry, replace(answer, answered_by=answered_by))
+        with held_interrupts():  # between the log and the run an answer would be lost to both
+            self._settle(entry, replace(answer, answered_by=answered_by))
         return entry.gate
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:

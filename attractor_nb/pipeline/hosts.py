@@ -46,8 +46,15 @@ class Job:
         except RuntimeError:
             return False
 
-    def start(self, work: Work, variables: contextvars.Context) -> None:
-        """Start it; called in the loop's thread."""
+    def start(self, work: Work) -> None:
+        """Run a coroutine that ``work`` makes, with the context variables of the caller."""
+        variables = contextvars.copy_context()
+        if self.is_in_this_thread:
+            self._start(work, variables)
+        else:
+            self._loop.call_soon_threadsafe(self._start, work, variables)
+
+    def _start(self, work: Work, variables: contextvars.Context) -> None:
         self._task = self._loop.create_task(self._begin(work), context=variables)
         self._task.add_done_callback(self._deliver)
 
@@ -131,23 +138,14 @@ def check_host(host: object) -> None:
             ) from None
 
 
-def start_job(work: Work, host: str) -> Job:
-    """Start a coroutine on a host.
+def new_job(host: str) -> Job:
+    """A job on a host, not yet started: whoever may cancel it can be told of it before.
 
     Args:
-        work: Makes the coroutine.
         host: ``thread`` or ``kernel``.
 
     Raises:
         OptionError: The host is unknown, or ``kernel`` where no loop is running.
     """
     check_host(host)
-    variables = contextvars.copy_context()
-    if host == "kernel":
-        job = Job(asyncio.get_running_loop())
-        job.start(work, variables)
-        return job
-    loop = _THREAD_HOST.loop()
-    job = Job(loop)
-    loop.call_soon_threadsafe(job.start, work, variables)
-    return job
+    return Job(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop())

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.handlers.registry import HandlerRegistry
+from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
-from attractor_nb.pipeline.hosts import check_host, start_job
+from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import (
     BackendSpec,
@@ -226,13 +227,15 @@ class Pipeline:
         chosen = self._options(options)
         if wait:
             _refuse_own_loop(chosen)
-        run = self._start(chosen, is_waited_for=wait)
-        return run.result() if wait else run
+        with held_interrupts() as interrupt:
+            run = self._start(chosen, interrupt, is_waited_for=wait)
+            return run.result() if wait else run.handed_over(interrupt)
 
     async def run_async(self, **options: Any) -> RunResult:
         """Run in the current event loop and return the result; raises as ``run`` does."""
         chosen = self._options({"host": "kernel", **options})
-        return await self._start(chosen, is_waited_for=True)
+        with held_interrupts() as interrupt:
+            return await self._start(chosen, interrupt, is_waited_for=True)
 
     def step(self, **options: Any) -> RunResult:
         """Run exactly one stage and stop; call it again for the next. Options hold for the steps after.
@@ -249,12 +252,13 @@ class Pipeline:
                 'steps go on from a run directory, and durability="none" keeps none',
                 hint='use durability="fast"',
             )
-        if before is None:
-            run = self._start(chosen, is_waited_for=True)
-        else:
-            run = self._go_on(before.logs_root, chosen, "error", is_waited_for=True)
-        self._stepped = run
-        result = run.result()
+        with held_interrupts() as interrupt:
+            if before is None:
+                run = self._start(chosen, interrupt, is_waited_for=True)
+            else:
+                run = self._go_on(before.logs_root, chosen, interrupt, is_waited_for=True)
+            self._stepped = run
+            result = run.result()
         self._stepped = run if result.status in {"paused", "interrupted"} else None
         return result
 
@@ -286,17 +290,26 @@ class Pipeline:
         """
         logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
         rewind = read_rewind(rewind_to, visit)
-        return self._go_on(
-            logs_root, self._options(options), on_graph_change, is_waited_for=False, rewind=rewind
-        )
+        chosen = self._options(options)
+        with held_interrupts() as interrupt:
+            run_on = self._go_on(
+                logs_root,
+                chosen,
+                interrupt,
+                on_graph_change=on_graph_change,
+                is_waited_for=False,
+                rewind=rewind,
+            )
+            return run_on.handed_over(interrupt)
 
     def _go_on(
         self,
         logs_root: Path,
         options: RunOptions,
-        on_graph_change: str,
+        interrupt: HeldInterrupt,
         *,
         is_waited_for: bool,
+        on_graph_change: str = "error",
         rewind: Rewind | None = None,
     ) -> Run:
         options = with_recorded_backend(options, logs_root)
@@ -306,7 +319,7 @@ class Pipeline:
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
         )
-        return self._launch(options, seams, beginning, is_waited_for=is_waited_for)
+        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
         self._refuse_errors()
@@ -319,21 +332,39 @@ class Pipeline:
         if any(found.is_error for found in self.diagnostics):
             raise ValidationError(self.diagnostics)
 
-    def _start(self, options: RunOptions, *, is_waited_for: bool) -> Run:
+    def _start(self, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Run:
         check_host(options.host)
         check_plugs(options)
         seams = seams_of(options)
-        return self._launch(options, seams, begin(self, options, seams), is_waited_for=is_waited_for)
+        beginning = begin(self, options, seams)
+        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)
 
-    def _launch(self, options: RunOptions, seams: Seams, start: Beginning, *, is_waited_for: bool) -> Run:
+    def _launch(
+        self,
+        options: RunOptions,
+        seams: Seams,
+        start: Beginning,
+        interrupt: HeldInterrupt,
+        *,
+        is_waited_for: bool,
+    ) -> Run:
+        """Start the engine; nobody gets the handle of a run that was interrupted before it began.
+
+        Raises:
+            KeyboardInterrupt: It was interrupted; nothing of it was run.
+        """
         try:
+            interrupt.check()
             wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
             if options.is_shown:
                 present(wired.run)
-            wired.run.attach(start_job(wired.work, options.host))
+            job = new_job(options.host)
+            wired.run.attach(job)
+            interrupt.check()
         except BaseException:
             start.store.close()
             raise
+        job.start(wired.work)  # from here on the engine closes the store
         return wired.run
 
     # -- showing -------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import time
 from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import wait as wait_for_end
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
+from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.presenters import check_wait
@@ -114,6 +115,18 @@ class Run:
     def attach(self, job: Job) -> None:
         """Bind the engine's job, once it is started."""
         self._job = job
+
+    def handed_over(self, interrupt: HeldInterrupt) -> Run:
+        """The handle, unless its caller was interrupted: then the run is stopped, as nobody would have it.
+
+        Raises:
+            RunInterrupted: It was stopped.
+        """
+        if interrupt.is_noted:
+            self.cancel()
+            if self._job is None or not self._job.is_in_this_thread:
+                self.result()
+        return self
 
     def settle(self, result: RunResult) -> None:
         """Bind the result, for a run that is over."""
@@ -279,20 +292,26 @@ class Run:
                 f"run {self.id} runs in this event loop, and waiting here would stop it",
                 hint='use `await run`, or host="thread"',
             )
-        try:
-            while True:
-                left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
-                with contextlib.suppress(FutureTimeout):
-                    return future.result(max(0.0, left))
-                if future.done():  # with a TimeoutError of its own, or just now
+        with held_interrupts(self.cancel) as interrupt:
+            try:
+                while not (interrupt.is_noted or future.done()):
+                    left = (
+                        SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+                    )
+                    wait_for_end({future}, max(0.0, left))
+                    if give_up is not None and time.monotonic() >= give_up and not future.done():
+                        raise TimeoutError(f"run {self.id} has not ended in {timeout} s; it goes on")
+                    check_wait(self.gates, is_blocking=True)
+                if not interrupt.is_noted:
                     return future.result()
-                if give_up is not None and time.monotonic() >= give_up:
-                    raise TimeoutError(f"run {self.id} has not ended in {timeout} s; it goes on")
-                check_wait(self.gates, is_blocking=True)
-        except KeyboardInterrupt:
-            raise self._stopped(future) from None
-        except CancelledError:
-            raise RunInterrupted(f"run {self.id} was stopped before it began") from None
+                if wait_for_end({future}, STOP_SECONDS).done:
+                    future.result()  # raises what kept it from ending in order
+            except KeyboardInterrupt:
+                if not interrupt.is_noted:  # by a handler of the program's own
+                    self._stop_quietly(future)
+            except CancelledError:
+                raise RunInterrupted(f"run {self.id} was stopped before it began") from None
+            raise self._interruption()
 
     wait = result
 
@@ -302,17 +321,22 @@ class Run:
     async def _wait(self) -> RunResult:
         future = self._future()
         waiting = asyncio.ensure_future(asyncio.wrap_future(future))
-        try:
-            while not waiting.done():
-                await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
-                if not waiting.done():
-                    check_wait(self.gates, is_blocking=False)
-            return waiting.result()
-        except (asyncio.CancelledError, KeyboardInterrupt):
-            self.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({asyncio.wrap_future(future)}, timeout=STOP_SECONDS)
-            raise RunStopped(self._where_stopped(), hint=HOW_TO_GO_ON) from None
+        with held_interrupts(self.cancel) as interrupt:
+            try:
+                while not (interrupt.is_noted or waiting.done()):
+                    await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
+                    if not waiting.done():
+                        check_wait(self.gates, is_blocking=False)
+                if not interrupt.is_noted:
+                    return waiting.result()
+                if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
+                    waiting.result()  # raises what kept it from ending in order
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                self.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({asyncio.wrap_future(future)}, timeout=STOP_SECONDS)
+                raise RunStopped(self._where_stopped(), hint=HOW_TO_GO_ON) from None
+            raise self._interruption()
 
     def _future(self) -> Future[RunResult]:
         if self._job is not None:
@@ -326,11 +350,18 @@ class Run:
         done.set_result(self._finished)
         return done
 
-    def _stopped(self, future: Future[RunResult]) -> RunInterrupted:
-        """Stop the engine and say where; a second interrupt leaves at once."""
-        self.cancel()
-        with contextlib.suppress(FutureTimeout, CancelledError):
-            future.result(STOP_SECONDS)
+    def _stop_quietly(self, future: Future[RunResult]) -> None:
+        """Stop the engine and wait for its end; another interrupt leaves at once."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.cancel()
+            wait_for_end({future}, STOP_SECONDS)
+
+    def _interruption(self) -> RunInterrupted:
+        """What is said of an interrupt: where the run stopped, or that it had just ended."""
+        if self._finished is not None and self._finished.status in _LONG_STATUS:
+            return RunInterrupted(
+                f"the run had {self.status} when it was interrupted", hint="see run.result()"
+            )
         return RunInterrupted(self._where_stopped(), hint=HOW_TO_GO_ON)
 
     def _where_stopped(self) -> str:
@@ -347,7 +378,8 @@ class Run:
         """
         from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
 
-        return load_run(as_path(logs_root))
+        with held_interrupts():
+            return load_run(as_path(logs_root))
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)

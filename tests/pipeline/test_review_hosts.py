@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.pipeline.hosts import start_job
+from attractor_nb.pipeline.hosts import new_job
 from attractor_nb.pipeline.pipeline import Pipeline
 
 SOURCE = """digraph g {
@@ -27,9 +27,12 @@ def test_the_engine_thread_survives_a_coroutine_that_exits_the_program():
     async def answer():
         return 42
 
+    first, second = new_job("thread"), new_job("thread")
+    first.start(leave)
     with pytest.raises(SystemExit):
-        start_job(leave, "thread").future.result(LIMIT_SECONDS)
-    assert start_job(answer, "thread").future.result(LIMIT_SECONDS) == 42
+        first.future.result(LIMIT_SECONDS)
+    second.start(answer)
+    assert second.future.result(LIMIT_SECONDS) == 42
 
 
 def test_a_run_cancelled_at_once_gives_its_directory_up_and_can_be_resumed(tmp_path):

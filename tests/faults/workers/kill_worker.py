@@ -65,15 +65,7 @@ def perform(job, pipelines):
     told = {}
     try:
         result = lead_to_its_end(pipelines[job["graph"]], root, job, options)
-        told = {
-            "status": result.status,
-            "reason": result.reason,
-            "path": list(result.completed_nodes),
-            "outcomes": {name: str(status) for name, status in result.node_outcomes.items()},
-            "visits": dict(result.visits),
-            "context": {name: _shortened(result.context.get(name)) for name in result.context.snapshot()},
-            "run_id": result.run_id,
-        }
+        told = described(result)
     except Exception as error:  # noqa: BLE001 - the judge says which kinds may reach a user
         told["error"] = {
             "type": type(error).__name__,
@@ -86,6 +78,19 @@ def perform(job, pipelines):
         told["is_owned"] = is_owned(root)
     told["operations"] = disk.operations
     return told
+
+
+def described(result):
+    """What a caller was told who got a result."""
+    return {
+        "status": result.status,
+        "reason": result.reason,
+        "path": list(result.completed_nodes),
+        "outcomes": {name: str(status) for name, status in result.node_outcomes.items()},
+        "visits": dict(result.visits),
+        "context": {name: _shortened(result.context.get(name)) for name in result.context.snapshot()},
+        "run_id": result.run_id,
+    }
 
 
 def lead_to_its_end(pipeline, root, job, options):
@@ -111,7 +116,8 @@ def _shortened(value):
 class Lives:
     """Starts the processes in which runs live, and sees them and all that they started end."""
 
-    def __init__(self):
+    def __init__(self, perform=perform):
+        self._perform = perform
         if ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0):
             sys.exit("this system gives orphans to nobody but init")
         self._pipelines = kill_graphs.pipelines()
@@ -151,7 +157,7 @@ class Lives:
                 self._killer.killer_arm(
                     os.fsencode(job["root"]), int(library["at"]), library["when"].encode(), trace.encode()
                 )
-            _tell(told_path, perform(job, self._pipelines))
+            _tell(told_path, self._perform(job, self._pipelines))
         except BaseException:  # noqa: BLE001 - a child of a fork must not go on as if it were its parent
             sys.excepthook(*sys.exc_info())
             os._exit(1)
