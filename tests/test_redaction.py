@@ -23,7 +23,17 @@ from attractor_nb.redaction import (
     redacted_value,
     secrets_among,
 )
+from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.source import SourceText, render_excerpt
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_learnt_for_other_tests():
+    before = dict(REDACTOR._values)
+    yield
+    REDACTOR._values = before
+    REDACTOR._compile()
+
 
 CAPITAL = string.ascii_uppercase + string.digits
 

@@ -26,6 +26,7 @@ from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question
 from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.source import SourceText
 from attractor_nb.stage import current_stage, stream_output
 from attractor_nb.storage.artifact_store import ArtifactStore
@@ -67,6 +68,7 @@ class Planted:
 
 @pytest.fixture
 def planted(monkeypatch):
+    monkeypatch.setattr(REDACTOR, "_values", dict(REDACTOR._values))  # nothing is learnt for other tests
     keys = {
         "openai": "sk-" + drawn(48),
         "anthropic": f"sk-ant-api03-{drawn(60)}-{drawn(30)}AA",
@@ -88,7 +90,9 @@ def planted(monkeypatch):
     monkeypatch.setenv("PLANTED_API_KEY", keys["environment"])
     monkeypatch.setenv("PLANTED_DB_PASSWORD", keys["quoted"])
     redact_also(keys["told"])
-    return Planted(keys)
+    yield Planted(keys)
+    monkeypatch.undo()
+    REDACTOR._compile()
 
 
 def files_below(directory):
@@ -139,7 +143,8 @@ SOURCE = """digraph Planted {{
     write -> large -> broken
     broken -> own [condition="outcome=fail"]
     own -> tool   [condition="outcome=fail"]
-    tool -> agent -> done
+    calm   [type=quiet]
+    tool -> calm -> agent -> done
 }}"""
 
 
@@ -184,7 +189,12 @@ def leaky(planted, tmp_path, monkeypatch):
     async def own(node, context, graph, logs_root):
         return leak(node, context, graph, logs_root, keys=planted)
 
-    return Pipeline(SOURCE.format(**planted.keys), backend=Leaking(planted), handlers={"planted": own})
+    async def quiet(node, context, graph, logs_root):
+        return Outcome.success(context_updates={"only.here": planted["told"]})
+
+    return Pipeline(
+        SOURCE.format(**planted.keys), backend=Leaking(planted), handlers={"planted": own, "quiet": quiet}
+    )
 
 
 def run_leaky(pipeline, planted, **options):
