@@ -272,9 +272,9 @@ class Runner:
         setup = self.setup
         if setup.stop_after is not None and self._committed >= setup.stop_after:
             raise _Paused
-        setup.state.apply(effect.started)
         if effect.planned.handler_type == "wait.human":
-            self._save_checkpoint(is_forced=True)
+            self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet
+        setup.state.apply(effect.started)
 
     def _commit(self, effect: Commit) -> None:
         """Make a stage's end durable, project it, and say so (ruling 29)."""
