@@ -176,7 +176,7 @@ def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, 
     figures.record(
         1,
         f"what a preloaded library sees of graph {graph!r} and the storage seam does not",
-        f"{len(seen)} operations seen, {len(operations)} of the seam; the other {len(strays)} are the lock's own",
+        f"{len(seen)} operations seen: all of the seam but {len(strays)}, which are the lock's own",
     )
 
 
