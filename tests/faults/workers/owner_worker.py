@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -46,6 +47,9 @@ SOURCES = {
     "gate": FRAME.format('quick [prompt=q] slow [shape=hexagon, label="Ship?"] start -> quick -> slow'
                          ' slow -> done [label="[Y] Yes"]'),
 }  # fmt: skip
+
+RACE_SECONDS = 4
+"""A racer that has lost says so well before the next is asked."""
 
 
 class Backend:
@@ -105,6 +109,14 @@ def forked(work):
 def answer_of(reading):
     with os.fdopen(reading, "rb") as file:
         return json.loads(file.read() or b"null")
+
+
+def word_of(pid, reading):
+    """What a racer came to; one that has not lost, and so goes on, is ended."""
+    if select.select([reading], [], [], RACE_SECONDS)[0]:
+        return answer_of(reading)
+    os.kill(pid, signal.SIGKILL)
+    return {"word": "owner"}
 
 
 def pipeline_of(kind, effects):
@@ -323,7 +335,14 @@ def race(base, count, rounds):
             )
             owner = int(effects_of(effects)[-1][3])
             answer = racers.pop(owner)
-            words = [answer_of(reading) for reading in racers.values()]
+            words = []
+            for pid, reading in racers.items():
+                words.append(word_of(pid, reading))
+                if words[-1] == {"word": "owner"}:  # two owners: nothing more needs to be known
+                    for other in (owner, *racers):
+                        os.kill(other, signal.SIGKILL)
+                    say(words=words)
+                    return
         for pid in racers:
             os.waitpid(pid, 0)
         say(round=number, owner=owner, words=words, effects=effects_of(effects))
