@@ -27,7 +27,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from attractor_nb import Outcome, Pipeline, RetryableError, current_stage, runs
-from attractor_nb.errors import AttractorError, RunLocked
+from attractor_nb.errors import AttractorError, RunError, RunLocked
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing.faulty_disk import FaultyDisk
@@ -111,12 +111,14 @@ def answer_of(reading):
         return json.loads(file.read() or b"null")
 
 
-def word_of(pid, reading):
-    """What a racer came to; one that has not lost, and so goes on, is ended."""
-    if select.select([reading], [], [], RACE_SECONDS)[0]:
-        return answer_of(reading)
-    os.kill(pid, signal.SIGKILL)
-    return {"word": "owner"}
+def words_of(racers):
+    """What the racers came to, up to the first that has not lost and so goes on."""
+    words = []
+    for reading in racers.values():
+        if not select.select([reading], [], [], RACE_SECONDS)[0]:
+            return [*words, {"word": "owner"}]
+        words.append(answer_of(reading))
+    return words
 
 
 def pipeline_of(kind, effects):
@@ -300,6 +302,8 @@ def race(base, count, rounds):
             run = pipeline_of("model", effects).resume(place, **options)
         except RunLocked as error:
             return {"word": "locked", "by": error.owner.get("pid"), "after": time.monotonic() - began}
+        except RunError:
+            return {"word": "too late"}  # another has taken it over and ended it already
         try:
             return {"word": run.result().status}
         except RunLocked:
@@ -335,14 +339,12 @@ def race(base, count, rounds):
             )
             owner = int(effects_of(effects)[-1][3])
             answer = racers.pop(owner)
-            words = []
-            for pid, reading in racers.items():
-                words.append(word_of(pid, reading))
-                if words[-1] == {"word": "owner"}:  # two owners: nothing more needs to be known
-                    for other in (owner, *racers):
-                        os.kill(other, signal.SIGKILL)
-                    say(words=words)
-                    return
+            words = words_of(racers)
+            if {"word": "owner"} in words:  # two owners: nothing more needs to be known
+                for other in (owner, *racers):
+                    os.kill(other, signal.SIGKILL)
+                say(words=words)
+                return
         for pid in racers:
             os.waitpid(pid, 0)
         say(round=number, owner=owner, words=words, effects=effects_of(effects))
