@@ -184,8 +184,8 @@ class Gates:
             if timer is not None:
                 timer.cancel()
             inner.cancel()
-            await asyncio.wait({inner}, timeout=CANCEL_GRACE_SECONDS)
             inner.add_done_callback(_forget)
+            await asyncio.wait({inner}, timeout=CANCEL_GRACE_SECONDS)
 
     async def _ask_inner(self, entry: _Pending) -> None:
         """Ask the interviewer until it gives an answer that the question allows."""

@@ -79,10 +79,10 @@ async def race(
         raise TimeIsOver
     finally:
         timer.cancel()
+        task.add_done_callback(_forget)  # also of work that failed just when the run was stopped
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=grace_seconds)
-            task.add_done_callback(_forget)
 
 
 def _forget(task: asyncio.Future[Any]) -> None:
