@@ -111,6 +111,21 @@ def answer_of(reading):
         return json.loads(file.read() or b"null")
 
 
+def started(count, work):
+    """Processes that begin to do a work at the same moment: when a pipe is closed."""
+    gate, starter = os.pipe()
+
+    def wait_and_work():
+        os.close(starter)
+        os.read(gate, 1)
+        return work()
+
+    racers = dict(forked(wait_and_work) for _ in range(count))
+    os.close(gate)
+    os.close(starter)
+    return racers
+
+
 def words_of(racers):
     """What the racers came to, up to the first that has not lost and so goes on."""
     words = []
@@ -295,8 +310,7 @@ def race(base, count, rounds):
     place, effects = base / "run", base / "run.effects"
     os.mkfifo(f"{effects}.fifo")
 
-    def resumed(gate, options):
-        os.read(gate, 1)  # until the starter closes it
+    def resumed(options):
         began = time.monotonic()
         try:
             run = pipeline_of("model", effects).resume(place, **options)
@@ -324,13 +338,7 @@ def race(base, count, rounds):
             os.kill(owner, signal.SIGKILL)
             os.waitpid(owner, 0)
             os.close(answer)
-        gate, starter = os.pipe()
-        racers = {}
-        for _ in range(count):
-            pid, reading = forked(lambda: (os.close(starter), resumed(gate, {"take_over": is_last}))[1])  # noqa: B023 - used at once
-            racers[pid] = reading
-        os.close(gate)
-        os.close(starter)
+        racers = started(count, partial(resumed, {"take_over": is_last}))
         if is_last:
             words = [answer_of(reading) for reading in racers.values()]
         else:
