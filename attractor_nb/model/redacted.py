@@ -10,12 +10,13 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.events import StageEvent
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.response import Response
 from attractor_nb.redaction import holds_secret, may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.events import Event
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Answer, Option, Question
 
 _NUMBERS = frozenset({"int", "float", "bool", "int | None", "float | None"})
-_OURS = frozenset({"run_id", "graph_hash"})
+_OURS = frozenset({"run_id", "graph_hash", "saved_node"})
+_OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
+"""Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
 
 
 def redact_event(event: Event) -> None:
@@ -44,19 +47,18 @@ def redact_event(event: Event) -> None:
 @cache
 def _text_fields(kind: type[Event]) -> tuple[str, ...]:
     """The fields of an event that can hold text of strangers."""
+    ours = _OURS | _OURS_OF_STAGES if issubclass(kind, StageEvent) else _OURS
     return tuple(
-        entry.name for entry in fields(kind) if entry.type not in _NUMBERS and entry.name not in _OURS
+        entry.name for entry in fields(kind) if entry.type not in _NUMBERS and entry.name not in ours
     )
 
 
 def redacted_outcome(outcome: Outcome) -> Outcome:
     """An outcome without secrets."""
     updates = outcome.context_updates
-    texts = [outcome.notes, outcome.failure_reason, outcome.preferred_label, *outcome.suggested_next_ids]
-    for key, value in updates.items():
-        texts += [key, value if type(value) is str else ""]
-    are_all_texts = all(type(value) in _SCALARS for value in updates.values())
-    if are_all_texts and all(type(text) is str for text in texts) and not may_hold("\n".join(texts)):
+    if _is_clean((outcome.notes, outcome.failure_reason, outcome.preferred_label), updates) and _is_clean(
+        outcome.suggested_next_ids, _NOTHING
+    ):
         return outcome
     return replace(
         outcome,
@@ -68,7 +70,19 @@ def redacted_outcome(outcome: Outcome) -> Outcome:
     )
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_NOTHING: Mapping[str, Any] = {}
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+
+def _is_clean(texts: Iterable[object], values: Mapping[str, Any]) -> bool:
+    """Whether texts, keys and flat values surely hold no secret, in one look; False says nothing."""
+    looked_at: list[str] = []
+    for value in (*texts, *values, *values.values()):
+        if type(value) is str:
+            looked_at.append(value)
+        elif type(value) not in _SCALARS:
+            return False
+    return not may_hold("\n".join(looked_at))
 
 
 def redacted_response(text: str) -> str:

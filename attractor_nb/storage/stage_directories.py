@@ -1,7 +1,8 @@
 """The directories of stages: the latest visit in front, earlier ones under ``visits/`` (ruling 28).
 
 What a stage writes is evidence for people; the run's state is in its log, and what must survive a
-power loss is flushed there. A file is there whole or not at all when the process is killed; the files
+power loss is flushed there. A file is there whole or not at all when the process is killed, but for the
+status of the attempt that was cut off, which may be empty; the files
 of the last seconds before a power loss may be missing or empty. Flushing them too would cost a stage
 ten times what its commit does, and tell a resumed run nothing. Every name is reached through open
 directories without following links, because whatever ran in an earlier stage may have planted some.
@@ -71,8 +72,32 @@ class DirectoryStageFiles:
             raise storage_error(error, "write", self.directory / name) from error
 
     def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives; raises as ``write_text`` does."""
-        self.write_text(name, compose())
+        """Write the text that ``compose`` gives; raises as ``write_text`` does.
+
+        It is the last word of an attempt, and nobody acts on it before the commit. So a new file is
+        written in its place, which spares a rename: a kill at that moment leaves an empty file, of an
+        attempt that was cut off.
+        """
+        text = compose()
+        _check_name(name)
+        parent = self._opened()
+        try:
+            descriptor = self._disk.create(name, parent)
+        except FileExistsError:
+            self.write_text(name, text)
+            return
+        except OSError as error:
+            raise storage_error(error, "write", self.directory / name) from error
+        try:
+            write_all(self._disk, descriptor, redacted(text).encode("utf-8", "backslashreplace"))
+        except BaseException as error:  # an interrupt, too, leaves no half of a status behind
+            with contextlib.suppress(OSError):
+                self._disk.remove(name, parent)
+            if isinstance(error, OSError):
+                raise storage_error(error, "write", self.directory / name) from error
+            raise
+        finally:
+            self._disk.close(descriptor)
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage.
