@@ -53,7 +53,6 @@ class FencedDisk(Disk):
         self._disk = disk
         # What goes to an open file of ours, or to one that nobody else knows, needs no look.
         self.open_directory = disk.open_directory
-        self.create = disk.create
         self.write = disk.write
         self.write_at = disk.write_at
         self.sync = disk.sync
@@ -68,6 +67,20 @@ class FencedDisk(Disk):
         """Look, then make a directory."""
         self.check()
         self._disk.make_directory(name, parent)
+
+    def create(self, name: str, parent: int) -> int:
+        """Look, create a file, and look again; a temporary one is looked after when it is renamed."""
+        if name.startswith(TEMPORARY_PREFIX):
+            return self._disk.create(name, parent)
+        self.check()
+        descriptor = self._disk.create(name, parent)
+        try:
+            self.check()
+        except BaseException:
+            self._disk.close(descriptor)
+            self._disk.remove(name, parent)  # made just now, and by us
+            raise
+        return descriptor
 
     def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
         """Look, open a file, and look again: it is then one of before the fence."""

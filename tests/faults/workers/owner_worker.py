@@ -306,6 +306,18 @@ def wait_for(condition):
     raise TimeoutError
 
 
+def end_owner(owner, effects, answer, *, is_frozen):
+    """Freeze an owner, and let its successors go on to the end; or kill it."""
+    if is_frozen:
+        Path(f"{effects}.go").touch()
+        os.kill(owner, signal.SIGSTOP)
+        os.waitpid(owner, os.WUNTRACED)
+    else:
+        os.kill(owner, signal.SIGKILL)
+        os.waitpid(owner, 0)
+        os.close(answer)
+
+
 def race(base, count, rounds):
     place, effects = base / "run", base / "run.effects"
     os.mkfifo(f"{effects}.fifo")
@@ -330,14 +342,7 @@ def race(base, count, rounds):
         wait_for(
             lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) == before
         )
-        if is_last:
-            Path(f"{effects}.go").touch()
-            os.kill(owner, signal.SIGSTOP)
-            os.waitpid(owner, os.WUNTRACED)
-        else:
-            os.kill(owner, signal.SIGKILL)
-            os.waitpid(owner, 0)
-            os.close(answer)
+        end_owner(owner, effects, answer, is_frozen=is_last)
         racers = started(count, partial(resumed, {"take_over": is_last}))
         if is_last:
             words = [answer_of(reading) for reading in racers.values()]
