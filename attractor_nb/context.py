@@ -12,7 +12,7 @@ import math
 import threading
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from attractor_nb.errors import ContextValueError
+from attractor_nb.errors import ContextValueError, TerminalError
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
@@ -149,16 +149,23 @@ class Context:
 
     def apply_updates(self, updates: Mapping[str, Any]) -> None:
         """Set many keys: all of them, or none when one is refused."""
-        kept = {
+        kept = self._all_checked(updates)
+        with self._lock:
+            self._take(kept)
+
+    def _all_checked(self, updates: Mapping[str, Any]) -> dict[str, Any]:
+        return {
             key: value if _is_plain(key, value) else self._checked(key, value)
             for key, value in updates.items()
         }
-        with self._lock:
-            for key in kept:
-                if key not in self._before:
-                    self._before[key] = self._values.get(key, _NOTHING)
-            self._values.update(kept)
-            self._changed.update(kept)
+
+    def _take(self, kept: Mapping[str, Any]) -> None:
+        """Take checked values. With the lock held."""
+        for key in kept:
+            if key not in self._before:
+                self._before[key] = self._values.get(key, _NOTHING)
+        self._values.update(kept)
+        self._changed.update(kept)
 
     def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """What was set and logged since the last call, as JSON values; called at each commit."""
@@ -194,6 +201,48 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context of {len(self._values)} keys>"
+
+
+class AttemptContext(Context):
+    """What one attempt sees of the run's context: the same values, and no way to change them afterwards.
+
+    A handler that was given up may go on in its thread. What it sets then would belong to another stage.
+    """
+
+    def __init__(self, shared: Context) -> None:
+        self._shared = shared
+        self._lock, self._store = shared._lock, shared._store  # noqa: SLF001 - one store, two faces
+        self._values, self._logs = shared._values, shared._logs  # noqa: SLF001 - one store, two faces
+        self._is_over = False
+
+    def set(self, key: str, value: Any) -> None:
+        """Set a key; raises as ``Context.set`` does, and ``TerminalError`` when the attempt is over."""
+        self.apply_updates({key: value})
+
+    def apply_updates(self, updates: Mapping[str, Any]) -> None:
+        """Set many keys: all of them, or none when one is refused or the attempt is over."""
+        self._check()  # before a large value is stored
+        kept = self._shared._all_checked(updates)  # noqa: SLF001 - one store, two faces
+        with self._lock:
+            self._check()
+            self._shared._take(kept)  # noqa: SLF001 - one store, two faces
+
+    def append_log(self, entry: str) -> None:
+        """Add an entry to the run log."""
+        with self._lock:
+            self._check()
+            self._shared.append_log(entry)
+
+    def close(self) -> None:
+        """The attempt is over. For the engine alone."""
+        with self._lock:
+            self._is_over = True
+
+    def _check(self) -> None:
+        if self._is_over:
+            raise TerminalError(
+                "the attempt is over, and its context takes no more values", hint="end when the call ends"
+            )
 
 
 def _is_plain(key: object, value: object) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 COST_KEY = "cost_usd"
 """The context key under which a stage may say its price."""
+MAX_TEXT_CHARACTERS = 100_000
+"""Of each text of an outcome: it stands in the log, which is kept for ever and read whole."""
 _TEXTS = ("preferred_label", "notes", "failure_reason")
 
 
@@ -39,6 +41,8 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
         and type(outcome.failure_reason) is str
         and outcome.usage is None
         and not outcome.suggested_next_ids
+        and len(outcome.notes) + len(outcome.failure_reason) <= MAX_TEXT_CHARACTERS
+        and len(outcome.preferred_label) <= MAX_TEXT_CHARACTERS
     ):
         return outcome
     return _mended(outcome, node_id)
@@ -73,7 +77,7 @@ def _mended(outcome: Outcome, node_id: str) -> Outcome:
         status=StageStatus(outcome.status),
         suggested_next_ids=tuple(outcome.suggested_next_ids or ()),
         context_updates=dict(outcome.context_updates or {}),
-        **{name: str(getattr(outcome, name) or "") for name in _TEXTS},
+        **{name: _bounded(str(getattr(outcome, name) or "")) for name in _TEXTS},
     )
 
 
@@ -90,9 +94,18 @@ def _refusal(outcome: Outcome, node_id: str) -> Outcome | None:
             return _refused(node_id, f"has {_kind(found[name])} as {name}, not a text")
     if not _are_ids(ids):
         return _refused(node_id, "has suggested_next_ids that are no list of node ids")
+    if sum(len(entry) for entry in ids or ()) > MAX_TEXT_CHARACTERS:
+        return _refused(node_id, f"has suggested_next_ids of more than {MAX_TEXT_CHARACTERS} characters")
+    if len(found["preferred_label"] or "") > MAX_TEXT_CHARACTERS:
+        return _refused(node_id, f"has a preferred_label of more than {MAX_TEXT_CHARACTERS} characters")
     if updates is not None and not isinstance(updates, Mapping):
         return _refused(node_id, f"has {_kind(updates)} as context_updates, not a dict")
     return None
+
+
+def _bounded(text: str) -> str:
+    left_out = len(text) - MAX_TEXT_CHARACTERS
+    return f"{text[:MAX_TEXT_CHARACTERS]}… ({left_out} characters left out)" if left_out > 0 else text
 
 
 def _refused(node_id: str, what: str) -> Outcome:

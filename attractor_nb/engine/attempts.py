@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
+from attractor_nb.context import AttemptContext
 from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
 from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost
 from attractor_nb.decisions.retries import outcome_of_exception
@@ -92,9 +93,11 @@ class Attempts:
             index=started.index,
         )
         enter_stage(scope)
+        context = AttemptContext(self.context)
         try:
-            returned = await self._call(planned)
+            returned = await self._call(planned, context)
         finally:
+            context.close()
             scope.end_streams()
             scope.files, scope.announce = cast("StageFiles", _ClosedFiles()), _ignore
         duration = self.clock.monotonic() - began
@@ -144,7 +147,7 @@ class Attempts:
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt)
         _write_status(files, effect.outcome, effect.visit, effect.attempt, 0.0)
 
-    async def _call(self, planned: PlannedNode) -> Any:
+    async def _call(self, planned: PlannedNode, context: Context) -> Any:
         """Call the handler, within the node's time if it has one."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
@@ -153,7 +156,7 @@ class Attempts:
         if execute is None:
             execute = self._executes[id(handler)] = awaitable(handler.execute)
         try:
-            work = execute(planned.node, self.context, self.plan.graph, self.store.logs_root)
+            work = execute(planned.node, context, self.plan.graph, self.store.logs_root)
             returned = await self._in_time(planned, work, keeps_own_time=_keeps_own_time(handler))
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if _is_from_keyboard(error) or self._is_of_this_run(error):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Iterable
 
 MARK_NAME = "ATTRACTOR_COMMAND"
 """Environment variable by whose value a command's descendants are found."""
+MAX_KILL_ROUNDS = 50
+"""How often what a command starts while it is being killed is looked for."""
 _DEAD_STATES = "ZX"
 _SHELL = "/bin/sh"
 
@@ -22,17 +25,39 @@ _SHELL = "/bin/sh"
 class Watchdog:
     """A shell that ends a command when we are gone: our end of its input closes with us.
 
-    It kills the command's group, if it was told of it before, and what carries the command's mark.
+    It kills the command's group, if it was told of it before, what descends from it, and what carries the
+    command's mark.
     """
 
     _SCRIPT = """
         read -r group
         read -r word
         [ "$group" = dismissed ] || [ "$word" = dismissed ] && exit
-        [ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
-        for place in $(grep -alsF "$1" /proc/[0-9]*/environ); do
-            process=${place#/proc/}
-            kill -s KILL "${process%/environ}" 2>/dev/null
+        set -f
+        mark=$1
+        family=" $group "
+        look() {  # who has a parent or a session of the family
+            is_larger=
+            for number in $(ls /proc); do
+                case $number in *[!0-9]*) continue ;; esac
+                read -r line 2>/dev/null </proc/$number/stat || continue
+                set -- ${line##*) }
+                case $family in
+                    *" $number "*) ;;
+                    *" $2 "* | *" $4 "*) family="$family$number " is_larger=yes ;;
+                esac
+            done
+            [ "$is_larger" ]
+        }
+        [ -n "$group" ] && while look; do :; done
+        for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+            [ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
+            places=$(cd /proc && set +f && grep -alsF "$mark" [0-9]*/environ)
+            [ "$round" = 1 ] || [ -n "$places" ] || break
+            for place in $family $places; do
+                kill -s KILL "${place%/environ}" 2>/dev/null
+            done
+            family=
         done
     """
 
@@ -69,6 +94,12 @@ class Watchdog:
             os.close(reader)
         return cls(process, leash)
 
+    @property
+    def started_ticks(self) -> int:
+        """When it started, as /proc tells it: whatever the command starts is not older; 0 when unknown."""
+        facts = _facts_of(self._process.pid)
+        return facts.started_ticks if facts else 0
+
     def watch(self, group: int) -> None:
         """Tell it which group ends with us."""
         self._say(str(group))
@@ -86,50 +117,104 @@ class Watchdog:
             os.write(self._leash, f"{word}\n".encode())
 
 
-def send_signal(group: int, number: signal.Signals, strays: Iterable[int] = ()) -> None:
-    """Signal a group and single processes; those that are gone do not matter."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-    for process in strays:
+class Descendants:
+    """What a command started and is alive: by its group, its session, its parents, or its mark.
+
+    Who was seen once is known from then on, also when its parent has ended. What left the session, gave
+    up its environment and was adopted by init, all before we first looked, is not found.
+    """
+
+    def __init__(self, group: int, mark: str, since_ticks: int) -> None:
+        """Take the command's process group, its mark, and a time at which nothing of it was there yet."""
+        self._group = group
+        self._entry = f"{MARK_NAME}={mark}".encode()
+        self._since_ticks = since_ticks
+        self._known: dict[int, int] = {}
+
+    def is_alive(self) -> bool:
+        """Whether anything of it still runs; what is dead but not reaped does not."""
+        processes = _process_numbers()
+        return bool(self._among(processes)) if processes else self._is_group_there()
+
+    def end_gently(self) -> None:
+        """Ask all of it to end."""
+        strays = self._among(_process_numbers())
+        self._signal(signal.SIGTERM, strays)
+
+    def kill(self) -> None:
+        """Kill all of it, and what it starts meanwhile."""
+        killed: set[int] = set()
+        for _ in range(MAX_KILL_ROUNDS):
+            found = self._among(_process_numbers()) - killed
+            self._signal(signal.SIGKILL, found)
+            if not found:
+                return
+            killed |= found
+
+    def _signal(self, number: signal.Signals, processes: Iterable[int]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, number)
+            os.killpg(self._group, number)
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
+
+    def _is_group_there(self) -> bool:
+        try:
+            os.killpg(self._group, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _among(self, processes: Iterable[int]) -> set[int]:
+        """Those of it that are alive among these processes."""
+        facts = {number: found for number in processes if (found := _facts_of(number))}
+        facts = {number: found for number, found in facts.items() if found.started_ticks >= self._since_ticks}
+        known = {
+            number
+            for number, found in facts.items()
+            if self._group in (found.group, found.session)
+            or self._known.get(number) == found.started_ticks
+            or self._is_marked(number)
+        }
+        added = known
+        while added:
+            added = {number for number, found in facts.items() if found.parent in added} - known
+            known |= added
+        self._known.update({number: facts[number].started_ticks for number in known})
+        return {number for number in known if not facts[number].is_dead}
+
+    def _is_marked(self, process: int) -> bool:
+        try:
+            return self._entry in Path(f"/proc/{process}/environ").read_bytes()
+        except OSError:
+            return False
 
 
-def is_group_alive(group: int) -> bool:
-    """Whether anything of a process group still runs; what is dead but not reaped does not."""
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    processes = _process_numbers()
-    return not processes or any(_runs_in_group(process, group) for process in processes)
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What /proc says about a process."""
+
+    is_dead: bool
+    parent: int
+    group: int
+    session: int
+    started_ticks: int
 
 
-def _runs_in_group(process: int, group: int) -> bool:
+def _facts_of(process: int) -> _Facts | None:
+    """None when it is gone."""
     try:
         facts = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
-        return False
-    state, group_number = facts[0], int(facts[2])
-    return group_number == group and state not in _DEAD_STATES
+        return None
+    return _Facts(facts[0] in _DEAD_STATES, int(facts[1]), int(facts[2]), int(facts[3]), int(facts[19]))
 
 
 def _process_numbers() -> list[int]:
-    """All processes of this machine; none where there is no /proc."""
+    """All processes of this machine, the newest first; none where there is no /proc."""
     try:
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        return sorted(
+            (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()), reverse=True
+        )
     except OSError:
         return []
-
-
-def marked_processes(mark: str) -> list[int]:
-    """Processes that inherited a command's mark, wherever they went; none where there is no /proc."""
-    return [process for process in _process_numbers() if is_marked(process, mark)]
-
-
-def is_marked(process: int, mark: str) -> bool:
-    """Whether a process is alive and inherited a command's mark."""
-    try:
-        return f"{MARK_NAME}={mark}".encode() in Path(f"/proc/{process}/environ").read_bytes()
-    except OSError:
-        return False

@@ -7,20 +7,12 @@ import contextlib
 import os
 import re
 import secrets
-import signal
 import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.processes.descendants import (
-    MARK_NAME,
-    Watchdog,
-    is_group_alive,
-    is_marked,
-    marked_processes,
-    send_signal,
-)
+from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
 from attractor_nb.processes.output import OutputChannel
 from attractor_nb.redaction import is_secret_name
 from attractor_nb.storage.disk import Disk, storage_error
@@ -152,12 +144,12 @@ class _Job:
         process: asyncio.subprocess.Process,
         watchdog: Watchdog,
         channels: Sequence[OutputChannel],
-        mark: str,
+        descendants: Descendants,
     ) -> None:
         self._process = process
         self._watchdog = watchdog
         self._channels = channels
-        self._mark = mark
+        self._descendants = descendants
 
     @classmethod
     async def start(
@@ -196,7 +188,8 @@ class _Job:
                     raise _cannot_start(arguments, cwd, error) from error
                 raise
             watchdog.watch(process.pid)
-        return cls(process, watchdog, channels, mark)
+        descendants = Descendants(process.pid, mark, watchdog.started_ticks)
+        return cls(process, watchdog, channels, descendants)
 
     async def wait(self, timeout_seconds: float | None) -> bool:
         """Wait for the command's end; False when the time ran out first."""
@@ -210,11 +203,12 @@ class _Job:
 
     async def end(self, grace_seconds: float) -> int:
         """End whatever is left of the command, at the latest after the grace; its exit code."""
-        group = self._process.pid
-        strays = marked_processes(self._mark)
         try:
-            if strays or is_group_alive(group):
-                await self._end_gently(group, strays, grace_seconds)
+            if self._descendants.is_alive():
+                await self._end_gently(grace_seconds)
+        except BaseException:
+            self._descendants.kill()  # interrupted before it was known whether anything is alive
+            raise
         finally:
             # Whatever interrupts us: nothing of the group is alive by now, so this does not wait long.
             exit_code = await self._process.wait()
@@ -222,18 +216,16 @@ class _Job:
         await asyncio.wait([channel.ended for channel in self._channels], timeout=_DRAIN_SECONDS)
         return exit_code
 
-    async def _end_gently(self, group: int, strays: Sequence[int], grace_seconds: float) -> None:
+    async def _end_gently(self, grace_seconds: float) -> None:
         """TERM, wait, KILL; the last one also when waiting is interrupted."""
         now = asyncio.get_running_loop().time
         deadline = now() + grace_seconds
-        send_signal(group, signal.SIGTERM, strays)
         try:
-            while now() < deadline and (  # noqa: ASYNC110 - the end of a stranger's process is no event
-                is_group_alive(group) or any(is_marked(stray, self._mark) for stray in strays)
-            ):
+            self._descendants.end_gently()
+            while now() < deadline and self._descendants.is_alive():  # noqa: ASYNC110 - the end of a stranger's process is no event
                 await asyncio.sleep(_POLL_SECONDS)
         finally:
-            send_signal(group, signal.SIGKILL, {*strays, *marked_processes(self._mark)})
+            self._descendants.kill()
 
 
 async def _watchdog(mark: str) -> Watchdog:

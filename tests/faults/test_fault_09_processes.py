@@ -1,0 +1,244 @@
+"""Fault 9: programs that do not want to end, end; and with them all that they started."""
+
+import ast
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import attractor_nb
+from attractor_nb import Outcome, Pipeline
+from attractor_nb.errors import RunInterrupted
+from attractor_nb.processes.output import MAX_KEPT_BYTES, MAX_SPOOLED_BYTES
+
+WORKERS = Path(__file__).with_name("workers")
+PROGRAMS = [
+    "ignores_term", "ignores_every_signal", "forks_a_child_that_ignores_term", "leaves_its_session", "daemonises",
+    "daemonises_and_waits", "hides_its_environment", "hides_within_its_session", "flees_when_told_to_end",
+    "floods_its_output", "floods_its_error_output", "waits_for_input", "writes_bytes", "closes_its_outputs",
+    "leaves_a_child_with_the_pipe", "becomes_another_program", "changes_its_group", "starts_many_children",
+    "stops_itself", "fills_its_directory", "plants_a_pipe_for_its_status",
+]  # fmt: skip
+ENDS_BY_ITSELF = {"daemonises", "leaves_a_child_with_the_pipe"}
+TIMEOUT_SECONDS = 2
+DESCENDANTS = "attractor_nb/processes/descendants.py"
+LOCAL = "attractor_nb/processes/local.py"
+
+
+class Case:
+    """A hostile program as the only stage of a pipeline."""
+
+    def __init__(self, program, place, timeout=f", timeout={TIMEOUT_SECONDS}s"):
+        self.program, self.tag = program, secrets.token_hex(8)
+        self.root = place / self.tag
+        command = f"exec {sys.executable} -S {WORKERS / 'hostile_programs.py'} {program} {self.tag}"
+        self.source = f"""digraph g {{
+            start [shape=Mdiamond] tool [shape=parallelogram, tool_command="{command}"{timeout}] next [type=own]
+            done [shape=Msquare]
+            start -> tool tool -> next [condition="outcome=fail"] tool -> next [condition="outcome=success"]
+            next -> done
+        }}"""
+
+    def alive(self):
+        """Processes that have the tag in their command line and are not dead."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                is_tagged = entry.name.isdigit() and self.tag.encode() in (entry / "cmdline").read_bytes()
+                if is_tagged and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def is_alone_by(self, deadline):
+        """Whether nothing of it is left by then; what is left is killed by the test."""
+        while (left := self.alive()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+        return not left
+
+    def run(self):
+        """Start the run, and wait until the program does its worst."""
+        is_ready = threading.Event()
+
+        def hear(event):
+            if "ready" in getattr(event, "text", ""):
+                is_ready.set()
+
+        pipeline = Pipeline(self.source, handlers={"own": lambda *_: Outcome.success()})
+        run = pipeline.run(logs_root=self.root, durability="fast", observers=[hear])
+        assert is_ready.wait(60), self.program
+        return run
+
+
+def side_by_side(judge, cases):
+    """Judge cases, three at a time; what is wrong with which."""
+    with ThreadPoolExecutor(3) as pool:
+        return [text for text in pool.map(judge, cases) if text]
+
+
+def timed_out(case):
+    """What is wrong when a program's time is over."""
+    run = case.run()
+    result = run.result(60)
+    seconds = json.loads((case.root / "tool/status.json").read_text())["duration_ms"] / 1000
+    text = "" if result.status == "success" else f"the run did not go on: {result.reason}"
+    if seconds > TIMEOUT_SECONDS + 2:
+        text += f" took {seconds:.1f} s"
+    is_over = "timed out" in result.outcomes["tool"].failure_reason
+    if is_over == (case.program in ENDS_BY_ITSELF) and case.program != "plants_a_pipe_for_its_status":
+        text += f" ended as {result.outcomes['tool']}"
+    if not case.is_alone_by(time.monotonic() + 0.1):
+        text += " left a process"
+    for channel in ("stdout", "stderr"):
+        if (case.root / "tool" / f"{channel}.txt").stat().st_size > MAX_SPOOLED_BYTES:
+            text += f" {channel} is over its bound"
+        kept = result.context.get_string({"stdout": "tool.output", "stderr": "tool.stderr"}[channel])
+        if len(kept.encode()) > 3 * MAX_KEPT_BYTES + 100:  # U+FFFD is three bytes of one
+            text += f" {len(kept)} characters of {channel} kept"
+    if case.program == "writes_bytes" and "\ufffd" not in result.context["tool.output"]:
+        text += " bytes were lost"
+    return text and f"{case.program}:{text}"
+
+
+def cancelled(case):
+    """What is wrong when the run is cancelled."""
+    run = case.run()
+    if case.program in ENDS_BY_ITSELF:
+        return ""
+    run.cancel()
+    began = time.monotonic()
+    with contextlib.suppress(RunInterrupted):
+        run.result(60)
+    seconds = time.monotonic() - began
+    text = f" took {seconds:.1f} s" if seconds > 2 else ""
+    if not case.is_alone_by(time.monotonic() + 0.1):
+        text += " left a process"
+    return text and f"{case.program}:{text}"
+
+
+def killed(case):
+    """What is wrong when the engine is killed."""
+    case.root.parent.joinpath(f"{case.tag}.dot").write_text(case.source.replace("[type=own]", ""))
+    arguments = [str(WORKERS / "hostile_engine.py"), f"{case.root}.dot", str(case.root)]
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE) as engine:
+        assert engine.stdout.readline() == b"ready\n", case.program
+        engine.kill()
+        engine.wait()
+        is_alone = case.is_alone_by(time.monotonic() + 2)
+    return "" if is_alone else f"{case.program}: left a process"
+
+
+@pytest.mark.protects(DESCENDANTS, "            or self._is_marked(number)\n", instead="")
+@pytest.mark.protects(DESCENDANTS, "(found.group, found.session)", instead="(found.group,)")
+@pytest.mark.protects(DESCENDANTS, "        while added:", instead="        while False:")
+@pytest.mark.protects(
+    DESCENDANTS, "            self._signal(signal.SIGKILL, found)", instead="            pass"
+)
+@pytest.mark.protects(
+    LOCAL, "asyncio.wait(waited, timeout=timeout_seconds,", instead="asyncio.wait(waited, timeout=None,"
+)
+def test_at_its_timeout_a_program_and_all_it_started_end(tmp_path, campaign, figures):
+    """Protected by: the time limit; KILL after TERM; what left the group is found by its mark, its session,
+    and its parents.
+    """
+    chosen = campaign.pick([Case(program, tmp_path) for program in PROGRAMS], sample=len(PROGRAMS))
+    problems = side_by_side(timed_out, chosen)
+    assert not problems, "\n".join(problems)
+    figures.record(
+        9,
+        f"hostile programs at a timeout of {TIMEOUT_SECONDS} s",
+        f"{len(chosen)} of {len(chosen)} ended within 2 s more, no process left, output bounded, the run went on",
+    )
+
+
+@pytest.mark.protects(
+    LOCAL, "exit_code = await job.end(grace)", instead="exit_code = job._process.returncode or 0"
+)
+def test_when_the_run_is_cancelled_a_program_and_all_it_started_end(tmp_path, campaign, figures):
+    """Protected by: whatever interrupts the wait for a command, its end is brought about."""
+    names = [name for name in PROGRAMS if name not in ENDS_BY_ITSELF]
+    chosen = campaign.pick([Case(program, tmp_path, "") for program in names], sample=6)
+    problems = side_by_side(cancelled, chosen)
+    assert not problems, "\n".join(problems)
+    figures.record(9, "hostile programs, run cancelled", f"{len(chosen)} of {len(chosen)} gone within 2 s")
+
+
+@pytest.mark.protects(DESCENDANTS, "            watchdog.watch(process.pid)", instead="            pass")
+def test_when_the_engine_is_killed_a_program_and_all_it_started_end(tmp_path, campaign, figures):
+    """Protected by: the watchdog, which outlives us."""
+    chosen = campaign.pick(
+        [Case(program, tmp_path, "") for program in PROGRAMS if program not in ENDS_BY_ITSELF], sample=6
+    )
+    problems = side_by_side(killed, chosen)
+    assert not problems, "\n".join(problems)
+    figures.record(9, "hostile programs, engine killed -9", f"{len(chosen)} of {len(chosen)} gone within 2 s")
+
+
+STARTERS = {
+    "os": ("system", "popen", "fork", "forkpty", "spawn", "exec", "posix_spawn"),
+    "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
+    "asyncio": ("create_subprocess_exec", "create_subprocess_shell"),
+    "pty": ("",),
+    "multiprocessing": ("",),
+}
+ALLOWED = {
+    "processes/local.py": "commands of stages, and by it the local model's server: groups, limits, watchdog",
+    "processes/descendants.py": "the watchdog itself",
+    "views/layout/graphviz_dot.py": "Graphviz draws before any run: fixed command, 5 s, a group of its own",
+}
+
+
+def starts_processes(tree):
+    """Whether a module calls what starts processes, or imports what may."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in STARTERS:
+            names = [(node.module, alias.name) for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [(alias.name.partition(".")[0], "") for alias in node.names]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names = [(node.value.id, node.attr)]
+        elif isinstance(node, ast.Attribute):
+            names = [("asyncio", node.attr)] if node.attr in {"subprocess_exec", "subprocess_shell"} else []
+        else:
+            continue
+        for module, name in names:
+            if name in {"subprocess_exec", "subprocess_shell"}:
+                return True
+            if any(
+                name == start if start in {"", "run", "call"} else name.startswith(start)
+                for start in STARTERS.get(module, ())
+            ):
+                return True
+    return False
+
+
+@pytest.mark.protects(
+    "attractor_nb/handlers/tool.py",
+    "        result = await self._processes.run(",
+    instead="        __import__('asyncio'); asyncio.create_subprocess_shell\n        result = await self._processes.run(",
+)
+def test_nobody_else_starts_a_process(figures):
+    """Protected by: a tool stage goes through ``processes``, and no module but those listed starts any."""
+    package = Path(attractor_nb.__file__).parent
+    modules = sorted(package.rglob("*.py"))
+    starting = {
+        path.relative_to(package).as_posix()
+        for path in modules
+        if starts_processes(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert starting == set(ALLOWED)
+    figures.record(
+        9, "modules that start processes", f"{len(starting)} of {len(modules)}, each with its reason"
+    )
