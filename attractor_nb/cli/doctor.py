@@ -9,9 +9,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.summary import resume_command, shown_path
 from attractor_nb.pipeline.diagnosis import diagnose_run
-from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.marks import STATUS_LETTERS
-from attractor_nb.views.state import NodeStatus
+from attractor_nb.pipeline.diagnosis_text import MARKS, VERDICTS, diagnosis_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,18 +21,6 @@ _CODES: Final = {
     "damaged": ExitCode.FAILED,
     "lost": ExitCode.INVALID_INPUT,
 }
-_MARKS: Final = {
-    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
-    "older": STATUS_LETTERS[NodeStatus.PARTIAL_SUCCESS],
-    "damaged": STATUS_LETTERS[NodeStatus.FAIL],
-    "missing": STATUS_LETTERS[NodeStatus.SKIPPED],
-}
-_STATES: Final = {"older": "older generation used"}
-_VERDICTS: Final = {
-    "healthy": f"{_MARKS['ok']} healthy",
-    "damaged": f"{_MARKS['damaged']} damaged",
-    "lost": f"{_MARKS['damaged']} nothing to go on with",
-}
 _AFTER_LOSS: Final = "stages whose records are lost run again; a command that comes next is asked about first"
 
 
@@ -45,49 +31,12 @@ def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> Ex
     if is_json:
         print_json({**_plain(found), "salvaged_to": str(saved) if saved else None})
         return _CODES[found.verdict]
-    print(_in_words(found))
+    print(f"{VERDICTS[found.verdict]}: {shown_path(found.logs_root)}\n\n{diagnosis_text(found)}")
     if saved is not None:
-        print(f"\n{_MARKS['ok']} saved to {shown_path(saved)}\n  go on: {resume_command(saved)}")
+        print(f"\n{MARKS['ok']} saved to {shown_path(saved)}\n  go on: {resume_command(saved)}")
     elif advice := _advice(found):
         print("\n" + "\n".join(advice))
     return _CODES[found.verdict]
-
-
-def _in_words(found: RunDiagnosis) -> str:
-    run = [
-        ["pipeline", one_line(found.pipeline_name) or "-"],
-        ["run", found.run_id or "-"],
-        ["status", found.status + _owner(found)],
-        [
-            "stages",
-            f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else ""),
-        ],
-    ]
-    if found.next_node:
-        run.append(["next", found.next_node + _where(found)])
-    files = [
-        [_MARKS[file.state], file.name, _STATES.get(file.state, file.state), one_line(file.detail)]
-        for file in found.files
-    ]
-    head = f"{_VERDICTS[found.verdict]}: {shown_path(found.logs_root)}"
-    return "\n\n".join([head, _indented(aligned(run)), _indented(aligned(files))])
-
-
-def _owner(found: RunDiagnosis) -> str:
-    if not found.owner:
-        return ""
-    owner = found.owner
-    return f", owned by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-
-
-def _where(found: RunDiagnosis) -> str:
-    if found.open_gate:
-        return f", gate {found.open_gate} waits for an answer"
-    return f", {found.cut_off} was cut off" if found.cut_off else ""
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _advice(found: RunDiagnosis) -> list[str]:

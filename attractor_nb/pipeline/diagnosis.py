@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
+from attractor_nb.pipeline.diagnosis_text import VERDICTS, diagnosis_text
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
@@ -118,6 +119,11 @@ class RunDiagnosis:
     _survey: Survey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
     _suspect: StageStarted | None = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{VERDICTS[self.verdict]}\n\n{diagnosis_text(self)}"
+
+    __repr__ = __str__
 
     def salvage(self, target: str | Path, *, disk: Disk | None = None) -> Path:
         """Write what is whole into a new run directory, from which a resume goes on.
