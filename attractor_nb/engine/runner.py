@@ -295,12 +295,17 @@ class Runner:
         setup = self.setup
         number = setup.state.restarts + 1
         store = setup.store.make_restart(number, setup.run_id)
-        setup.stream.announce(
-            PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)), is_synced=True
-        )
-        setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
-        self._restart_of = str(setup.store.logs_root)
-        setup.store.close()
+        try:
+            setup.stream.announce(
+                PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)),
+                is_synced=True,
+            )
+            setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
+            self._restart_of = str(setup.store.logs_root)
+            setup.store.close()
+        except BaseException:
+            store.close()  # nobody else has it yet, and a resume must find it free
+            raise
         setup.store = store
         setup.stream.move_to(store, setup.run_id)
         fresh = Context(store=store.values)

@@ -1,5 +1,7 @@
 """The checkpoint that is written before a gate says nothing that the log does not say."""
 
+import contextlib
+
 from attractor_nb import Pipeline
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import StageStarted
@@ -25,10 +27,8 @@ def test_a_gate_whose_intent_was_never_recorded_was_not_interrupted(tmp_path):
     for operation in range(1, len(whole.operations) + 1):
         root = tmp_path / str(operation)
         disk = FaultyDisk(fail_at=operation, lasts=FOR_EVER)
-        try:
+        with contextlib.suppress(StorageError):
             pipeline.run(wait=True, logs_root=root, disk=disk, **options)
-        except StorageError:
-            pass
         if not (root / "events.jsonl").exists():
             continue
         stored = read_run(root)
