@@ -37,15 +37,6 @@ class HeldInterrupt:
         if self._act is not None:
             self._act()
 
-    def check(self) -> None:
-        """Be interrupted here, where nothing is half done.
-
-        Raises:
-            KeyboardInterrupt: One was noted.
-        """
-        if self.is_noted:
-            raise KeyboardInterrupt
-
 
 _HELD: list[HeldInterrupt] = []
 """Those of the main thread, innermost last; all have noted an interrupt, or none has."""
@@ -80,8 +71,8 @@ def held_interrupts(act: Callable[[], object] | None = None) -> Generator[HeldIn
             _HELD.remove(held)
         if not _HELD and signal.getsignal(signal.SIGINT) is _take:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not _HELD:
-        held.check()
+    if held.is_noted and not _HELD:
+        raise KeyboardInterrupt
 
 
 def _is_pythons_own() -> bool:

@@ -16,6 +16,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.standing import GOES_ON
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
@@ -177,9 +178,6 @@ def show_handlers(*, is_json: bool) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-_GOES_ON: Final = frozenset({"interrupted", "paused", "abandoned"})
-
-
 def show_runs(base: Path, *, is_json: bool) -> ExitCode:
     """Print the runs under a runs base, newest first, and how to go on with those that stopped."""
     from attractor_nb.cli.summary import resume_command, shown_path  # noqa: PLC0415 - for this command only
@@ -196,7 +194,7 @@ def show_runs(base: Path, *, is_json: bool) -> ExitCode:
                     "start_time": run.start_time or None,
                     "end_time": run.end_time,
                     "logs_root": str(run.logs_root),
-                    "is_resumable": run.status in _GOES_ON,
+                    "is_resumable": run.status in GOES_ON,
                 }
                 for run in found
             ]
@@ -211,6 +209,6 @@ def show_runs(base: Path, *, is_json: bool) -> ExitCode:
         for run in found
     ]
     print(aligned(table))
-    if stopped := next((run for run in found if run.status in _GOES_ON), None):
+    if stopped := next((run for run in found if run.status in GOES_ON), None):
         print(f"\ncontinue the newest that stopped: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.context import Context
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
@@ -35,11 +36,12 @@ class StoredValues:
     def resolve(self, reference: Mapping[str, Any]) -> Any:
         """The value behind a reference."""
         disk = Disk()
-        root = RunDirectory(disk, self._logs_root)
-        try:
-            return ArtifactStore(SystemClock(), disk=disk, root=root).resolve(reference)
-        finally:
-            root.close()
+        with held_interrupts():  # or the open directory would be nobody's to close
+            root = RunDirectory(disk, self._logs_root)
+            try:
+                return ArtifactStore(SystemClock(), disk=disk, root=root).resolve(reference)
+            finally:
+                root.close()
 
 
 def ended_context(values: Mapping[str, Any], logs: tuple[str, ...], store: ValueStore) -> Context:

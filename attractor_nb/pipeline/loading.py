@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _ENDED = frozenset({"completed", "failed", "paused"})
 _LIVE = frozenset({"running", "resumed"})
-LOST_OWNER = "its process ended"
+LOST_OWNER = "abandoned: its process ended"
 """Why a run stands still whose log has no end."""
 
 

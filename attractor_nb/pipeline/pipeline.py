@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from attractor_nb.decisions.plan import compile_plan
-from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.errors import OptionError, RunInterrupted, ValidationError
 from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.languages.dot import write_dot
@@ -351,16 +351,16 @@ class Pipeline:
         """Start the engine; nobody gets the handle of a run that was interrupted before it began.
 
         Raises:
-            KeyboardInterrupt: It was interrupted; nothing of it was run.
+            RunInterrupted: It was interrupted; nothing of it was run.
         """
         try:
-            interrupt.check()
+            _refuse_interrupted(interrupt, start)
             wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
             if options.is_shown:
                 present(wired.run)
             job = new_job(options.host)
             wired.run.attach(job)
-            interrupt.check()
+            _refuse_interrupted(interrupt, start)
         except BaseException:
             start.store.close()
             raise
@@ -379,6 +379,14 @@ class Pipeline:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
+    if not interrupt.is_noted:
+        return
+    if start.sequence:
+        raise RunInterrupted("the run was stopped before it went on", hint="resume it again")
+    raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 
 def _refuse_own_loop(options: RunOptions) -> None:

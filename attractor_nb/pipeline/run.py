@@ -319,8 +319,8 @@ class Run:
         return self._wait().__await__()
 
     async def _wait(self) -> RunResult:
-        future = self._future()
-        waiting = asyncio.ensure_future(asyncio.wrap_future(future))
+        waiting = asyncio.ensure_future(asyncio.wrap_future(self._future()))
+        waiting.add_done_callback(_hear)
         with held_interrupts(self.cancel) as interrupt:
             try:
                 while not (interrupt.is_noted or waiting.done()):
@@ -334,7 +334,7 @@ class Run:
             except (asyncio.CancelledError, KeyboardInterrupt):
                 self.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.wait({asyncio.wrap_future(future)}, timeout=STOP_SECONDS)
+                    await asyncio.wait({waiting}, timeout=STOP_SECONDS)
                 raise RunStopped(self._where_stopped(), hint=HOW_TO_GO_ON) from None
             raise self._interruption()
 
@@ -394,6 +394,12 @@ class Run:
 
 
 _LONG_STATUS = {"success": "completed", "fail": "failed"}
+
+
+def _hear(waiting: asyncio.Future[Any]) -> None:
+    """Take what is said to somebody who has left, so that nobody warns about it."""
+    if not waiting.cancelled():
+        waiting.exception()
 
 
 def _nothing() -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 ABANDONED = "abandoned"
+GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
+"""How a run stands that a resume takes to its end."""
 _UNFINISHED = frozenset({"running", "resumed"})
 _RESTARTED = "restarted"
 _MAX_RESTART_HOPS = 10_000

@@ -96,14 +96,14 @@ def figures() -> Figures:
 class KillWorker:
     """The worker of the kill campaign: takes a case, gives its verdict (``workers/kill_worker.py``)."""
 
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, script: str = "kill_worker.py") -> None:
         self._place = Path(tempfile.mkdtemp(prefix="attractor-kills-"))
         self._place.chmod(0o755)  # other users get as far as to the runs; pytest's own folders are private
         environment = {**os.environ, "CAMPAIGN_PLACE": str(self._place)}
         if library:
             environment.update(CAMPAIGN_LIBRARY=library, LD_PRELOAD=library)
         self._process = subprocess.Popen(
-            [sys.executable, str(WORKERS / "kill_worker.py")],
+            [sys.executable, str(WORKERS / script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -133,6 +133,15 @@ def kill_worker() -> Iterator[KillWorker]:
     worker = KillWorker("")
     yield worker
     worker.close()
+
+
+@pytest.fixture(scope="module")
+def interrupt_workers() -> Iterator[list[KillWorker]]:
+    """Two workers whose runs are interrupted in place of killed (``workers/interrupt_worker.py``)."""
+    workers = [KillWorker("", "interrupt_worker.py") for _ in range(2)]
+    yield workers
+    for worker in workers:
+        worker.close()
 
 
 @pytest.fixture(scope="session")

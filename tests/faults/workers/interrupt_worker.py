@@ -94,7 +94,8 @@ class Interrupter:
 
     def _follow_all(self):
         """Trace the frames that are under way in any thread: lines after the first interrupt are counted there."""
-        for frame in sys._current_frames().values() if self._then else ():
+        for latest in sys._current_frames().values() if self._then else ():
+            frame = latest
             while frame is not None:
                 if frame.f_code.co_filename.startswith(PACKAGE):
                     frame.f_trace = self._line_reached
@@ -121,7 +122,7 @@ def perform(job, pipelines):
         "clock": kill_graphs.HurriedClock(),
         "durability": job["durability"],
     }
-    told = {}
+    told, before = {}, records_of(root)
     interrupter.start()
     try:
         result = lead_to_its_end(pipelines[job["graph"]], root, job, options)
@@ -135,7 +136,8 @@ def perform(job, pipelines):
     if len(interrupter.sent) < 2:  # who leaves at once leaves the engine behind, which is still stopping
         told["left_open"] = left_open(root)
         told["is_owned"] = is_owned(root)
-        told["standing"] = read_run(root).status if has_records(root) else ""
+        told["standing"] = read_run(root).status if records_of(root) else ""
+        told["has_begun"] = records_of(root) > before
     told["seen"] = interrupter.seen
     told["sent"] = len(interrupter.sent)
     return told
@@ -147,8 +149,9 @@ def described(error, interrupter, ended):
     return {
         "ended_by": type(error).__name__,
         "message": str(error),
-        "hint": getattr(error, "hint", ""),
-        "is_interrupted": isinstance(error, RunInterrupted),
+        "hint": getattr(error, "hint", "") or getattr(error.__context__, "hint", ""),
+        "is_interrupted": isinstance(error, RunInterrupted)
+        or isinstance(error.__context__, RunInterrupted),  # asyncio.run makes a KeyboardInterrupt of it
         "seconds": ended - interrupter.sent[0] if interrupter.sent else 0.0,
         "seconds_after_second": ended - interrupter.sent[1] if len(interrupter.sent) > 1 else 0.0,
         "place": ours[-1],
@@ -206,19 +209,19 @@ def _cancel_all(loop):
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
 
-def has_records(root):
-    return has_event_log(root) and bool(read_run(root).events)
+def records_of(root):
+    return len(read_run(root).events) if has_event_log(root) else 0
 
 
 def left_open(root):
     """What this process still has open of a run, and the pipes of commands."""
     found = []
-    for entry in os.listdir("/proc/self/fd"):
+    for entry in Path("/proc/self/fd").iterdir():
         try:
-            target = os.readlink(f"/proc/self/fd/{entry}")
+            target = str(entry.readlink())
         except OSError:
             continue
-        if int(entry) > 2 and (target.startswith((str(root), "pipe:")) or "watchdog" in target):
+        if int(entry.name) > 2 and target.startswith((str(root), "pipe:")):
             found.append(target)
     return found
 
@@ -246,7 +249,8 @@ def problems_of(life, baseline):
         return wrong
     if life.get("standing", "") not in {"", "interrupted", "completed", "restarted"}:
         wrong.append(f"it stands as {life['standing']}: {life['trace']}")
-    if life["ended_by"] == "KeyboardInterrupt" and life.get("standing", "") in {"interrupted", "restarted"}:
+    is_stopped = life.get("has_begun") and life["standing"] in {"interrupted", "restarted"}
+    if is_stopped and not life["is_interrupted"]:
         wrong.append(f"a run was stopped and its caller not told: {life['trace']}")
     if not (life["is_interrupted"] or life["ended_by"] == "KeyboardInterrupt"):
         wrong.append(f"{life['ended_by']}: {life['message']}\n{life['trace']}")
@@ -277,7 +281,7 @@ def judged(lives, case, references, baseline):
     verdict["seconds"] = [life.get("seconds", 0.0) for life in interrupted]
     verdict["seconds_after_second"] = [life.get("seconds_after_second", 0.0) for life in interrupted]
     verdict["statuses"] = [life.get("status", "") for life in interrupted]
-    verdict["seen"] = dict(told[-2].get("seen", {})) if "count" in case["faults"][0] else {}
+    verdict["seen"] = dict(told[-2].get("seen", {})) if "count" in case["faults"][-1] else {}
     return verdict
 
 

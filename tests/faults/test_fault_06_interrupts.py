@@ -1,0 +1,315 @@
+"""Fault 6: Ctrl-C or Stop at any line of ours, once and twice.
+
+SIGINT reaches the main thread just before a line of the package is executed, in whichever thread that is
+(``workers/interrupt_worker.py``). After the first the caller is back within a second, with no child alive, no
+lock and no descriptor left, and the run is recorded as interrupted; a second one leaves at once. A fresh
+process goes on to the same end as without, and nothing that was recorded is executed again (``kill_judge.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.storage.stored_run import read_run
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
+    pytest.mark.timeout(600),
+]
+HOSTS = ("thread", "kernel", "loop")
+PROMPT_SECONDS = 1.0
+OVERLOAD_SECONDS = 5.0
+"""What a single prompt may take on a machine that does other things as well."""
+FOLLOWS = (1, 5, 30, 100, 300)
+"""How many lines of ours after the first interrupt the second one comes."""
+PATIENCE_SECONDS = 60
+
+
+def counted(worker, host, *before):
+    """How often an uninterrupted life executes each line of the package."""
+    verdict = worker.judge("stages", *before, {"count": True}, host=host)
+    assert not verdict["violations"], verdict["violations"]
+    return verdict["seen"]
+
+
+def drawn(seen, count, seed, *, twice=False):
+    """Interrupts at so many lines, each before any of the times that it is executed."""
+    rng = random.Random(seed)
+    faults = []
+    for place in rng.sample(sorted(seen), min(count, len(seen))):
+        name, _, line = place.rpartition(":")
+        fault = {"place": [name, int(line)], "nth": rng.randint(1, seen[place])}
+        faults.append({"interrupt": {**fault, "then": rng.choice(FOLLOWS)} if twice else fault})
+    return faults
+
+
+class Tally:
+    """Verdicts of many interrupted runs as one figure."""
+
+    def __init__(self):
+        self.cases = self.interrupts = self.stopped = 0
+        self.seconds, self.after_second, self.violations = [], [], []
+
+    def take(self, faults, verdict):
+        self.cases += 1
+        self.interrupts += sum(verdict["sent"])
+        self.stopped += sum(verdict["is_interrupted"])
+        if verdict["sent"][-1] == 1:
+            self.seconds.append(verdict["seconds"][-1])
+        elif verdict["sent"][-1] > 1:
+            self.after_second.append(verdict["seconds_after_second"][-1])
+        self.violations += [f"{faults}: {violation}" for violation in verdict["violations"]]
+
+    def judge_all(self, workers, host, cases):
+        """Try the cases on all workers at once."""
+        queue = iter(list(cases))
+        lock = threading.Lock()
+
+        def serve(worker):
+            while True:
+                with lock:
+                    faults = next(queue, None)
+                if faults is None:
+                    return
+                verdict = worker.judge("stages", *faults, host=host)
+                with lock:
+                    self.take(faults, verdict)
+
+        with ThreadPoolExecutor(len(workers)) as pool:
+            list(pool.map(serve, workers))
+
+    def check(self):
+        assert not self.violations, "\n".join(self.violations[:20])
+        assert self.interrupts >= self.cases * 0.9, "interrupts were not sent"
+        for seconds in (self.seconds, self.after_second):
+            late = [value for value in seconds if value > PROMPT_SECONDS]
+            assert len(late) <= len(seconds) // 20
+            assert not seconds or max(seconds) < OVERLOAD_SECONDS
+
+    def __str__(self):
+        text = (
+            f"{self.cases} of {self.cases} right, {self.interrupts} interrupts, {self.stopped} runs stopped"
+        )
+        if self.seconds:
+            text += f"; prompt back after at most {max(self.seconds):.2f} s"
+        if self.after_second:
+            text += f"; after the second at most {max(self.after_second):.2f} s"
+        return text
+
+
+@pytest.mark.protects(
+    "attractor_nb/pipeline/run.py", "with held_interrupts(self.cancel)", instead="with held_interrupts()"
+)
+@pytest.mark.parametrize("host", HOSTS)
+def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host):
+    """Protected by: an interrupt asks the engine to stop, and whoever waits waits for that."""
+    if host == "kernel" and not campaign.is_full and "ATTRACTOR_PROVED_PACKAGE" in os.environ:
+        pytest.skip("asyncio's own handler protects this host")
+    seen = counted(interrupt_workers[0], host)
+    tally = Tally()
+    cases = [[fault] for fault in drawn(seen, campaign.count(sample=8, full=100), seed=6)]
+    tally.judge_all(interrupt_workers, host, cases)
+    tally.check()
+    figures.record(
+        6,
+        f"interrupted once before a line of the package, engine in {host}",
+        f"{len(seen)} lines executed {sum(seen.values())} times; {tally}",
+    )
+
+
+@pytest.mark.protects(
+    "attractor_nb/interrupts.py", "    if not waiting:\n        raise KeyboardInterrupt", instead="    pass"
+)
+@pytest.mark.parametrize("host", HOSTS)
+def test_interrupted_twice(interrupt_workers, campaign, figures, host):
+    """Protected by: an interrupt that comes while another is held is raised."""
+    seen = counted(interrupt_workers[0], host)
+    tally = Tally()
+    faults = drawn(seen, campaign.count(sample=6, full=80), seed=7, twice=True)
+    tally.judge_all(interrupt_workers, host, [[fault] for fault in faults])
+    tally.check()
+    assert tally.after_second, "no second interrupt was sent"
+    figures.record(6, f"interrupted, and again some lines later, engine in {host}", str(tally))
+
+
+@pytest.mark.protects(
+    "attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise"
+)
+def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures):
+    """Protected by: a run that is cancelled says in its log that it was interrupted, and ends in order."""
+    first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
+    seen = counted(interrupt_workers[0], "thread", first)
+    tally = Tally()
+    faults = drawn(seen, campaign.count(sample=4, full=80), seed=8)
+    tally.judge_all(interrupt_workers, "thread", [[first, fault] for fault in faults])
+    tally.check()
+    figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
+
+
+def line_of(words):
+    """Number of the line of processes/local.py that has these words."""
+    import attractor_nb.processes.local as module
+
+    lines = Path(module.__file__).read_text("utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if words in line)
+
+
+# -- an answer ----------------------------------------------------------------------------------------------
+
+GATE = """digraph { start [shape=Mdiamond]; ask [shape=hexagon, label="Ship it?"]; done [shape=Msquare]
+    no [prompt="No"]; start -> ask; ask -> done [label="[Y] Yes"]; ask -> no [label="[N] No"]; no -> done }"""
+
+
+def interrupted_answer(directory, number):
+    """Answer a gate, with an interrupt before the nth line of what makes an answer the answer.
+
+    Returns:
+        Whether there was such a line.
+    """
+    from attractor_nb.engine import gates
+
+    run = Pipeline(GATE).run(logs_root=directory, interviewer="deferred", durability="fast")
+    run.wait_for_gate("ask", timeout=PATIENCE_SECONDS)
+    left = number
+
+    def enter(frame, event, argument):
+        if frame.f_code.co_name == "_settle" and frame.f_code.co_filename == gates.__file__:
+            return reach
+        return None
+
+    def reach(frame, event, argument):
+        nonlocal left
+        if event == "line":
+            left -= 1
+            if left == 0:
+                signal.raise_signal(signal.SIGINT)
+        return reach
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        run.answer("ask", "Y")
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    result = run.result(PATIENCE_SECONDS)
+    assert result.completed_nodes == ("start", "ask", "done")
+    assert run.status == "completed"
+    return left <= 0
+
+
+@pytest.mark.protects("attractor_nb/engine/gates.py", "with held_interrupts():", instead="if True:")
+def test_an_answer_that_is_interrupted_is_known_to_log_and_run_alike(tmp_path, figures):
+    """Protected by: an interrupt is held while an answer is logged and the run is told of it."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("Python interrupts the main thread alone")
+    number = 1
+    while interrupted_answer(tmp_path / str(number), number):
+        number += 1
+    assert number > 8
+    figures.record(
+        6,
+        "interrupted before each line that makes an answer the answer",
+        f"{number - 1} of {number - 1} answers in the log and given to the run",
+    )
+
+
+# -- the command --------------------------------------------------------------------------------------------
+
+COMMAND = """digraph { start [shape=Mdiamond]; plan [prompt="Plan"]; done [shape=Msquare]
+    build [shape=parallelogram, tool_command="sh tool.sh"]; start -> plan -> build -> done }"""
+TOOL = """if [ -e again ]; then exit 0; fi
+touch again
+tail -f /dev/null & setsid tail -f /dev/null &
+echo began >ready
+wait
+"""
+SIGNALS = {
+    "INT": [signal.SIGINT],
+    "INT-INT": [signal.SIGINT, signal.SIGINT],
+    "TERM": [signal.SIGTERM],
+    "TERM-TERM": [signal.SIGTERM, signal.SIGTERM],
+    "HUP": [signal.SIGHUP],
+    "INT-TERM": [signal.SIGINT, signal.SIGTERM],
+}
+
+
+def marked(folder):
+    """Processes of commands that were started in a folder, wherever they went."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            variables = process.environ()
+            if process.status() != psutil.STATUS_ZOMBIE and variables.get("CAMPAIGN_FOLDER") == folder:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.protects("attractor_nb/cli/execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
+@pytest.mark.parametrize("numbers", SIGNALS.values(), ids=SIGNALS.keys())
+def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers):
+    """Protected by: requests to end stop a run as Ctrl-C does."""
+    (tmp_path / "it.dot").write_text(COMMAND)
+    (tmp_path / "tool.sh").write_text(TOOL)
+    os.mkfifo(tmp_path / "ready")
+    command = [sys.executable, "-m", "attractor_nb.cli"]
+    environment = {**os.environ, "CAMPAIGN_FOLDER": str(tmp_path)}
+    process = subprocess.Popen(
+        [*command, "run", "it.dot", "--trust", "--logs-root", "out"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert (tmp_path / "ready").read_text() == "began\n"
+    assert len(marked(str(tmp_path))) >= 4  # the command, the tool's shell, and what that started twice
+    sent = time.monotonic()
+    for number in numbers:
+        process.send_signal(number)
+    said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    seconds = time.monotonic() - sent
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "attractor-nb resume out" in said
+    psutil.wait_procs(marked(str(tmp_path)), timeout=PATIENCE_SECONDS)  # a watchdog ends what is left
+    assert not marked(str(tmp_path))
+    status = read_run(tmp_path / "out").status
+    assert status == "interrupted" or (len(numbers) > 1 and status == "abandoned")
+    assert seconds < OVERLOAD_SECONDS
+    resumed = subprocess.run(
+        [*command, "resume", "out", "--trust", "--on-interrupted", "rerun", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert [stage["id"] for stage in json.loads(resumed.stdout)["stages"]] == [
+        "start",
+        "plan",
+        "build",
+        "done",
+    ]
+    names = " ".join(signal.Signals(number).name for number in numbers)
+    figures.record(
+        6,
+        f"attractor-nb run with a tool running gets {names}",
+        f"gone after {seconds:.2f} s, resumed to its end",
+    )

@@ -1,0 +1,90 @@
+"""Holding interrupts back: the first is noted, the second is raised, and nothing stays behind."""
+
+import signal
+import threading
+
+import pytest
+
+from attractor_nb.interrupts import held_interrupts
+
+pytestmark = pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(),
+    reason="Python interrupts the main thread alone",
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_interrupt_waits_for_the_end_of_the_block():
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as held:  # noqa: PT012 - what comes after it is tested
+        press()
+        done.append(held.is_noted)
+    assert done == [True]
+
+
+def test_the_second_is_raised_at_once():
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts():  # noqa: PT012 - what comes after it is tested
+        press()
+        done.append(1)
+        press()
+        done.append(2)
+    assert done == [1]
+
+
+def test_an_inner_block_is_told_of_an_interrupt_that_came_before_it():
+    called = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts():  # noqa: PT012 - what comes after it is tested
+        press()
+        with held_interrupts(lambda: called.append("now")) as inner:
+            assert inner.is_noted
+        called.append("after")
+    assert called == ["now", "after"]
+
+
+def test_what_is_to_be_done_is_done_in_every_block_once():
+    called = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts(lambda: called.append("outer")):
+        with held_interrupts(lambda: called.append("inner")):
+            press()
+    assert called == ["outer", "inner"]
+
+
+def test_an_exception_of_the_block_tells_of_the_interrupt_instead():
+    with pytest.raises(LookupError), held_interrupts():  # noqa: PT012 - likewise
+        press()
+        raise LookupError
+
+
+def test_a_handler_of_the_program_is_left_alone():
+    pressed = []
+    signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    with held_interrupts() as held:
+        press()
+    assert pressed == [signal.SIGINT]
+    assert not held.is_noted
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_another_thread_holds_nothing():
+    found = []
+
+    def work():
+        with held_interrupts() as held:
+            found.append((held.is_noted, signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [(False, signal.default_int_handler)]
