@@ -86,6 +86,10 @@ faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes it
 	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(JOBS) --dist worksteal
 	$(PY) tests/faults/report.py $(FIGURES)
 
+.PHONY: simulate
+simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 30 minutes
+	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
+
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
 	$(PY) tests/faults/prove.py

@@ -1,0 +1,178 @@
+"""The rules of a run, written down a second time, and shorter: what an oracle judges logs by.
+
+Nothing here is taken from the engine's decisions. It reads the graph as it was drawn, and for each commit of
+a log says where the run had to go (spec 3.3, 3.4, 3.7; rulings 12, 14 to 20).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.events import GoalGateUnsatisfied, PipelineCompleted, StageEnd
+from attractor_nb.testing.simulation.sights import commits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.testing.simulation.drawn_graphs import DrawnEdge, DrawnGraph
+
+NOWHERE = ""
+_GOOD = {"success", "partial_success"}
+
+
+@dataclass(slots=True)
+class Walk:
+    """Where a run stands after some of the events of a directory.
+
+    Attributes:
+        context: The context.
+        seen: Status and label that conditions see.
+        path: Committed nodes.
+        statuses: The last status of each node that was not skipped.
+        stale: Gates to be executed again.
+        redirects: How often gates sent the run back.
+    """
+
+    context: dict[str, Any] = field(default_factory=dict[str, Any])
+    seen: tuple[str, str] = ("success", "")
+    path: list[str] = field(default_factory=list[str])
+    statuses: dict[str, str] = field(default_factory=dict[str, str])
+    stale: set[str] = field(default_factory=set[str])
+    redirects: int = 0
+
+
+def judge(graph: DrawnGraph, way: list[Event]) -> tuple[Walk, list[str]]:
+    """Walk along the events of a directory; where they take us, and what is wrong with them."""
+    walk, wrong = Walk(), list[str]()
+    commits = {id(event) for event in commits_of(way)}
+    expected: str | None = None
+    for event in way:
+        if isinstance(event, StageEnd) and id(event) in commits:
+            if expected not in (None, event.name):
+                wrong.append(f"{event.name} was executed, and {expected} was next")
+            expected = _step(graph, walk, event)
+            if event.next_node != expected:
+                wrong.append(
+                    f"from {event.name}, visit {event.visit}, the run went to {event.next_node!r} by"
+                    f" {event.route}, and the rules say {expected!r}"
+                )
+            wrong += _wrong_edge(graph, event)
+        elif isinstance(event, GoalGateUnsatisfied):
+            wrong += _redirect(graph, walk, event)
+            expected = event.target
+        elif isinstance(event, PipelineCompleted):
+            wrong += [f"success, and goal gate {gate} is not satisfied" for gate in _unsatisfied(graph, walk)]
+    return walk, wrong
+
+
+def _step(graph: DrawnGraph, walk: Walk, event: StageEnd) -> str:
+    """Take a commit in; where it must lead."""
+    status, name = str(event.outcome.status), event.name
+    is_own = graph.attrs.get("conditional_outcome") == "own"
+    walk.context.update(event.context)
+    walk.path.append(name)
+    if status != "skipped":
+        walk.statuses[name] = status
+        walk.stale.discard(name)
+    if graph.nodes[name].kind != "diamond" or is_own or status not in _GOOD:
+        walk.seen = ("success" if status == "skipped" else status, event.outcome.preferred_label)
+    if graph.nodes[name].kind == "exit":
+        return NOWHERE
+    return next(_targets(graph, walk, name, status, event.outcome.suggested_next_ids), NOWHERE)
+
+
+def _targets(
+    graph: DrawnGraph, walk: Walk, name: str, status: str, suggested: tuple[str, ...]
+) -> Iterator[str]:
+    """Where a stage may lead, best first."""
+    edges = sorted(graph.leaving(name), key=lambda edge: (-edge.weight, edge.target, edge.label))
+    guarded, free = [edge for edge in edges if edge.clauses], [edge for edge in edges if not edge.clauses]
+    is_diamond, is_own = graph.nodes[name].kind == "diamond", "conditional_outcome" in graph.attrs
+    has_failed = status == "fail" or (is_diamond and walk.seen[0] == "fail" and not guarded and not is_own)
+    yield from (edge.target for edge in guarded if holds(edge, walk.seen, walk.context))
+    label = walk.seen[1]
+    labelled = [edge.target for edge in free if label and edge.label == label]
+    yield from (target for target in labelled if target in suggested)
+    yield from labelled
+    yield from (target for target in suggested if any(edge.target == target for edge in free))
+    yield from (edge.target for edge in free if edge.is_default)
+    plain = [edge.target for edge in free if not edge.is_default]
+    if not has_failed or "on_fail" in graph.attrs:
+        yield from plain
+    elif not is_own:
+        yield from (target for target in plain if graph.nodes[target].kind == "diamond")
+    if has_failed:
+        yield from _jumps(graph, name)
+
+
+def _jumps(graph: DrawnGraph, name: str) -> Iterator[str]:
+    for attrs in (graph.nodes[name].attrs, graph.attrs):
+        yield from (str(attrs[key]) for key in ("retry_target", "fallback_retry_target") if key in attrs)
+
+
+def holds(edge: DrawnEdge, seen: tuple[str, str], context: Mapping[str, Any]) -> bool:
+    """Whether an edge's condition is true."""
+    for key, operator, value in edge.clauses:
+        found = {"outcome": seen[0], "preferred_label": seen[1]}.get(key)
+        if found is None:
+            found = str(context.get(key, context.get(key.removeprefix("context."), "")))
+        if (found == value) != (operator == "="):
+            return False
+    return True
+
+
+def _wrong_edge(graph: DrawnGraph, event: StageEnd) -> list[str]:
+    if event.edge is None:
+        return []
+    edge = graph.edges[event.edge]
+    is_right = (edge.source, edge.target) == (event.name, event.next_node)
+    return [] if is_right else [f"{event.name} left by {edge.text()} for {event.next_node}"]
+
+
+def _redirect(graph: DrawnGraph, walk: Walk, event: GoalGateUnsatisfied) -> list[str]:
+    wrong: list[str] = []
+    unsatisfied, jump = _unsatisfied(graph, walk), next(_jumps(graph, event.gate), NOWHERE)
+    if event.gate not in unsatisfied:
+        wrong.append(f"gate {event.gate} sent the run back and was satisfied")
+    if event.target != jump:
+        wrong.append(f"gate {event.gate} sent the run to {event.target}, not to {jump!r}")
+    walk.redirects += 1
+    if event.redirects != walk.redirects:
+        wrong.append(f"redirect {event.redirects} is the {walk.redirects}. one")
+    if event.target in walk.path:
+        last = len(walk.path) - 1 - walk.path[::-1].index(event.target)
+        walk.stale.update(name for name in walk.path[last:] if _is_gate(graph, name))
+    return wrong
+
+
+def _is_gate(graph: DrawnGraph, name: str) -> bool:
+    return "goal_gate" in graph.nodes[name].attrs
+
+
+def _unsatisfied(graph: DrawnGraph, walk: Walk) -> list[str]:
+    return [
+        name
+        for name, status in walk.statuses.items()
+        if _is_gate(graph, name) and (status not in _GOOD or name in walk.stale)
+    ]
+
+
+def wrong_counts(walk: Walk, bounds: Mapping[str, int], reached: str) -> list[str]:
+    """What is wrong with how far a run went in a directory; ``reached`` is the bound that ended it."""
+    visits = max(Counter(walk.path).values(), default=0)
+    counts = {
+        "max_steps": len(walk.path),
+        "max_node_visits": visits,
+        "max_goal_gate_redirects": walk.redirects,
+    }
+    wrong = [
+        f"{name}={bounds[name]} and {count} were made"
+        for name, count in counts.items()
+        if name in bounds and count > bounds[name]
+    ]
+    if reached in counts and counts[reached] != bounds.get(reached):
+        wrong.append(f"ended by {reached}={bounds.get(reached)} after {counts[reached]}")
+    return wrong
