@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
-from attractor_nb.context import AttemptContext
+from attractor_nb.context import AttemptContext, Context
 from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
-from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost
+from attractor_nb.decisions.outcome_checks import (
+    COST_KEY,
+    checked_outcome,
+    with_declared_cost,
+)
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
-from attractor_nb.errors import StatusFileError, StorageError, TerminalError
+from attractor_nb.errors import ContextValueError, StatusFileError, StorageError, TerminalError
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
@@ -24,7 +28,6 @@ from attractor_nb.storage.status_file import read_status_file, redacted_status, 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event
@@ -105,6 +108,8 @@ class Attempts:
             reason = f"{planned.id} was cut off"
             return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
         outcome, is_file = self._arbitrate(planned, files, returned)
+        if outcome.context_updates and not is_file:
+            outcome = _with_kept_updates(outcome, planned.id)
         outcome = redacted_outcome(outcome)
         if COST_KEY in outcome.context_updates:
             outcome = with_declared_cost(outcome, planned.id)
@@ -222,6 +227,16 @@ OWN_GRACE_SECONDS = 5.0
 """How long a handler that keeps its own time may take to end what it started, when the run's is over."""
 _CUT_OFF: Final = object()
 """What an attempt came to that the end of the run's time cut off."""
+
+
+def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:
+    """The outcome, or a FAIL when the context would refuse an update: its status.json must not say success."""
+    try:
+        Context(outcome.context_updates)
+    except ContextValueError as error:
+        refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+        return replace(refused, usage=outcome.usage)
+    return outcome
 
 
 def _write_status(files: StageFiles, outcome: Outcome, visit: int, attempt: int, duration: float) -> None:
