@@ -55,9 +55,9 @@ def test_an_inner_block_is_told_of_an_interrupt_that_came_before_it():
 
 def test_what_is_to_be_done_is_done_in_every_block_once():
     called = []
-    with pytest.raises(KeyboardInterrupt), held_interrupts(lambda: called.append("outer")):
-        with held_interrupts(lambda: called.append("inner")):
-            press()
+    outer, inner = (lambda: called.append("outer")), (lambda: called.append("inner"))
+    with pytest.raises(KeyboardInterrupt), held_interrupts(outer), held_interrupts(inner):
+        press()
     assert called == ["outer", "inner"]
 
 

@@ -132,9 +132,8 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
         assert "build" in text
         assert "run.resume(" in text
         assert bundle["text/plain"] == text.strip()
-        answer = fresh.run(
-            'print(run.resume(trust=True, backend="simulated", on_interrupted="rerun").result(60).completed_nodes)'
-        ).text
+        fresh.run('on = run.resume(trust=True, backend="simulated", on_interrupted="rerun")')
+        answer = fresh.run("print(on.result(60).completed_nodes)").text
     assert ast.literal_eval(answer) == ("start", "plan", "build", "done")
     figures.record(
         7,
