@@ -230,7 +230,7 @@ _CUT_OFF: Final = object()
 
 
 def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:
-    """The outcome, or a FAIL when the context would refuse an update: its status.json must not say success."""
+    """The outcome, or a FAIL when the context would refuse an update: its status.json must say so."""
     try:
         Context(outcome.context_updates)
     except ContextValueError as error:
