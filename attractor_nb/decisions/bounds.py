@@ -166,11 +166,11 @@ def exceeded(
         completed: Ids of the stages executed so far, in order.
     """
     if steps >= bounds.max_steps:
-        what = f"{_count(steps, 'stage')} executed"
+        what = f"{counted(steps, 'stage')} executed"
         return _reached("max_steps", bounds.max_steps, what, Standing(completed, node_id))
     visits = bounds.max_node_visits
     if visits is not None and node_visits >= visits:
-        what = f"{node_id} had {_count(node_visits, 'visit')}"
+        what = f"{node_id} had {counted(node_visits, 'visit')}"
         return _reached("max_node_visits", visits, what, Standing(completed, node_id))
     if not bounds.are_spending:
         return None
@@ -195,7 +195,7 @@ def used_up(bounds: Bounds, usage: Usage, elapsed_seconds: float, where: Standin
         return _reached("max_budget_usd", f"{budget:g}", f"${cost:.4f} spent", where)
     tokens = bounds.max_tokens_total
     if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
-        return _reached("max_tokens_total", tokens, f"{_count(total, 'token')} used", where)
+        return _reached("max_tokens_total", tokens, f"{counted(total, 'token')} used", where)
     seconds = bounds.max_duration_seconds
     if seconds is not None and elapsed_seconds >= seconds:
         limit = Duration(round(seconds * 1000))
@@ -224,5 +224,10 @@ def _reached(bound: str, limit: object, what: str, where: Standing) -> Reached:
     return Reached(bound, f"{bound}={limit} reached: {what}, {where}")
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "stage"), counted(2, "stage")
+    ('1 stage', '2 stages')
+    """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

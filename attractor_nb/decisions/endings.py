@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import Reached, Standing, exceeded, used_up
+from attractor_nb.decisions.bounds import Reached, Standing, counted, exceeded, used_up
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, passed_over, redirect_target
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
@@ -85,9 +85,10 @@ def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
     """The end that begins a fresh run at ``target``, unless there were too many of them."""
     if state.restarts >= plan.bounds.max_restarts:
         where = Standing(state.completed, target)
+        made = counted(state.restarts, "restart")
         reason = (
-            f"max_restarts={plan.bounds.max_restarts} reached: {state.restarts} restarts made, and a"
-            f" loop_restart edge leads to {target} again, {where}"
+            f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
+            f" loop_restart edge leads back to {target}, {where}"
         )
         return _bound_end(Reached("max_restarts", reason))
     return RunEnd(is_success=True, restart_target=target)

@@ -72,7 +72,8 @@ def test_ruling_18_restarts_before_a_kill_count_after_it(tmp_path):
     rounds.count = 1
     result = pipeline.resume(tmp_path / "run", max_restarts=1).result(LIMIT_SECONDS)
     assert result.status == "fail"
-    assert "max_restarts=1 is reached" in result.reason
+    assert "max_restarts=1 reached: 1 restart made" in result.reason
+    assert result.bound == "max_restarts"
 
 
 def test_a_restarted_run_that_was_moved_goes_on_where_it_was_moved_to(tmp_path):
