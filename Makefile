@@ -90,6 +90,10 @@ faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes it
 simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 30 minutes
 	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
 
+.PHONY: fuzz
+fuzz: $(DEVELOPMENT) ## a million hostile inputs for everything that reads what others wrote
+	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
+
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
 	$(PY) tests/faults/prove.py

@@ -74,22 +74,25 @@ def run_tables(
             terminal is its whole token.
         refuse: Makes the error for a token that fits nowhere.
     """
-    rows, rules = tables.states, tables.rules
-    bound = [(origin, size, actions[name]) for origin, size, name in rules]
+    rows = tables.states
+    bound = [(origin, -size, actions[name]) for origin, size, name in tables.rules]
     states, values = [tables.start], list[Any]()
     for token in lex(states):
         kind: str = token[0]
         move = rows[states[-1]].get(kind)
         while move is not None and move < 0:
-            origin, size, action = bound[-1 - move]
-            if size:
-                made = action(values[-size:])
-                del values[-size:], states[-size:]
+            origin, first, action = bound[-1 - move]
+            if first == -1:  # most rules: nothing need be cut off
+                values[-1] = action(values[-1:])
+                states[-1] = state = rows[states[-2]][origin]
+            elif first:
+                values[first:] = (action(values[first:]),)
+                state = rows[states[first - 1]][origin]
+                states[first:] = (state,)
             else:
-                made = action([])
-            values.append(made)
-            state = rows[states[-1]][origin]
-            states.append(state)
+                values.append(action([]))
+                state = rows[states[-1]][origin]
+                states.append(state)
             move = rows[state].get(kind)
         if move is None:
             if states[-1] == tables.end:

@@ -67,42 +67,39 @@ def parse_tree(language: str, text: str) -> Branch:
     Raises:
         ReadingStoppedError: The text is outside the language.
     """
+    tables = load_tables(language)
+    patterns, ignored, size = _patterns(language), tables.ignored, len(text)
 
     def lex(states: Sequence[int]) -> Iterator[Token]:
-        offset, kind = 0, ""
-        while kind != END:
-            token = _next_token(language, states[-1], text, offset)
-            kind, offset = token.kind, token.end
-            yield token
+        offset = 0
+        while offset < size:
+            found = patterns[states[-1]].match(text, offset)
+            kind = found.lastgroup if found else None
+            if found is None or kind is None:
+                raise ReadingStoppedError(offset, _expected(language, states[-1]))
+            start, offset = offset, found.end()
+            if kind not in ignored:
+                yield Token(kind, found[0], start, offset)
+        if END not in tables.states[states[-1]]:
+            raise ReadingStoppedError(size, _expected(language, states[-1]))
+        yield Token(END, "", size, size)
 
     # The lexer offers only what the state can use, so it is the lexer that stops, knowing what it sought.
     def refuse(token: Token) -> ReadingStoppedError:
         return ReadingStoppedError(token.start, frozenset())
 
-    return cast("Branch", run_tables(load_tables(language), lex, _actions(language), refuse))
-
-
-def _next_token(language: str, state: int, text: str, offset: int) -> Token:
-    """The token that a state can use at or, past what is ignored, after an offset."""
-    ignored, pattern = load_tables(language).ignored, _pattern(language, state)
-    while offset < len(text):
-        found = pattern.match(text, offset)
-        kind = found.lastgroup if found else None
-        if found is None or kind is None:
-            raise ReadingStoppedError(offset, _expected(language, state))
-        if kind not in ignored:
-            return Token(kind, found[0], offset, found.end())
-        offset = found.end()
-    if END not in load_tables(language).states[state]:
-        raise ReadingStoppedError(len(text), _expected(language, state))
-    return Token(END, "", offset, offset)
+    return cast("Branch", run_tables(tables, lex, _actions(language), refuse))
 
 
 @cache
-def _pattern(language: str, state: int) -> re.Pattern[str]:
+def _patterns(language: str) -> Sequence[re.Pattern[str]]:
+    """For each state, what it can use next, and what is ignored."""
     tables = load_tables(language)
-    usable = tables.states[state].keys() | tables.ignored
-    return re.compile("|".join(f"(?P<{name}>{each})" for name, each in tables.terminals if name in usable))
+    usable = [row.keys() | tables.ignored for row in tables.states]
+    return [
+        re.compile("|".join(f"(?P<{name}>{each})" for name, each in tables.terminals if name in names))
+        for names in usable
+    ]
 
 
 def _expected(language: str, state: int) -> frozenset[str]:
@@ -116,8 +113,16 @@ def _actions(language: str) -> Mapping[str, Action]:
 
 
 def _branch(rule: str, parts: list[Any]) -> Branch:
-    """A rule with the parts of lark's own helper rules, which repetitions become, in their place."""
-    spliced: list[Token | Branch] = []
+    """A rule with the parts of lark's own helper rules, which repetitions become, in their place.
+
+    A repetition is a helper that begins with the one before it and is no part of anything else, so it
+    grows in place: to copy it for each of its parts would take the square of the time.
+    """
+    first = parts[0] if parts else None
+    if isinstance(first, Branch) and first.rule.startswith("__") and rule.startswith("__"):
+        spliced, parts = first.parts, parts[1:]
+    else:
+        spliced = []
     for part in parts:
         if isinstance(part, Branch) and part.rule.startswith("__"):
             spliced.extend(part.parts)

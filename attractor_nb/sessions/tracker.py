@@ -201,23 +201,35 @@ def _read(directory: RunDirectory) -> Session:
 
 
 def _read_checked(directory: RunDirectory) -> tuple[dict[str, Any], Session] | None:
-    """The values of the file and what they mean; None when there is no file.
-
-    A file of another program has no checksum, and is taken when it keeps the schema.
-    """
+    """The values of the file and what they mean; None when there is no file."""
     data = read_plain_file(
         STATUS_NAME, directory.descriptor, directory=directory.path, max_bytes=MAX_STATUS_BYTES
     )
     if data is None:
         return None
     try:
-        plain: dict[str, Any] = read_json(data)
-        values = unseal(data) if "checksum" in plain else plain
-        return values, read_session(values)
+        return session_of(data)
     except JsonProblem as problem:
         raise _damaged(directory, data, str(problem)) from None
     except ValueError as error:
         raise _damaged(directory, data, wrong_shape(error)) from None
+
+
+def session_of(data: bytes) -> tuple[dict[str, Any], Session]:
+    """The values of a status file and what they mean.
+
+    A file of another program has no checksum, and is taken when it keeps the schema.
+
+    Raises:
+        ValueError: It is torn, altered or foreign.
+    """
+    plain: Any = read_json(data)
+    if not isinstance(plain, dict):
+        raise JsonProblem("has a wrong shape: it is no object")
+    values = cast("dict[str, Any]", plain)
+    if "checksum" in values:
+        values = unseal(data)
+    return values, read_session(values)
 
 
 def _damaged(directory: RunDirectory, data: bytes, problem: str) -> SessionDamaged:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
         raise JsonProblem(f"is larger than {_size(max_bytes)}")
     _check_depth(text)
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+        return json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
     except json.JSONDecodeError as error:
         raise JsonProblem(f"is no JSON: {error.msg.lower()} at {error.lineno}:{error.colno}") from None
     except JsonProblem:
@@ -126,6 +132,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
                 raise JsonProblem(f"says the key {key[:80]!r} twice")
             seen.add(key)
     return result
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if isinf(number):
+        raise JsonProblem(f"has the number {digits[:80]}, which is too large")
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -238,6 +238,8 @@ def test_what_a_killed_writer_left_is_swept_by_the_next(tracker):
         (lambda data: data[:100], "is no JSON"),
         (lambda data: b"", "is no JSON"),
         (lambda data: b"[]\n", "has a wrong shape"),
+        (lambda data: b"5", "has a wrong shape"),
+        (lambda data: b"null", "has a wrong shape"),
         (lambda data: data.replace(b"queued", b"cueued", 1), "does not match its checksum"),
         (lambda data: data.replace(b'"1.0"', b'"2.0"'), "does not match its checksum"),
         (lambda data: data + b" ", "has no checksum at its end"),

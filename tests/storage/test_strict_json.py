@@ -26,6 +26,7 @@ JSON_VALUES = st.recursive(
         pytest.param(b'{"a": {"b": 1, "b": 2}}', "says the key 'b' twice", id="duplicate inner key"),
         pytest.param(b"[NaN]", "has the value NaN", id="nan"),
         pytest.param(b"[-Infinity]", "has the value -Infinity", id="infinity"),
+        pytest.param(b"[1e999]", "has the number 1e999, which is too large", id="infinity in digits"),
         pytest.param(b"[" * 101 + b"]" * 101, "nested deeper than 100 levels", id="too deep"),
         pytest.param(b'{"a":' * 200_000, "nested deeper than 100 levels", id="bottomless"),
         pytest.param(b"[" + b"9" * 5000 + b"]", "a number that is too long", id="huge integer"),

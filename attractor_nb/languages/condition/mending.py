@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 
 from attractor_nb.errors import ConditionSyntaxError
-from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.languages.condition.parser import MAX_CHARACTERS, parse_condition
 
 _REPAIRS = (
     (re.compile(r"(!?)={2,3}"), r"\1="),
     (re.compile(r"(?<![!=])=!(?!=)|<>"), "!="),
-    (re.compile(r"\s*(?<!&)&(?!&)\s*"), " && "),
-    (re.compile(r"\s+and\s+", re.IGNORECASE), " && "),
-    (re.compile(r"(?<==)(\s*)'([^'\"\\]*)'"), r'\1"\2"'),
-    (re.compile(r"\A\s*&&|&&\s*\Z"), ""),
+    (re.compile(r"(?<!\s)\s*+(?<!&)&(?!&)\s*+"), " && "),
+    (re.compile(r"(?<!\s)\s++and\s++", re.IGNORECASE), " && "),
+    (re.compile(r"(?<==)(\s*+)'([^'\"\\]*+)'"), r'\1"\2"'),
+    (re.compile(r"\A\s*+&&|&&(?=\s*+\Z)"), ""),
 )
 _QUOTED_SIGN = re.compile(r"\"[^\"]*(?:[&=<!']|\band\b)[^\"]*\"", re.IGNORECASE)
 
@@ -27,6 +27,8 @@ def mend_condition(text: str) -> str | None:
     >>> mend_condition("outcome == 'success' and context.ok=true")
     'outcome = "success" && context.ok=true'
     """
+    if len(text) > MAX_CHARACTERS:
+        return None
     if _QUOTED_SIGN.search(text):
         return None  # a repair could change quoted data
     mended = text

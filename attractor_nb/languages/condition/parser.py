@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from attractor_nb.errors import ConditionSyntaxError
 from attractor_nb.languages.condition.mistakes import diagnose, reserved_word_error
 from attractor_nb.languages.condition.notices import literal_notices, truth_notices
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
+MAX_CHARACTERS: Final = 10_000
+"""How long a condition may be: it is evaluated after each visit, and people have to read it."""
 _ESCAPE = re.compile(r"\\([\"\\])")
 
 
@@ -29,6 +32,12 @@ def parse_condition(text: str | SourceText) -> Condition:
         ConditionSyntaxError: It is outside the language; the span is in the given text.
     """
     source = SourceText(text, "<condition>") if isinstance(text, str) else text
+    if len(source.text) > MAX_CHARACTERS:
+        raise ConditionSyntaxError(
+            f"the condition is longer than {MAX_CHARACTERS:,} characters",
+            source.span(MAX_CHARACTERS, MAX_CHARACTERS + 1),
+            hint="let a stage put one answer in the context and compare that",
+        )
     try:
         tree = parse_tree("condition", source.text)
     except ReadingStoppedError as stopped:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
-MAX_DEFAULTS: Final = 256
-"""How many defaults may be in force at once: the table has 50 attributes a scope, Graphviz a hundred."""
+MAX_DEFAULTS: Final = 100
+"""How many defaults may be in force at once: the table has 50 attributes a scope, Graphviz about as many."""
 _NO_NAMES: Final = frozenset[str]()
 
 
@@ -178,13 +178,12 @@ class _Lowering:
         attrs = MappingProxyType(values) if values else NO_ATTRS
         spans = AttrSpans(self._source, written) if written else NO_SPANS
         source, edges, mentioned = self._source, self._edges, self._mentioned
-        here = scope.inner()
+        if new := [name for name in statement.ids if name.text not in mentioned]:
+            here = scope.inner()
+            for name in new:
+                mentioned.setdefault(name.text, (name, here))
         tail = statement.ids[0]
-        if tail.text not in mentioned:
-            mentioned[tail.text] = (tail, here)
         for head in statement.ids[1:]:
-            if head.text not in mentioned:
-                mentioned[head.text] = (head, here)
             edges.append(Edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
             tail = head
 

@@ -6,7 +6,7 @@ what was read out of generosity.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import SourceText
 
+MAX_STATEMENTS: Final = 250_000
+"""How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
+twice as many, each of which costs as much as a long one."""
 _Gap = tuple[Attr, int | None, Attr]
 
 
@@ -72,6 +75,7 @@ class _Actions:
         self._gaps: list[_Gap] = []
         self._separators: list[Diagnostic] = []
         self._bare_braces: list[int] = []
+        self._statements_left = MAX_STATEMENTS
 
     def table(self) -> dict[str, Action]:
         """The actions by rule name."""
@@ -106,8 +110,15 @@ class _Actions:
         return []
 
     def one_more_statement(self, v: list[Any]) -> list[Statement]:
-        body: list[Statement] = v[0]
-        body.append(v[1])
+        body, statement = v
+        self._statements_left -= 1
+        if self._statements_left < 0:
+            raise DotSyntaxError(
+                f"the text has more than {MAX_STATEMENTS:,} statements",
+                self._source.span(statement.start, statement.end),
+                hint="make several pipelines of it",
+            )
+        body.append(statement)
         return body
 
     def semicolon_after_statement(self, v: list[Any]) -> list[Statement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import text_of
 from attractor_nb.languages.dot.syntax import Declaration, NodeStatement, SubgraphStatement
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Statement
 
+MAX_FINDINGS: Final = 1_000
+"""Nobody reads more, and a text can be made of nothing else."""
+
 
 def find_repeats(tree: DotTree) -> tuple[Diagnostic, ...]:
-    """A WARNING ``duplicate_attribute`` for each value that a later one of the same name replaces."""
+    """A WARNING ``duplicate_attribute`` for each value that a later one of the same name replaces.
+
+    No more than ``MAX_FINDINGS`` of them.
+    """
     nodes: dict[str, dict[str, Attr]] = {}
     found: list[Diagnostic] = []
     for statement, block in _blocks(tree.body):
@@ -42,7 +48,11 @@ def _look(
     for attr in block.attrs:
         earlier = known.get(attr.name)
         known[attr.name] = attr
-        if earlier is not None and text_of(earlier.literal) != text_of(attr.literal):
+        if (
+            earlier is not None
+            and len(found) < MAX_FINDINGS
+            and text_of(earlier.literal) != text_of(attr.literal)
+        ):
             found.append(
                 Diagnostic(
                     "duplicate_attribute",

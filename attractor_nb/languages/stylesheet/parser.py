@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet.mistakes import diagnose
 from attractor_nb.languages.stylesheet.notices import declaration_notices
 from attractor_nb.languages.stylesheet.syntax import (
@@ -21,6 +22,8 @@ from attractor_nb.source import SourceText
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
 
+MAX_CHARACTERS: Final = 50_000
+"""How long a stylesheet may be: room for a thousand rules, each of which looks at each node."""
 _ESCAPE = re.compile(r"\\([\"'\\])")
 
 
@@ -35,6 +38,12 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
         StylesheetSyntaxError: It is outside the language; the span is in the given text.
     """
     source = SourceText(text, "<stylesheet>") if isinstance(text, str) else text
+    if len(source.text) > MAX_CHARACTERS:
+        raise StylesheetSyntaxError(
+            f"the stylesheet is longer than {MAX_CHARACTERS:,} characters",
+            source.span(MAX_CHARACTERS, MAX_CHARACTERS + 1),
+            hint="give many nodes one class and write one rule for it",
+        )
     try:
         tree = parse_tree("stylesheet", source.text)
     except ReadingStoppedError as stopped:

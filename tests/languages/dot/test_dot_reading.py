@@ -349,7 +349,7 @@ def test_more_defaults_than_anybody_needs_are_refused_with_their_place(scope: st
     blocks = "".join(f"{scope} [k{number}=1]\n" for number in range(MAX_DEFAULTS))
     body(blocks)
 
-    with pytest.raises(DotSyntaxError, match="more than 256 default attributes") as caught:
+    with pytest.raises(DotSyntaxError, match="more than 100 default attributes") as caught:
         body(f"{blocks}{scope} [one_more=1]")
     assert caught.value.span is not None
     assert caught.value.span.text == f"{scope} [one_more=1]"
