@@ -24,7 +24,7 @@ from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing.simulation import ALL_FAULTS, simulate
 
 SEEDS_PER_JOB = 100
-ENOUGH_WRONG = 20
+ENOUGH_WRONG = 3
 MEMORY = Path("/dev/shm")
 # Only a schedule that is not first come, first served can stop a task that has not begun.
 warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
