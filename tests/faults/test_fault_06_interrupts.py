@@ -110,14 +110,10 @@ class Tally:
         return text
 
 
-@pytest.mark.protects(
-    "attractor_nb/pipeline/run.py",
-    "with held_interrupts(self.cancel) as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
-    instead="with held_interrupts() as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
-)
+@pytest.mark.protects("attractor_nb/interrupts.py", "signal.signal(signal.SIGINT, _take)")
 @pytest.mark.parametrize("host", HOSTS)
 def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host):
-    """Protected by: an interrupt asks the engine to stop, and whoever waits waits for that."""
+    """Protected by: the first interrupt is held, and stops the engine where nothing is half done."""
     seen = counted(interrupt_workers[0], host)
     tally = Tally()
     cases = [[fault] for fault in drawn(seen, campaign.count(sample=8, full=100), seed=6)]
@@ -131,14 +127,21 @@ def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host)
 
 
 @pytest.mark.protects(
-    "attractor_nb/interrupts.py", "    if not waiting:\n        raise KeyboardInterrupt", instead="    pass"
+    "attractor_nb/processes/local.py",
+    "self._descendants.kill()  # interrupted before it was known whether anything is alive",
 )
 @pytest.mark.parametrize("host", HOSTS)
 def test_interrupted_twice(interrupt_workers, campaign, figures, host):
-    """Protected by: an interrupt that comes while another is held is raised."""
+    """Protected by: a command is killed also when it is not yet known whether anything of it is alive."""
     seen = counted(interrupt_workers[0], host)
     tally = Tally()
     faults = drawn(seen, campaign.count(sample=6, full=80), seed=7, twice=True)
+    ending = {
+        "place": ["processes/local.py", line_of("if self._descendants.is_alive():")],
+        "nth": 1,
+        "then": 3,
+    }
+    faults.append({"interrupt": ending})
     tally.judge_all(interrupt_workers, host, [[fault] for fault in faults])
     tally.check()
     assert tally.after_second, "no second interrupt was sent"
@@ -261,10 +264,15 @@ def marked(folder):
     return found
 
 
+@pytest.mark.protects(
+    "attractor_nb/pipeline/run.py",
+    "with held_interrupts(self.cancel) as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
+    instead="with held_interrupts() as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
+)
 @pytest.mark.protects("attractor_nb/cli/execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
 @pytest.mark.parametrize("numbers", SIGNALS.values(), ids=SIGNALS.keys())
 def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers):
-    """Protected by: requests to end stop a run as Ctrl-C does."""
+    """Protected by: requests to end stop a run as Ctrl-C does; an interrupt stops the engine at once."""
     (tmp_path / "it.dot").write_text(COMMAND)
     (tmp_path / "tool.sh").write_text(TOOL)
     os.mkfifo(tmp_path / "ready")
