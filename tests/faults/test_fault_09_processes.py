@@ -175,7 +175,7 @@ def test_when_the_run_is_cancelled_a_program_and_all_it_started_end(tmp_path, ca
     figures.record(9, "hostile programs, run cancelled", f"{len(chosen)} of {len(chosen)} gone within 2 s")
 
 
-@pytest.mark.protects(DESCENDANTS, "            watchdog.watch(process.pid)", instead="            pass")
+@pytest.mark.protects(LOCAL, "            watchdog.watch(process.pid)", instead="            pass")
 def test_when_the_engine_is_killed_a_program_and_all_it_started_end(tmp_path, campaign, figures):
     """Protected by: the watchdog, which outlives us."""
     chosen = campaign.pick(
