@@ -58,6 +58,7 @@ def driver():
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    module.REPOSITORY = Path(os.environ.get("ATTRACTOR_PROVED_PACKAGE", module.REPOSITORY))
     return module
 
 
