@@ -110,6 +110,11 @@ class Watchdog:
         os.close(self._leash)
         await self._process.wait()
 
+    async def end_all(self) -> None:
+        """Have it end what carries the mark: we were stopped before we knew the group."""
+        os.close(self._leash)
+        await self._process.wait()
+
     def _say(self, word: str) -> None:
         with contextlib.suppress(
             OSError

@@ -182,10 +182,11 @@ class _Job:
                     env=environment,
                     start_new_session=True,
                 )
-            except BaseException as error:
+            except (OSError, ValueError) as error:
                 await watchdog.dismiss()
-                if isinstance(error, OSError | ValueError):
-                    raise _cannot_start(arguments, cwd, error) from error
+                raise _cannot_start(arguments, cwd, error) from error
+            except BaseException:
+                await watchdog.end_all()
                 raise
             watchdog.watch(process.pid)
         descendants = Descendants(process.pid, mark, watchdog.started_ticks)
