@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 DATA_PREFIX = b"data: "
 LINE_LIMIT_BYTES = 1 << 20
+MAX_ANSWER_BYTES = 16 << 20
+"""Of a whole answer, its wrapping included: no server is read for ever."""
+MAX_HEADERS = 100
+TRANSIENT = frozenset({408, 409, 425, 429})
+"""Refusals that may pass (Appendix D); every 5xx may too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ async def complete_chat(
     try:
         async with _posted(address, "/v1/chat/completions", body) as reader:
             return await _read_stream(reader, on_text)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        # The last three: valid JSON of another shape, or so deep that it cannot be read.
         raise RetryableError(f"the model server broke off: {error or type(error).__name__}") from error
 
 
@@ -70,7 +76,10 @@ async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], No
             usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0), 0.0, 1)
         for choice in event.get("choices", ()):
             finish_reason = choice.get("finish_reason") or finish_reason
-            if text := choice.get("delta", {}).get("content"):
+            delta: dict[str, Any] = choice.get("delta") or {}
+            if text := delta.get("content"):
+                if not isinstance(text, str):
+                    raise ValueError("its content is no text")
                 parts.append(text)
                 on_text(text)
     if not finish_reason:
@@ -88,8 +97,11 @@ async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    rest = b""
+    rest, left = b"", MAX_ANSWER_BYTES
     async for chunk in _chunks(reader):
+        left -= len(chunk)
+        if left < 0 or len(rest) > LINE_LIMIT_BYTES:
+            raise ValueError(f"the answer or a line of it is over {MAX_ANSWER_BYTES} bytes")
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             yield line
@@ -98,6 +110,8 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     """The chunks of a body in chunked transfer coding."""
     while size := int(await reader.readline() or b"0", 16):
+        if not 0 < size <= MAX_ANSWER_BYTES:
+            raise ValueError(f"a piece of {size} bytes")
         yield await reader.readexactly(size)
         await reader.readline()
 
@@ -117,7 +131,10 @@ async def _posted(address: str, path: str, body: Mapping[str, Any]) -> AsyncGene
         await writer.drain()
         status, headers = await _read_head(reader)
         if status != 200 or headers.get("transfer-encoding") != "chunked":
-            raise _refusal(await _read_json(reader, headers), status)
+            answer = await _read_page(reader, headers)
+            if status == 200:
+                raise ValueError("it answered with no stream")
+            raise _refusal(answer, status)
         yield reader
     finally:
         writer.close()
@@ -129,27 +146,35 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]
         raise EOFError("no answer")
     status = int(rest[:3])
     headers: dict[str, str] = {}
-    while line := (await reader.readline()).strip():
+    for _ in range(MAX_HEADERS):
+        line = (await reader.readline()).strip()
+        if not line:
+            return status, headers
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip().lower()
-    return status, headers
+    raise ValueError("too many headers")
 
 
-async def _read_json(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> Any:
-    data = await reader.readexactly(int(headers.get("content-length", "0")))
-    return json.loads(data)
+async def _read_page(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> Any:
+    """The JSON of an answer that is no stream; None when there is none: its status says enough."""
+    size = int(headers.get("content-length", "0"))
+    if size > LINE_LIMIT_BYTES:
+        return None
+    try:
+        return json.loads(await reader.readexactly(size))
+    except (EOFError, ValueError, RecursionError):
+        return None
 
 
 def _refusal(answer: Any, status: int) -> Exception:
-    error: dict[str, Any] = (
-        cast("dict[str, Any]", answer).get("error", {}) if isinstance(answer, dict) else {}
-    )
+    found = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None
+    error = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     message = str(error.get("message", "no reason given"))
     if error.get("type") == "exceed_context_size_error":
         return TerminalError(
             f"the prompt does not fit the local model: {message}",
             hint="shorten the prompt, set fidelity=truncate, or give the backend more context_tokens",
         )
-    if status >= 500 or status == 429:
+    if status >= 500 or status in TRANSIENT:
         return RetryableError(f"the model server answered {status}: {message}")
     return TerminalError(f"the model server refused the request ({status}): {message}")
