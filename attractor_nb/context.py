@@ -290,7 +290,7 @@ def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
         return value, 5
     if kind is int:
         if not MIN_INTEGER <= value <= MAX_INTEGER:
-            raise _refused(key, f"{str(value)[:20]}… is an integer of more than 64 bits", "keep it as text")
+            raise _refused(key, "it is an integer of more than 64 bits", "keep it as text")
         return value, 8
     if kind is float:
         if not math.isfinite(value):

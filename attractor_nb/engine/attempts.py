@@ -19,7 +19,7 @@ from attractor_nb.decisions.outcome_checks import (
 )
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
-from attractor_nb.errors import ContextValueError, StatusFileError, StorageError, TerminalError
+from attractor_nb.errors import ContextValueError, RunLocked, StatusFileError, StorageError, TerminalError
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
@@ -167,12 +167,20 @@ class Attempts:
             if _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
             returned = outcome_of_exception(error)
+            if isinstance(error, ContextValueError):
+                returned = replace(returned, failure_reason=f"stage {planned.id}: {returned.failure_reason}")
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
         return returned
 
     def _is_of_this_run(self, error: BaseException) -> bool:
-        """Whether the run's own directory refused: then the run stops and no stage is recorded as failed."""
+        """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
+
+        Raises:
+            RunLocked: The run was taken over. A handler can meet that of another run, too, which is its own.
+        """
+        if isinstance(error, RunLocked):
+            self.store.check_owner()
         return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)
 
     async def _in_time(self, planned: PlannedNode, work: Awaitable[Any], *, keeps_own_time: bool) -> Any:
