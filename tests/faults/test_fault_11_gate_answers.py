@@ -33,8 +33,8 @@ def answers_in(root):
 
 @pytest.mark.protects(
     GATES,
-    "            if gate.id in self._answered:\n                raise",
-    instead="            if False:\n                raise",
+    "            self._answered.add(gate.id)\n            self._pending.pop(gate.id, None)\n        with",
+    instead="        with",
 )
 def test_fifty_threads_answer_one_gate_and_one_wins(tmp_path, campaign, figures):
     """Protected by: under one lock an answer is looked for, logged and noted."""
@@ -71,8 +71,8 @@ def test_fifty_threads_answer_one_gate_and_one_wins(tmp_path, campaign, figures)
 
 @pytest.mark.protects(
     "attractor_nb/decisions/choices.py",
-    "raise AnswerRefused(",
-    instead="return answer\n    raise AnswerRefused(",
+    "        raise _refused(question, given)\n    text",
+    instead="        return answer\n    text",
 )
 def test_a_wrong_option_is_refused_and_the_gate_waits_on(tmp_path, figures):
     """Protected by: what matches no choice raises, and settles nothing."""
