@@ -96,10 +96,11 @@ class Usage:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values, zeros and unknowns left out."""
+        """JSON values, counts of zero and an unknown price left out; a price of zero is a known one."""
         plain: dict[str, Any] = {}
         for name in ("input_tokens", "output_tokens", "cost_usd", "calls"):
-            if value := getattr(self, name):
+            value = getattr(self, name)
+            if value or (name == "cost_usd" and value is not None):
                 plain[name] = value
         return plain
 

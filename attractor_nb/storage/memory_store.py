@@ -7,6 +7,7 @@ away with the run.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from attractor_nb.errors import StorageError
+from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.artifact_store import ArtifactStore
@@ -114,6 +115,29 @@ class MemoryStageFiles:
             del self._texts[name]
             self._texts[new_name] = text
 
+    def take_in(self, limit: int) -> int:
+        """Take texts of the directory into memory before it goes, so that the result can show them.
+
+        Args:
+            limit: How many bytes; files beyond it, and those that are no plain text files, are let go.
+
+        Returns:
+            How many bytes were taken.
+        """
+        files, self._directory_files = self._directory_files, None
+        self._texts, taken = self._texts or {}, 0
+        if files is None:
+            return 0
+        for path in sorted(files.directory.iterdir(), key=lambda path: path.name):
+            size = path.lstat().st_size
+            if taken + size > limit:
+                continue
+            with contextlib.suppress(AttractorError):  # a link, a pipe, a directory
+                if (text := files.read_text(path.name)) is not None:
+                    self._texts[path.name] = text
+                    taken += size
+        return taken
+
     def forget(self) -> int:
         """Drop what is kept in memory; how many characters that were."""
         size = sum(len(text) for text in (self._texts or {}).values())
@@ -131,13 +155,13 @@ class MemoryRunStore:
         self._clock = clock
         self._manifest = dict(manifest or {})
         self._logs_root = Path(tempfile.gettempdir()) / f"attractor-{uuid4().hex}"
+        self._first_root: Path | None = None
         self._lock = threading.RLock()
         self._kept: dict[MemoryStageFiles, None] = {}
         self._latest: dict[str, MemoryStageFiles] = {}
         self._kept_size = 0
         self._root: RunDirectory | None = None
         self._stages: StageDirectories | None = None
-        self._restarts: list[MemoryRunStore] = []
         self._is_closed = False
 
     @property
@@ -195,8 +219,8 @@ class MemoryRunStore:
     def make_restart(self, number: int, run_id: str) -> MemoryRunStore:
         """A fresh store for a ``loop_restart`` (ruling 21)."""
         fresh = MemoryRunStore(clock=self._clock, manifest={**self._manifest, "run_id": run_id})
-        fresh._logs_root = self._logs_root / f"restart-{number}"
-        self._restarts.append(fresh)
+        fresh._first_root = self._first_root or self._logs_root
+        fresh._logs_root = fresh._first_root / f"restart-{number}"
         return fresh
 
     def close(self) -> None:
@@ -205,11 +229,24 @@ class MemoryRunStore:
             if self._is_closed:
                 return
             self._is_closed = True
+            self._take_in_directories()
             self._kept.clear()
             root, self._root, self._stages = self._root, None, None
         if root is not None:
             root.close()
             shutil.rmtree(root.path, ignore_errors=True)
+            if self._first_root is not None:
+                with contextlib.suppress(OSError):  # the first run's has gone before, or is not empty yet
+                    self._first_root.rmdir()
+
+    def _take_in_directories(self) -> None:
+        """Keep what the newest stages left, as far as there is room: ``result["build"]`` reads it."""
+        if self._root is None:
+            return
+        left = MAX_KEPT_BYTES
+        for files in reversed(self._latest.values()):
+            with contextlib.suppress(OSError):  # a command may have removed its own directory
+                left -= files.take_in(left)
 
     def note_growth(self, files: MemoryStageFiles, characters: int) -> None:
         """Count what a stage keeps, and forget the oldest when that is too much. For stages alone."""
@@ -239,7 +276,9 @@ class MemoryRunStore:
     def _make_stages(self) -> StageDirectories:
         disk = Disk()
         try:
-            self._logs_root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._first_root is not None:
+                self._first_root.mkdir(mode=0o700, exist_ok=True)
+            self._logs_root.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise storage_error(error, "make directory", self._logs_root) from error
         self._root = RunDirectory(disk, self._logs_root)

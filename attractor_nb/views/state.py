@@ -260,6 +260,12 @@ def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) ->
     return (event.stage,)
 
 
+def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
+    """In a restart directory what was spent before it counts too, wherever the view begins."""
+    _carry_spending(view, event)
+    return _fold_going(view, event)
+
+
 def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
     view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
     return ()
@@ -267,9 +273,16 @@ def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRe
 
 def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
     """A view that was folded from the way taken: what was spent behind the rewind counts too."""
-    view.usage = Usage.from_plain(event.carried.get("usage", {}))
+    _carry_spending(view, event)
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
     return ()
+
+
+def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> None:
+    if event.carried:
+        view.usage = Usage.from_plain(event.carried.get("usage", {}))
+        by_node: dict[str, Any] = event.carried.get("usage_by_node", {})
+        view.usage_by_node = {name: Usage.from_plain(usage) for name, usage in by_node.items()}
 
 
 def _fold_end(
@@ -302,7 +315,7 @@ _OF_THE_RUN: Final = (
 _FOLDS: Final = cast(
     "dict[type[Event], Callable[[RunView, Event], tuple[str, ...]]]",
     {
-        PipelineStarted: _fold_going,
+        PipelineStarted: _fold_begun,
         PipelineResumed: _fold_going,
         PipelineRewound: _fold_rewound,
         PipelineRestarted: _fold_going,

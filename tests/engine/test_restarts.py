@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attractor_nb import Outcome, Run, load_checkpoint
+from attractor_nb import Outcome, Run, StageStatus, Usage, load_checkpoint
 from attractor_nb.errors import RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted
 from attractor_nb.stage import current_stage
@@ -217,3 +217,20 @@ def test_ruling_21_a_node_that_no_directory_visited_is_said_to_be_so(make, tmp_p
     with pytest.raises(RunError, match="no visit 5 of prepare") as caught:
         run.rewind("prepare", visit=5)
     assert caught.value.hint == "visits of prepare: 1"
+
+
+def test_what_was_spent_before_a_restart_is_shown_wherever_the_run_goes_on(make, tmp_path):
+    left = [1, 3]
+
+    def answer(node, prompt, context):
+        updates = {"round": left.pop(0)} if node.id == "b" else {}
+        return Outcome(StageStatus.SUCCESS, context_updates=updates, usage=Usage(10, cost_usd=0.5))
+
+    pipeline = make(LOOP, backend=answer)
+    pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=4)
+    run = pipeline.resume(tmp_path / "run")
+    result = run.result(20)
+    assert result.usage == Usage(40, cost_usd=2.0)
+    assert run["a"].usage == result["a"].usage == Usage(20, cost_usd=1.0)
+    assert run.view.usage == result.usage
+    assert Run.load(tmp_path / "run/restart-1").view.usage == result.usage

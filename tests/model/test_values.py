@@ -220,3 +220,8 @@ def test_every_event_of_spec_9_6_is_there():
 def test_a_commit_does_not_say_its_context_twice():
     event = StageCompleted(name="a", outcome=Outcome.success(context_updates={"x": 1}), context={"x": 1})
     assert "context_updates" not in event.to_plain()["outcome"]
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(5), Usage(5, cost_usd=0.0), Usage(1, 2, 0.5, 3)])
+def test_usage_survives_being_stored_and_free_is_not_unknown(usage):
+    assert Usage.from_plain(usage.to_plain()) == usage

@@ -1,6 +1,7 @@
 """Found in review: runs whose end was lost, whose lock was kept, or for which nobody could wait."""
 
 import asyncio
+import tempfile
 import threading
 
 import pytest
@@ -124,3 +125,27 @@ def test_run_pipeline_takes_a_context_again_that_an_earlier_run_has_filled():
     assert (first.status, second.status) == ("success", "success")
     assert second.context["graph.goal"] == context["graph.goal"] == "two"
     assert second.context["ticket"] == "42"
+
+
+def test_a_run_that_stores_nothing_still_shows_what_its_commands_left(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    command = "echo hi; cd $ATTRACTOR_STAGE_DIR; echo kept > own.txt; mkdir d; ln -s own.txt link"
+    result = make(f't [shape=parallelogram, tool_command="{command}"] start -> t -> done').run(
+        wait=True, durability="none"
+    )
+    assert result.status == "success"
+    assert (result["t"].files("own.txt"), result["t"].files("status.json") is None) == ("kept\n", False)
+    assert result["t"].files("link") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_stores_nothing_leaves_nothing_when_its_commands_restart(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rounds = [1, 2, 3]
+    pipeline = make(
+        't [shape=parallelogram, tool_command="true"] a start -> a -> t\n'
+        't -> a [condition="context.round!=3", loop_restart=true] t -> done [condition="context.round=3"]',
+        backend=lambda node, prompt, context: Outcome.success(context_updates={"round": rounds.pop(0)}),
+    )
+    result = pipeline.run(wait=True, durability="none")
+    assert (result.status, rounds, list(tmp_path.iterdir())) == ("success", [], [])

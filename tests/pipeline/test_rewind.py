@@ -476,3 +476,11 @@ def test_a_resume_without_a_checkpoint_goes_on_where_the_rewind_led(line, tmp_pa
     assert result.context["calls.c"] == 1
     (resumed,) = events_of(tmp_path / "run", PipelineResumed)[-1:]
     assert resumed.next_node == "c"
+
+
+def test_what_a_rewind_sets_aside_was_spent_and_every_view_says_the_same(line, tmp_path):
+    again = line.rewind("b")
+    result = again.result(20)
+    assert result.usage_by_node["b"] == Usage(20)
+    assert again["b"].usage == result["b"].usage == Run.load(tmp_path / "run")["b"].usage == Usage(20)
+    assert result.view.usage_by_node == result.usage_by_node
