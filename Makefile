@@ -91,7 +91,7 @@ simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and s
 	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
 
 .PHONY: fuzz
-fuzz: $(DEVELOPMENT) ## a million hostile inputs for everything that reads what others wrote
+fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, some 12 minutes; SEED=n for others
 	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
 
 .PHONY: prove
