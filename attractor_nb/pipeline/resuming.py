@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.failures import end_reason, next_step
 from attractor_nb.decisions.history import way_taken
-from attractor_nb.decisions.routing import Seen
-from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
-from attractor_nb.model.outcome import Outcome, read_status
 from attractor_nb.pipeline.asking import is_somebody_asked
-from attractor_nb.pipeline.beginning import Beginning, Seams, begin
+from attractor_nb.pipeline.beginning import Beginning, Seams
+from attractor_nb.pipeline.legacy import continue_legacy
 from attractor_nb.pipeline.recorded import (
     MAX_RESTART_HOPS,
     interviews_under_way,
@@ -34,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.model.events import Event
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
 
@@ -65,50 +62,42 @@ def continue_run(
     if rewind is not None:
         check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
-        return _continue_legacy(pipeline, plan, logs_root, options, seams)
+        return continue_legacy(pipeline, plan, logs_root, options, seams)
     check_trust(plan.graph, pipeline.origin, options, logs_root)
-    store, stored, state, inputs = _open_latest(plan, logs_root, options, seams)
+    wish = _Wish(options, on_graph_change, rewind)
+    if options.take_over:
+        _way_on(plan, _read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
+    store, latest = _open_latest(plan, logs_root, options, seams)
     try:
+        stored, state = latest.stored, latest.state
         if state.ended and stored.manifest.get("status") != state.ended:
             store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
-        check_is_on_the_way(stored)
-        whole, rewound = stored, None
-        if rewind is None:
-            _check_end(state)
-        else:
-            place = find_place(stored, rewind)
-            if place.stored.logs_root != stored.logs_root:
-                store = _open_instead(store, place.stored.logs_root, options, seams)
-            whole, stored, rewound = place.stored, place.shortened, place.record(state)
-            inputs = _inputs_of(stored, inputs)
-            state = restored_state(plan, stored)
-            state.apply(rewound)
-        warning = _check_graph(plan, stored, state, on_graph_change)
-        _check_incoming_edge(plan, state)
-        _check_interrupted(plan, state, interviews_under_way(stored.events), options)
+        way_on = _way_on(plan, latest, wish)
+        if way_on.whole.logs_root != stored.logs_root:
+            store = _open_instead(store, way_on.whole.logs_root, options, seams)
+        stored, state = way_on.stored, way_on.state
         state.reopen()
         state.resumed_hops = 1 if state.fidelity == "full" else 0
-        context = restored_context(plan, stored, inputs, store=store.values)
-        if rewound is None and store.manifest.get("restarted_as"):
+        context = restored_context(plan, stored, way_on.inputs, store=store.values)
+        if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
     except BaseException:
         store.close()
         raise
-    run_id = str(stored.manifest.get("run_id", ""))
     way = way_taken(stored.events)
     return Beginning(
         plan,
         store,
         context,
         state,
-        run_id,
-        inputs,
-        sequence=whole.events[-1].sequence if whole.events else 0,
+        str(stored.manifest.get("run_id", "")),
+        way_on.inputs,
+        sequence=way_on.whole.events[-1].sequence if way_on.whole.events else 0,
         events=way,
-        kept=kept_directories(whole, way),
+        kept=kept_directories(way_on.whole, way),
         interviews=interviews_under_way(way),
-        warning=warning,
-        rewound=rewound,
+        warning=way_on.warning,
+        rewound=way_on.rewound,
     )
 
 
@@ -132,16 +121,74 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """How somebody wants to go on."""
+
+    options: RunOptions
+    on_graph_change: str
+    rewind: Rewind | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Latest:
+    """Where a run stands: the directory that it came to, its state, and the run's inputs."""
+
+    stored: StoredRun
+    state: RunState
+    inputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _WayOn:
+    """Where a run goes on.
+
+    Attributes:
+        whole: The directory as it is.
+        stored: The directory as far as it counts.
+        state: The state there.
+        inputs: The run's inputs.
+        warning: What the user asked to be warned of, or empty.
+        rewound: For a rewind: the record of it.
+    """
+
+    whole: StoredRun
+    stored: StoredRun
+    state: RunState
+    inputs: Mapping[str, Any]
+    warning: str
+    rewound: PipelineRewound | None
+
+
+def _way_on(plan: Plan, latest: _Latest, wish: _Wish) -> _WayOn:
+    """Find where a run goes on, from what its directories say. Nothing is changed on the disk.
+
+    Raises:
+        GraphChanged, RunError: It cannot go on so, and why.
+    """
+    stored, state, inputs = latest.stored, latest.state, latest.inputs
+    check_is_on_the_way(stored)
+    whole, rewound = stored, None
+    if wish.rewind is None:
+        _check_end(state)
+    else:
+        place = find_place(stored, wish.rewind)
+        whole, stored, rewound = place.stored, place.shortened, place.record(state)
+        inputs = _inputs_of(stored, inputs)
+        state = restored_state(plan, stored)
+        state.apply(rewound)
+    warning = _check_graph(plan, stored, state, wish.on_graph_change)
+    _check_incoming_edge(plan, state)
+    _check_interrupted(plan, state, interviews_under_way(stored.events), wish.options)
+    return _WayOn(whole, stored, state, inputs, warning, rewound)
+
+
 def _open_latest(
     plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
-) -> tuple[DirectoryRunStore, StoredRun, RunState, Mapping[str, Any]]:
-    """Open the run, or the restart directory in which it goes on; with it the run's inputs.
-
-    What a restart directory does not say, because its first record was never written, the one before
-    it does.
-    """
-    before, inputs = RunState(plan.start), dict[str, Any]()
-    for hops in range(MAX_RESTART_HOPS):
+) -> tuple[DirectoryRunStore, _Latest]:
+    """Open the run, or the restart directory in which it goes on."""
+    before = None
+    for _ in range(MAX_RESTART_HOPS):
         store = DirectoryRunStore.open(
             logs_root,
             durability=options.durability,
@@ -150,20 +197,46 @@ def _open_latest(
             take_over=options.take_over,
         )
         try:
-            stored = read_run(logs_root)
-            if not hops:
-                _check_begun(stored)
-            state = restored_state(plan, stored, before)
+            latest, restarted = _read_one(plan, logs_root, before)
         except BaseException:
             store.close()
             raise
-        inputs = _inputs_of(stored, inputs)
-        restarted = restart_directory(stored, state)
         if restarted is None:
-            return store, stored, state, inputs
+            return store, latest
         store.close()
-        logs_root, before = restarted, state.restarted(state.restart_target)
-    raise RunError(f"the restarts of {logs_root} have no end")
+        logs_root, before = restarted, latest
+    raise _endless(logs_root)
+
+
+def _read_latest(plan: Plan, logs_root: Path) -> _Latest:
+    """What ``_open_latest`` would find, read without owning it."""
+    before = None
+    for _ in range(MAX_RESTART_HOPS):
+        latest, restarted = _read_one(plan, logs_root, before)
+        if restarted is None:
+            return latest
+        logs_root, before = restarted, latest
+    raise _endless(logs_root)
+
+
+def _read_one(plan: Plan, logs_root: Path, before: _Latest | None) -> tuple[_Latest, Path | None]:
+    """Read one directory of a run, and where it restarted.
+
+    What a restart directory does not say, because its first record was never written, the one before
+    it does.
+    """
+    stored = read_run(logs_root)
+    if before is None:
+        _check_begun(stored)
+        state = restored_state(plan, stored)
+    else:
+        state = restored_state(plan, stored, before.state.restarted(before.state.restart_target))
+    latest = _Latest(stored, state, _inputs_of(stored, before.inputs if before else {}))
+    return latest, restart_directory(stored, state)
+
+
+def _endless(logs_root: Path) -> RunError:
+    return RunError(f"the restarts of {logs_root} have no end")
 
 
 def _check_begun(stored: StoredRun) -> None:
@@ -262,51 +335,3 @@ def _check_incoming_edge(plan: Plan, state: RunState) -> None:
     ends = (state.completed[-1] if state.completed else "", state.next_node)
     if edge is None or (edge.source, edge.target) != ends:
         state.incoming_edge = None
-
-
-def _continue_legacy(
-    pipeline: Pipeline, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
-) -> Beginning:
-    """Go on in a fresh directory from a checkpoint of the older layout (run-directory, Migration Path)."""
-    stored = read_run(checkpoint_dir)
-    checkpoint = stored.checkpoint or {}
-    completed: list[str] = list(checkpoint.get("completed_nodes", ()))
-    current = str(checkpoint.get("current_node", ""))
-    values: Mapping[str, Any] = checkpoint.get("context", {})
-    if current not in plan.nodes:
-        raise GraphChanged(f"the run stood at {current or 'no node'}, and the graph has no such node")
-    start = begin(pipeline, options, seams)
-    try:
-        start.context.apply_updates(values)
-        state = start.state
-        state.completed = completed
-        for name in completed:
-            state.visits[name] = state.visits.get(name, 0) + 1
-        state.retries = dict(checkpoint.get("node_retries", {}))
-        for name, status in checkpoint.get("node_outcomes", {}).items():
-            if read := read_status(str(status)):
-                state.outcomes[name] = read
-        _place_legacy(plan, state, current, start.context)
-    except BaseException:
-        start.store.close()
-        raise
-    return start
-
-
-def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -> None:
-    """Set where a legacy run goes on: at ``current``, or after it when it was completed."""
-    status = read_status(context.get_string("outcome"))
-    if status is not None:
-        state.seen = Seen(status, context.get_string("preferred_label"))
-    if current not in state.completed or status is None:
-        state.next_node = current
-        return
-    planned = plan.nodes[current]
-    outcome = Outcome(status, preferred_label=context.get_string("preferred_label"))
-    step = next_step(plan, planned, outcome, state.seen, context.get)
-    state.last_status = status
-    state.next_node = step.target if step else ""
-    state.incoming_edge = step.edge.index if step and step.edge else None
-    if step is None and not planned.is_exit:
-        state.last_reason = end_reason(plan, planned, outcome, state.seen, context.get)
-        state.last_route = "no_match" if state.last_reason else "end"
