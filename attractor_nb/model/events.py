@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 from attractor_nb.model.outcome import Outcome, Usage
@@ -52,13 +51,12 @@ class Event:
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values: ``type`` first, then the fields; empty ones are left out."""
-        kind = type(self)
-        values = zip(_FIELDS[kind], _VALUES[kind](self), strict=True)
-        return {"type": kind.__name__} | {
-            name: value
-            for name, value in values
-            if value or (value is not None and type(value) not in _EMPTY_LEFT_OUT)
-        }
+        plain: dict[str, Any] = {"type": type(self).__name__}
+        for name in _FIELDS[type(self)]:
+            value = getattr(self, name)
+            if value or (value is not None and type(value) not in _EMPTY_LEFT_OUT):
+                plain[name] = value
+        return plain
 
 
 @dataclass(slots=True, kw_only=True)
@@ -621,9 +619,6 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
 
 _FIELDS: dict[type[Event], tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind)) for kind in EVENT_TYPES.values()
-}
-_VALUES: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {
-    kind: attrgetter(*names) for kind, names in _FIELDS.items()
 }
 _TUPLES = {"options", "keys", "logs", "passed_over"}
 _USAGES = {"node_usage", "run_usage"}
