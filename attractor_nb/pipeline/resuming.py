@@ -23,7 +23,8 @@ from attractor_nb.pipeline.recorded import (
     restored_state,
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
-from attractor_nb.pipeline.trust import check_trust
+from attractor_nb.pipeline.trust import absolute_origin, check_trust
+from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts, read_run
 
@@ -63,6 +64,7 @@ def continue_run(
         check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
         return continue_legacy(pipeline, plan, logs_root, options, seams)
+    _check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(plan.graph, pipeline.origin, options, logs_root)
     wish = _Wish(options, on_graph_change, rewind)
     if options.take_over:
@@ -283,6 +285,20 @@ _REDACTED = (
     "pipeline.dot of this run holds [redacted] in place of a secret that its source had: resume with your "
     "own pipeline, Pipeline(…).resume(directory)"
 )
+
+
+def _check_own_source(pipeline: Pipeline, logs_root: Path, on_graph_change: str) -> None:
+    """Refuse the source that a run directory keeps without its secrets: it cannot be what ran.
+
+    Said before anybody is asked to vouch for commands that would not be run either.
+    """
+    if on_graph_change != "error" or pipeline.origin != absolute_origin(logs_root / SOURCE_NAME):
+        return
+    facts = read_facts(logs_root)
+    if facts.get("is_source_redacted") and facts.get("graph_hash") != pipeline.graph.content_hash:
+        raise GraphChanged(
+            "the pipeline that the run directory keeps is not the one that ran", hint=_REDACTED
+        )
 
 
 def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:

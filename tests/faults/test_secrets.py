@@ -318,14 +318,24 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
     '_REDACTED if stored.manifest.get("is_source_redacted") else _CHANGED',
     instead="_CHANGED",
 )
+@pytest.mark.protects(
+    "attractor_nb/pipeline/resuming.py",
+    "_check_own_source(pipeline, logs_root, on_graph_change)",
+    instead="pass",
+)
 def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(planted, tmp_path):
-    """The protection is the remedy that names the reason: the stored source is not the one that ran."""
-    text = 'digraph { start [shape=Mdiamond] a [prompt="use KEY"] done [shape=Msquare] start -> a -> done }'
+    """The protections are the remedy that names the reason, the stored source is not the one that ran, and
+    that it is said before anybody is asked to vouch for commands with a hole in them."""
+    text = """digraph { start [shape=Mdiamond] a [prompt="use KEY"] done [shape=Msquare]
+        t [shape=parallelogram, tool_command="echo KEY"] start -> a -> t -> done }"""
     own = Pipeline(text.replace("KEY", planted["openai"]))
-    assert [found.rule for found in own.diagnostics].count("secret_in_source") == 1
+    assert [found.rule for found in own.diagnostics].count("secret_in_source") == 2
     own.run(wait=True, logs_root=tmp_path / "run", durability="fast", stop_after=1)
     with pytest.raises(GraphChanged, match=r"your own\s+pipeline"):
         Run.load(tmp_path / "run").resume()
+    copied = Pipeline((tmp_path / "run/pipeline.dot").read_text())
+    with pytest.raises(GraphChanged, match=r"your own\s+pipeline"):
+        copied.resume(tmp_path / "run")
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
 
