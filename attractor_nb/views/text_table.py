@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Edge, Graph, Node
 
+SHOWN_NODES: Final = 500
+"""A cell keeps what it shows, and nobody reads more."""
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 
 
 def graph_text(graph: Graph) -> str:
-    """Headline and table: what a pipeline shows where nothing can be drawn."""
-    return f"{headline(graph)}\n{text_table(graph)}"
+    """Headline and table: what a pipeline shows where nothing can be drawn. Of a huge one its beginning."""
+    lines = text_table(graph).splitlines()
+    if (more := len(lines) - 1 - SHOWN_NODES) > 0:
+        lines[SHOWN_NODES + 1 :] = [f"… and {more:,} more nodes"]
+    return "\n".join([headline(graph), *lines])
 
 
 def headline(graph: Graph) -> str:
@@ -70,6 +75,7 @@ def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> st
     graph = redacted_graph(graph)
     lines: list[str] = []
     seen: set[str] = set()
+    unseen = iter(graph.nodes)
     roots = [node.id for node in graph.start_nodes] or list(graph.nodes)[:1]
     stack: list[tuple[str, str, str, str]] = [(root, "", "", "") for root in reversed(roots)]
     while True:
@@ -89,7 +95,7 @@ def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> st
             for position, edge in reversed(list(enumerate(out))):
                 joint = "└─ " if position == len(out) - 1 else "├─ "
                 stack.append((edge.target, inner, joint, _caption(edge)))
-        rest = next((node_id for node_id in graph.nodes if node_id not in seen), None)
+        rest = next((node_id for node_id in unseen if node_id not in seen), None)
         if rest is None:
             return "\n".join(lines)
         stack.append((rest, "", "", ""))

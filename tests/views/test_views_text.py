@@ -243,3 +243,16 @@ def test_times_and_costs_are_shown_only_on_request():
 def test_long_times_and_free_calls():
     assert duration_text(59.96) == "1 min 0 s"
     assert cost_text(0.0) == "$0.00"
+
+
+def test_of_a_huge_graph_the_beginning_is_shown():
+    graph = parse_dot("digraph huge {" + " ".join(f"n{number};" for number in range(700)) + "}")
+    lines = graph_text(graph).splitlines()
+    assert lines[0] == "pipeline huge: 700 nodes, 0 edges"
+    assert lines[-2].split()[0] == "n499"
+    assert lines[-1] == "… and 200 more nodes"
+
+
+def test_a_tree_of_nodes_that_nothing_connects_names_each_once():
+    graph = parse_dot("digraph loose {" + " ".join(f"n{number};" for number in range(50)) + "}")
+    assert [line.split()[0] for line in text_tree(graph).splitlines()] == list(graph.nodes)
