@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
 
 
+CONTINUED_FROM = "continued_from"
+"""Entry of the manifest: the older run, whose values no log has; only the checkpoints hold them."""
+
+
 def continue_legacy(
     pipeline: Pipeline, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
 ) -> Beginning:
@@ -40,6 +44,7 @@ def continue_legacy(
         raise GraphChanged(f"the run stood at {current or 'no node'}, and the graph has no such node")
     start = begin(pipeline, options, seams)
     try:
+        start.store.save_manifest({CONTINUED_FROM: str(checkpoint_dir.absolute())})
         start.context.apply_updates(values)
         state = start.state
         state.completed = completed

@@ -13,7 +13,7 @@ from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams
-from attractor_nb.pipeline.legacy import continue_legacy
+from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.recorded import (
     MAX_RESTART_HOPS,
     interviews_under_way,
@@ -64,6 +64,10 @@ def continue_run(
         check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
         return continue_legacy(pipeline, plan, logs_root, options, seams)
+    if options.durability == "none":
+        raise OptionError(
+            'a run goes on in its directory, and durability="none" keeps none', hint='use durability="fast"'
+        )
     _check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(plan.graph, pipeline.origin, options, logs_root)
     wish = _Wish(options, on_graph_change, rewind)
@@ -109,7 +113,10 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
     Raises:
         OptionError: It was a backend of the caller's own: going on with simulated answers would be a
             success that nobody had.
+        RunNotFound: There is no such directory.
     """
+    if not logs_root.is_dir():
+        raise RunNotFound(f"there is no run directory {logs_root}", hint="name the run's own directory")
     if options.backend is not None:
         return options
     recorded = str(read_facts(logs_root).get("backend", ""))
@@ -242,11 +249,22 @@ def _endless(logs_root: Path) -> RunError:
 
 
 def _check_begun(stored: StoredRun) -> None:
-    """Refuse a run whose first record never reached the disk: what it was given is not known."""
+    """Refuse a run of which neither log nor checkpoint says with what it began.
+
+    Raises:
+        RunNotFound: Its first record never reached the disk.
+        RunError: It went on from an older run, and the checkpoint that holds what that had is gone.
+    """
     if not stored.events and not stored.manifest.get("restart_of"):
         raise RunNotFound(
             f"the run in {stored.logs_root} had not begun: its log holds no record",
             hint="no stage of it was run; start the pipeline anew",
+        )
+    if stored.checkpoint is None and (older := stored.manifest.get(CONTINUED_FROM)):
+        raise RunError(
+            f"{stored.logs_root} went on from a checkpoint of the older layout, and has no checkpoint that "
+            "holds what that had",
+            hint=f"resume the older run again: attractor-nb resume {older} --graph FILE",
         )
 
 

@@ -14,6 +14,7 @@ from attractor_nb.decisions.history import Point, find_points, missing_visit, pi
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.legacy import CONTINUED_FROM
 from attractor_nb.pipeline.recorded import directory_before
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
@@ -135,7 +136,8 @@ def _check_is_in_log(stored: StoredRun, way: Sequence[Event]) -> None:
     """A run that went on from a checkpoint of the older layout has the values of before in no log."""
     started = next((event for event in way if isinstance(event, PipelineStarted)), None)
     start_node = stored.manifest.get("start_node", "")
-    if started and start_node and not started.restart_of and started.start_node != start_node:
+    began_elsewhere = started and not started.restart_of and start_node not in {"", started.start_node}
+    if began_elsewhere or stored.manifest.get(CONTINUED_FROM):
         raise RunError(
             f"{stored.logs_root} began with a checkpoint of the older layout, and no log has what that held",
             hint="resume it where it stands, or start a new run",

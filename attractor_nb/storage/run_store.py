@@ -37,6 +37,15 @@ if TYPE_CHECKING:
     from attractor_nb.storage.disk import Durability
 
 _MAX_RESTART_LEFTOVERS = 1000
+_NOT_OF_A_RESTART = (
+    "stage_directories",
+    "restarted_as",
+    "start_time",
+    "end_time",
+    "status",
+    "reason",
+    "continued_from",
+)
 
 
 class DirectoryRunStore:
@@ -311,7 +320,7 @@ class DirectoryRunStore:
         path = first / f"restart-{number}"
         self._log.check()
         self._set_leftover_aside(path)
-        for name in ("stage_directories", "restarted_as", "start_time", "end_time", "status", "reason"):
+        for name in _NOT_OF_A_RESTART:
             facts.pop(name, None)
         source = (self._root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")
         try:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attractor_nb.errors import CheckpointCorrupt, GraphChanged
+from attractor_nb.errors import CheckpointCorrupt, GraphChanged, RunError
 from attractor_nb.testing import ScriptedBackend
 
 BODY = """a b mend start -> a a -> b [condition="outcome=success"] a -> mend [condition="outcome=fail"]
@@ -93,3 +93,32 @@ def test_a_damaged_older_checkpoint_is_named(make, tmp_path):
     (tmp_path / "checkpoint.json").write_text("{")
     with pytest.raises(CheckpointCorrupt, match=r"checkpoint\.json"):
         make(BODY).resume(tmp_path)
+
+
+@pytest.mark.parametrize("current", ["start", "b"])
+def test_a_run_that_lost_what_the_older_one_had_is_not_gone_on_with_as_if_it_had_nothing(
+    make, checkpoint, current
+):
+    old = checkpoint(current, [], context={"ticket": "42"})
+    pipeline = make(BODY)
+    root = pipeline.resume(old, stop_after=1, durability="fast").result(20).logs_root
+    with pytest.raises(RunError, match="no log has what that held"):
+        pipeline.resume(root, rewind_to=current)
+    for path in root.glob("checkpoint*"):
+        path.unlink()
+    with pytest.raises(RunError, match="holds what that had") as caught:
+        pipeline.resume(root)
+    assert str(old) in caught.value.hint
+    assert pipeline.resume(old).result(20).context["ticket"] == "42"
+
+
+def test_a_restart_of_a_run_that_went_on_from_an_older_one_stands_for_itself(make, checkpoint):
+    old = checkpoint("a", [], context={"ticket": "42"})
+    pipeline = make('a b start -> a -> b b -> a [condition="outcome=success", loop_restart=true] b -> done')
+    root = pipeline.resume(old, stop_after=3, durability="fast").result(20).logs_root
+    assert root.name == "restart-1"
+    for path in root.glob("checkpoint*"):
+        path.unlink()
+    result = pipeline.resume(root, max_restarts=1, durability="fast").result(20)
+    assert "max_restarts=1" in result.reason
+    assert "ticket" not in result.context

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from attractor_nb.errors import OptionError, RunNotFound
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
@@ -183,3 +184,19 @@ def test_a_run_goes_on_with_a_changed_graph_that_was_accepted(text, tmp_path):
     assert result.status == "success"
     assert result.completed_nodes == ("start", "first", "second", "done")
     assert "<svg" in result.to_svg()
+
+
+def test_a_file_that_is_named_as_a_run_directory_is_not_told_to_be_removed(tmp_path):
+    path = tmp_path / "review.dot"
+    path.write_text("digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    with pytest.raises(RunNotFound, match="no run directory") as caught:
+        Pipeline(path).resume(path)
+    assert "remove" not in caught.value.hint
+
+
+def test_a_resume_that_would_keep_nothing_is_refused_with_what_to_say_instead(tmp_path):
+    pipeline = Pipeline("digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast", stop_after=1)
+    with pytest.raises(OptionError, match="keeps none") as caught:
+        pipeline.resume(tmp_path / "run", durability="none")
+    assert 'durability="fast"' in caught.value.hint
