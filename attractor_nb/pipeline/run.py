@@ -286,13 +286,13 @@ class Run:
             StorageError: The run directory could not be written.
         """
         give_up = None if timeout is None else time.monotonic() + timeout
-        future = self._future()
-        if self._job is not None and self._job.is_in_this_thread and not future.done():
-            raise RunError(
-                f"run {self.id} runs in this event loop, and waiting here would stop it",
-                hint='use `await run`, or host="thread"',
-            )
         with held_interrupts(self.cancel) as interrupt:
+            future = self._future()
+            if self._job is not None and self._job.is_in_this_thread and not future.done():
+                raise RunError(
+                    f"run {self.id} runs in this event loop, and waiting here would stop it",
+                    hint='use `await run`, or host="thread"',
+                )
             try:
                 while not (interrupt.is_noted or future.done()):
                     left = (

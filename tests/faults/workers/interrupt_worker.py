@@ -32,11 +32,13 @@ import kill_worker
 import attractor_nb
 from attractor_nb import Run
 from attractor_nb.errors import RunError, RunInterrupted, RunNotFound
+from attractor_nb.processes.descendants import MARK_NAME
 from attractor_nb.storage.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 PACKAGE = str(Path(attractor_nb.__file__).parent) + os.sep
 MAIN = threading.main_thread().ident
+PATIENCE_SECONDS = 5.0
 
 
 class Interrupter:
@@ -125,7 +127,7 @@ def perform(job, pipelines):
     told, before = {}, records_of(root)
     interrupter.start()
     try:
-        result = lead_to_its_end(pipelines[job["graph"]], root, job, options)
+        result = lead_to_its_end(pipelines[job["graph"]], root, job, options, interrupter)
         told = kill_worker.described(result)
     except BaseException as error:  # noqa: BLE001 - which kinds a user may see is what is judged
         ended = time.monotonic()
@@ -138,6 +140,7 @@ def perform(job, pipelines):
         told["is_owned"] = is_owned(root)
         told["standing"] = read_run(root).status if records_of(root) else ""
         told["has_begun"] = records_of(root) > before
+    told["left_running"] = left_running(job["effects"]) if interrupter.sent else []
     told["seen"] = interrupter.seen
     told["sent"] = len(interrupter.sent)
     return told
@@ -159,14 +162,14 @@ def described(error, interrupter, ended):
     }
 
 
-def lead_to_its_end(pipeline, root, job, options):
+def lead_to_its_end(pipeline, root, job, options, interrupter):
     """Do what a user would do: run; resume what was begun; look at what has ended."""
     if job["do"] == "run":
         return run(pipeline, root, job, options)
     options["on_interrupted"] = job["on_interrupted"]
     try:
         if job["host"] == "thread":
-            return pipeline.resume(root, **options).result()
+            return result_of(pipeline.resume(root, **options), interrupter)
         return in_loop(job["host"], lambda: awaited(pipeline.resume, root, host="kernel", **options))
     except RunNotFound:  # nothing of it was run
         del options["on_interrupted"]
@@ -175,6 +178,15 @@ def lead_to_its_end(pipeline, root, job, options):
         if "has ended in success" not in str(refusal):
             raise
         return Run.load(root).result()
+
+
+def result_of(run, interrupter):
+    try:
+        return run.result()
+    except KeyboardInterrupt:
+        if len(interrupter.sent) > 1 or run.is_done:
+            raise
+        return run.result()  # the wait had not begun: the run goes on behind the prompt
 
 
 def run(pipeline, root, job, options):
@@ -226,6 +238,28 @@ def left_open(root):
     return found
 
 
+def left_running(effects):
+    """What of the commands still runs, and their watchdogs, in a process that lives on; nobody waits long."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while (found := commands(effects)) and time.monotonic() < give_up:
+        time.sleep(0.01)  # the end of a stranger's process is no event
+    return found
+
+
+def commands(effects):
+    marks = (f"{kill_graphs.EFFECTS}={effects}".encode(), f"{MARK_NAME}=".encode())
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if state not in "ZX" and (int(parent) == os.getpid() or all(mark in environment for mark in marks)):
+            found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()[:40]}")
+    return found
+
+
 class InterruptedLives(kill_worker.Lives):
     """Lives that are interrupted, and what must be true of each beside what must be of a killed one."""
 
@@ -243,6 +277,8 @@ def problems_of(life, baseline):
         return [f"it told nothing: {life}"]
     if left := set(life.get("left_open", ())) - set(baseline):
         wrong.append(f"left open: {sorted(left)}")
+    if life.get("left_running"):
+        wrong.append(f"left running: {life['left_running']}: {life.get('trace')}")
     if life.get("is_owned"):
         wrong.append("the run is still owned")
     if "ended_by" not in life:
