@@ -31,6 +31,7 @@ class Manifest(BaseModel):
         stage_directories: Directory names of the stages whose name is not the node's id.
         restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
         restarted_as: Run directory that continues this one, relative.
+        continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
@@ -52,5 +53,6 @@ class Manifest(BaseModel):
     stage_directories: dict[str, str] = Field(default_factory=dict)
     restart_of: str = ""
     restarted_as: str = ""
+    continued_from: str = ""
     backend: str = ""
     is_source_redacted: bool = False

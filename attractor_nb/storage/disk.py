@@ -144,7 +144,7 @@ _HINTS = {
     errno.EROFS: "make the file system writable and resume the run, or choose another run directory",
     errno.EIO: "copy the run directory to a sound disk, and resume the run there",
     errno.ELOOP: "a symbolic link stands in its place; remove it",
-    errno.ENOTDIR: "something that is no directory stands in its place; remove it",
+    errno.ENOTDIR: "a file stands where a directory should: name another place, or move it away",
     errno.EINVAL: "something that is no plain file stands in its place; remove it",
     errno.EMFILE: "close some files, or raise the limit of open files",
     errno.ENAMETOOLONG: "choose a shorter run directory",

@@ -159,6 +159,13 @@ def test_nothing_whole_is_nothing_to_go_on_with(run, tmp_path):
         saved(run, tmp_path)
 
 
+def test_a_target_that_is_a_file_is_refused_and_left(run, tmp_path):
+    (tmp_path / "saved").write_text("mine")
+    with pytest.raises(StorageError, match="is no directory"):
+        saved(run, tmp_path)
+    assert (tmp_path / "saved").read_text() == "mine"
+
+
 def test_a_target_that_holds_something_is_refused(run, tmp_path):
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "mine").write_text("mine")
