@@ -141,8 +141,8 @@ def exactly(value):
 
 @pytest.mark.protects(
     "attractor_nb/context.py",
-    "kept = value if _is_plain(key, value) else self._checked(key, value)",
-    instead="kept = value",
+    "key: value if _is_plain(key, value) else self._checked(key, value)",
+    instead="key: value",
 )
 def test_a_resumed_run_sees_what_a_live_one_saw(figures, campaign):
     """Protected by: what is kept is a checked copy, never the caller's own object."""
