@@ -1,0 +1,1 @@
+"""Commands by subject, as typer reads them: arguments, options and help."""

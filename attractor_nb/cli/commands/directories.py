@@ -1,0 +1,86 @@
+"""Commands about what runs and sessions left on the disk.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.options import Json, RunsDir
+
+RUNS_HELP = """List runs, newest first, and how to go on with one that stopped.
+
+\b
+  attractor-nb runs
+  attractor-nb runs --runs-dir out --json
+"""
+
+
+def runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
+    """List runs."""
+    from attractor_nb.cli.looking import show_runs  # noqa: PLC0415 - commands load what they need
+
+    return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
+
+
+DOCTOR_HELP = """Say what is damaged in a run directory, how its run stands, and what can be done.
+
+\b
+  attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
+  attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
+  attractor-nb doctor RUN_DIR --json | jq .verdict
+
+\b
+Exit codes: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+"""
+
+
+def doctor(
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", help="The run's directory.", show_default=False)
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--salvage",
+            metavar="NEW_DIR",
+            help="Save what is whole into this new directory.",
+            show_default=False,
+        ),
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    """Diagnose a run directory."""
+    from attractor_nb.cli.doctor import show_diagnosis  # noqa: PLC0415 - as above
+
+    return show_diagnosis(run_dir, target=target, is_json=is_json)
+
+
+WATCH_HELP = """Show how the agents of a session stand, until it has ended.
+
+\b
+  attractor-nb watch                                   the active session here
+  attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
+  attractor-nb watch --once --json | jq .summary
+
+\b
+Exit codes: 0 complete, or running still with --once; 1 failed; 130 cancelled; 2 no session.
+"""
+
+
+def watch(
+    session_dir: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="SESSION_DIR", help="The session's directory; the active one here.", show_default=False
+        ),
+    ] = None,
+    is_once: Annotated[bool, typer.Option("--once", help="Show it as it stands, and return.")] = False,
+    is_json: Json = False,
+) -> int:
+    """Show a session."""
+    from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
+
+    return watch(session_dir, is_once=is_once, is_json=is_json)

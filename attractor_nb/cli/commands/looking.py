@@ -1,0 +1,108 @@
+"""Commands that only look at a pipeline: nothing is run.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.choices import GraphFormat
+from attractor_nb.cli.options import File, Json, Strict
+
+PARSE_HELP = """Print what a pipeline means, as canonical DOT or JSON.
+
+\b
+  attractor-nb parse review.dot
+  attractor-nb parse review.dot --json | jq '.nodes[].id'
+"""
+
+
+def parse(file: File, is_json: Json = False, is_strict: Strict = False) -> int:
+    """Print what a pipeline means."""
+    from attractor_nb.cli.looking import show_parsed  # noqa: PLC0415 - commands load what they need
+
+    return show_parsed(file, is_json=is_json, is_strict=is_strict)
+
+
+VALIDATE_HELP = """Print what lint finds, each with its place and remedy. Exit code 2 when there are errors.
+
+\b
+  attractor-nb validate review.dot
+  attractor-nb validate review.dot --strict        warnings count, too (for CI)
+  attractor-nb validate review.dot --fix           what the fixes would change
+  attractor-nb validate review.dot --fix --write   change it
+"""
+
+
+def validate(
+    file: File,
+    is_json: Json = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 for warnings, too.")] = False,
+    is_fixed: Annotated[bool, typer.Option("--fix", help="Print what the fixes change, as a diff.")] = False,
+    is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
+) -> int:
+    """Print or mend what lint finds."""
+    from attractor_nb.cli.looking import fix_findings, show_findings  # noqa: PLC0415 - as above
+
+    if is_written and not is_fixed:
+        raise typer.BadParameter("--write goes with --fix")
+    if is_fixed and is_json:
+        raise typer.BadParameter("--fix prints a diff; leave --json out")
+    if is_fixed:
+        return fix_findings(file, is_written=is_written, is_strict=is_strict)
+    return show_findings(file, is_json=is_json, is_strict=is_strict)
+
+
+COMMANDS_HELP = """Print the commands that a pipeline or a run directory would run, and their hash.
+
+\b
+  attractor-nb commands review.dot
+  ATTRACTOR_TRUST=3f2a9c01b7de attractor-nb run review.dot    no other commands than these
+"""
+
+
+def commands(file: File, is_json: Json = False) -> int:
+    """Print what would be executed."""
+    from attractor_nb.cli.trusting import show_commands  # noqa: PLC0415 - as above
+
+    return show_commands(file, is_json=is_json)
+
+
+GRAPH_HELP = """Draw a pipeline. Nothing is sent anywhere, and nothing is run.
+
+\b
+  attractor-nb graph review.dot
+  attractor-nb graph review.dot --format svg -o review.svg
+  attractor-nb graph review.dot --format mermaid
+"""
+
+
+def graph(
+    file: File,
+    graph_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="How.")] = GraphFormat.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
+    ] = None,
+    is_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+) -> int:
+    """Draw a pipeline."""
+    from attractor_nb.cli.looking import show_graph  # noqa: PLC0415 - as above
+
+    return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
+
+
+HANDLERS_HELP = """List the handler types, their shapes and what they do.
+
+\b
+  attractor-nb handlers
+  attractor-nb handlers --json
+"""
+
+
+def handlers(is_json: Json = False) -> int:
+    """List the handler types."""
+    from attractor_nb.cli.looking import show_handlers  # noqa: PLC0415 - as above
+
+    return show_handlers(is_json=is_json)

@@ -1,0 +1,231 @@
+"""Commands that run a pipeline.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnInterrupted
+from attractor_nb.cli.options import (
+    AutoApprove,
+    Backend,
+    DurabilityOption,
+    File,
+    Gates,
+    Json,
+    MaxBudgetUsd,
+    MaxDuration,
+    MaxGoalGateRedirects,
+    MaxNodeVisits,
+    MaxRestarts,
+    MaxSteps,
+    MaxTokensTotal,
+    Quiet,
+    RunsDir,
+    Simulate,
+    Strict,
+    Trust,
+    Verbose,
+)
+
+RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
+
+\b
+  attractor-nb run review.dot
+  attractor-nb run review.dot --backend local
+  attractor-nb run review.dot --simulate --auto-approve
+  attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
+  attractor-nb run review.dot --auto-approve --json -q | jq .status
+  cat review.dot | attractor-nb run - --logs-root out/review
+"""
+
+
+def run(
+    file: File,
+    *,
+    is_simulated: Simulate = False,
+    is_trusted: Trust = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=TEXT",
+            help="A value for the context; KEY:=JSON for JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    logs_root: Annotated[
+        Path | None,
+        typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
+    ] = None,
+    runs_dir: RunsDir = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_strict: Strict = False,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> int:
+    """Run a pipeline."""
+    from attractor_nb.cli.execution import Settings, run_file  # noqa: PLC0415 - commands load what they need
+
+    settings = Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        is_trusted=is_trusted,
+        gates=_gates(gates, is_auto_approved=is_auto_approved),
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
+        durability=durability,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )
+    return run_file(
+        file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict
+    )
+
+
+RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is run again.
+
+\b
+  attractor-nb resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+  attractor-nb resume DIR --max-steps 50               a bound had ended it
+  attractor-nb resume DIR --on-interrupted rerun       a tool stage was cut off
+  attractor-nb resume DIR --graph mended.dot --on-graph-change accept
+  attractor-nb resume DIR --from review --visit 2      back to before that visit
+  attractor-nb resume DIR --take-over                  its owner is frozen, or its machine gone
+"""
+
+
+def resume(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.", show_default=False)],
+    *,
+    rewind_to: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NODE",
+            help="Go back to just before a visit of this node; what came after is set aside.",
+            show_default=False,
+        ),
+    ] = None,
+    visit: Annotated[
+        int | None,
+        typer.Option(
+            "--visit",
+            metavar="N",
+            min=1,
+            help="Which visit of --from, by number; the latest by default.",
+            show_default=False,
+        ),
+    ] = None,
+    graph: Annotated[
+        str, typer.Option("--graph", metavar="FILE", help="Go on with this pipeline.", show_default=False)
+    ] = "",
+    on_graph_change: Annotated[
+        GraphChange, typer.Option("--on-graph-change", help="When it is not the pipeline that ran.")
+    ] = GraphChange.ERROR,
+    on_interrupted: Annotated[
+        OnInterrupted | None,
+        typer.Option("--on-interrupted", help="For a stage that was cut off.", show_default=False),
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")
+    ] = False,
+    is_simulated: Simulate = False,
+    is_trusted: Trust = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> int:
+    """Go on with a run."""
+    from attractor_nb.cli.execution import Settings, resume_directory  # noqa: PLC0415 - as above
+
+    settings = Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        is_trusted=is_trusted,
+        gates=_gates(gates, is_auto_approved=is_auto_approved),
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
+        durability=durability,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )
+    return resume_directory(
+        directory,
+        settings,
+        graph=graph,
+        on_graph_change=on_graph_change,
+        on_interrupted=on_interrupted,
+        rewind_to=rewind_to,
+        visit=visit,
+        take_over=take_over,
+    )
+
+
+def _gates(mode: GateMode | None, *, is_auto_approved: bool) -> GateMode | None:
+    if is_auto_approved and mode not in {None, GateMode.AUTO}:
+        raise typer.BadParameter(f"--auto-approve and --gates {mode} contradict each other")
+    return GateMode.AUTO if is_auto_approved else mode
+
+
+DEMO_HELP = """Run a real pipeline on the language model of this machine.
+
+\b
+  attractor-nb demo
+  attractor-nb demo --simulate      without a model
+"""
+
+
+def demo(
+    is_simulated: Simulate = False,
+    is_auto_approved: AutoApprove = False,
+    runs_dir: RunsDir = None,
+    is_json: Json = False,
+) -> int:
+    """Run the pipeline that comes with the package."""
+    from attractor_nb.cli.demonstration import show_demo  # noqa: PLC0415 - as above
+
+    return show_demo(
+        is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json
+    )
