@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
 MARK_NAME = "ATTRACTOR_COMMAND"
 """Environment variable by whose value a command's descendants are found."""
@@ -138,19 +139,19 @@ class Descendants:
 
     def is_alive(self) -> bool:
         """Whether anything of it still runs; what is dead but not reaped does not."""
-        processes = _process_numbers()
-        return bool(self._among(processes)) if processes else self._is_group_there()
+        if not _process_numbers():
+            return self._is_group_there()
+        return bool(self._alive())
 
     def end_gently(self) -> None:
         """Ask all of it to end."""
-        strays = self._among(_process_numbers())
-        self._signal(signal.SIGTERM, strays)
+        self._signal(signal.SIGTERM, self._alive())
 
     def kill(self) -> None:
         """Kill all of it, and what it starts meanwhile."""
         killed: set[int] = set()
         for _ in range(MAX_KILL_ROUNDS):
-            found = self._among(_process_numbers()) - killed
+            found = self._alive(killed)
             self._signal(signal.SIGKILL, found)
             if not found:
                 return
@@ -169,6 +170,19 @@ class Descendants:
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+    def _alive(self, killed: AbstractSet[int] = frozenset()) -> set[int]:
+        """Those of it that are alive and were not killed.
+
+        One of them may start another and end while they are looked at: none is alive only when, after all
+        were looked at, there is no process that was not there before.
+        """
+        seen: set[int] = set()
+        while added := [number for number in _process_numbers() if number not in seen]:
+            if found := self._among(added) - killed:
+                return found
+            seen.update(added)
+        return set()
 
     def _among(self, processes: Iterable[int]) -> set[int]:
         """Those of it that are alive among these processes."""

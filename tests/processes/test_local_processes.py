@@ -13,6 +13,7 @@ import pytest
 
 from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.processes import LocalProcesses, command_environment
+from attractor_nb.processes import descendants
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import output as output_module
 
@@ -308,6 +309,31 @@ def test_fault_7_when_we_are_killed_the_command_ends_too(round_number):
     with contextlib.suppress(ProcessLookupError):
         os.kill(command, signal.SIGKILL)
     assert gone
+
+
+def test_what_was_started_while_everything_was_looked_at_is_ended(monkeypatch):
+    """Protected by: it is looked again, until nothing is there that was not there before."""
+    script = "read -r go; setsid tail -f /dev/null >/dev/null 2>&1 & echo $!"
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", script.replace("; ", "\n")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, descendants.MARK_NAME: "looked-at"},
+        start_new_session=True,
+    )
+    started, real = [], descendants._process_numbers
+
+    def listed():
+        """All processes; then one of them starts another, and ends."""
+        numbers = real()
+        if not started:
+            started.append(int(shell.communicate(b"go\n")[0]))
+        return numbers
+
+    monkeypatch.setattr(descendants, "_process_numbers", listed)
+    descendants.Descendants(shell.pid, "looked-at", 0).kill()
+    assert started
+    assert is_gone(started[0])
 
 
 def test_several_commands_run_side_by_side():
