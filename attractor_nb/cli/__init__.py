@@ -18,6 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The arguments after the command's name; those of the process by default.
     """
-    from attractor_nb.cli.entry import run_command_line  # noqa: PLC0415 - typer is for the command only
+    try:
+        from attractor_nb.interrupts import held_interrupts  # noqa: PLC0415 - where an interrupt is caught
 
-    return run_command_line(arguments)
+        with held_interrupts():  # imports that are broken off show tracebacks of their own
+            from attractor_nb.cli.entry import run_command_line  # noqa: PLC0415 - typer is for the command only
+        return run_command_line(arguments)
+    except KeyboardInterrupt:
+        from attractor_nb.cli.exit_codes import ExitCode  # noqa: PLC0415 - likewise
+
+        return ExitCode.INTERRUPTED

@@ -45,8 +45,6 @@ def _run(given: list[str], *, is_json: bool) -> ExitCode:
     except AttractorError as error:
         report(error, is_json=is_json)
         return exit_code_of(error)
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last frame: a user gets a report, never a traceback
         return _report_foreign(error, is_json=is_json)
     return ExitCode(code or 0)

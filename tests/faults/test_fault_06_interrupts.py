@@ -237,7 +237,7 @@ COMMAND = """digraph { start [shape=Mdiamond]; plan [prompt="Plan"]; done [shape
     build [shape=parallelogram, tool_command="sh tool.sh"]; start -> plan -> build -> done }"""
 TOOL = """if [ -e again ]; then exit 0; fi
 touch again
-tail -f /dev/null & setsid tail -f /dev/null &
+tail -f /dev/null >/dev/null 2>&1 & setsid tail -f /dev/null >/dev/null 2>&1 &
 echo began >ready
 wait
 """

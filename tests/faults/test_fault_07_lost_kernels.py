@@ -11,6 +11,7 @@ import ast
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import closing, suppress
@@ -35,7 +36,7 @@ TOOL = """digraph { start [shape=Mdiamond]; plan [prompt="Plan"]; done [shape=Ms
     build [shape=parallelogram, tool_command="sh tool.sh"]; start -> plan -> build -> done }"""
 SCRIPT = """if [ -e again ]; then exit 0; fi
 touch again
-tail -f /dev/null & setsid tail -f /dev/null &
+tail -f /dev/null >/dev/null 2>&1 & setsid tail -f /dev/null >/dev/null 2>&1 &
 echo began >ready
 wait
 """
@@ -104,6 +105,16 @@ def shown(kernel):
     return listed, text, ast.literal_eval(bundle)
 
 
+def listed_at_the_terminal(driver, folder):
+    """What ``attractor-nb runs`` says."""
+    environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
+    command = [sys.executable, "-m", "attractor_nb.cli", "runs", "out"]
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    return ended.stdout + ended.stderr
+
+
 @pytest.mark.protects(
     "attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit"
 )
@@ -124,6 +135,9 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
     assert read_run(tmp_path / "out/one").status in {"abandoned", "interrupted"}
     with suppress(Exception):
         kernel.close()
+    at_terminal = listed_at_the_terminal(driver, tmp_path)
+    assert at_terminal.endswith("continue the newest that stopped: attractor-nb resume out/one\n")
+    assert how != "kill -9" or "abandoned" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
         listed, text, bundle = shown(fresh)
         assert 'continue with Run.load("out/one").resume()' in listed
@@ -158,6 +172,9 @@ def test_a_kernel_that_is_lost_while_a_gate_waits(driver, tmp_path, figures, how
     assert "second" in str(Run.load(root))
     with suppress(Exception):
         kernel.close()
+    at_terminal = listed_at_the_terminal(driver, tmp_path)
+    assert at_terminal.endswith("continue the newest that stopped: attractor-nb resume out/one\n")
+    assert how != "kill -9" or "abandoned" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
         listed, text, _ = shown(fresh)
         assert 'continue with Run.load("out/one").resume()' in listed
