@@ -116,7 +116,7 @@ def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host)
     """Protected by: the first interrupt is held, and stops the engine where nothing is half done."""
     seen = counted(interrupt_workers[0], host)
     tally = Tally()
-    cases = [[fault] for fault in drawn(seen, campaign.count(sample=8, full=100), seed=6)]
+    cases = [[fault] for fault in drawn(seen, campaign.count(sample=8, full=80), seed=6)]
     tally.judge_all(interrupt_workers, host, cases)
     tally.check()
     figures.record(
@@ -135,7 +135,7 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     """Protected by: a command is killed also when it is not yet known whether anything of it is alive."""
     seen = counted(interrupt_workers[0], host)
     tally = Tally()
-    faults = drawn(seen, campaign.count(sample=6, full=80), seed=7, twice=True)
+    faults = drawn(seen, campaign.count(sample=6, full=60), seed=7, twice=True)
     ending = {
         "place": ["processes/local.py", line_of("if self._descendants.is_alive():")],
         "nth": 1,
@@ -156,7 +156,7 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
     seen = counted(interrupt_workers[0], "thread", first)
     tally = Tally()
-    faults = drawn(seen, campaign.count(sample=4, full=80), seed=8)
+    faults = drawn(seen, campaign.count(sample=4, full=50), seed=8)
     tally.judge_all(interrupt_workers, "thread", [[first, fault] for fault in faults])
     tally.check()
     figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
@@ -320,4 +320,32 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
         6,
         f"attractor-nb run with a tool running gets {names}",
         f"gone after {seconds:.2f} s, resumed to its end",
+    )
+
+
+IMPORTED = """
+import signal, sys
+
+class Watch:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in {names}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Watch)
+from attractor_nb.cli import main
+sys.exit(main(["handlers"]))
+"""
+
+
+@pytest.mark.protects("attractor_nb/cli/__init__.py", "except KeyboardInterrupt:", instead="except EOFError:")
+@pytest.mark.parametrize("names", [{"typer"}, {"typer", "typer.core"}], ids=["once", "twice"])
+def test_the_command_is_interrupted_while_it_is_imported(figures, names):
+    """Protected by: the frame around all of the command turns an interrupt into its exit code."""
+    ended = subprocess.run(
+        [sys.executable, "-c", IMPORTED.format(names=names)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+    figures.record(
+        6, f"interrupted {len(names)} times during the command's imports", "exit code 130, no word"
     )
