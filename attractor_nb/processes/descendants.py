@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,18 +63,23 @@ class Watchdog:
         done
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, leash: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, leash: FileIO) -> None:
         self._process = process
         self._leash = leash
 
     @classmethod
-    async def start(cls, mark: str) -> Watchdog:
+    async def start(cls, mark: str, stack: contextlib.ExitStack) -> Watchdog:
         """Start one for a command of this mark.
+
+        Args:
+            mark: The command's mark.
+            stack: Lets go of it at its end, whatever else was interrupted before that.
 
         Raises:
             OSError: There is no shell, or no room for a process.
         """
-        reader, leash = os.pipe()
+        reader, writer = os.pipe()
+        leash = stack.enter_context(FileIO(writer, "w"))
         try:
             process = await asyncio.create_subprocess_exec(
                 _SHELL,
@@ -88,9 +94,6 @@ class Watchdog:
                 cwd="/",
                 start_new_session=True,
             )
-        except BaseException:
-            os.close(leash)
-            raise
         finally:
             os.close(reader)
         return cls(process, leash)
@@ -108,19 +111,19 @@ class Watchdog:
     async def dismiss(self) -> None:
         """Let it go, and wait for its end: the group has ended, or was never there."""
         self._say("dismissed")
-        os.close(self._leash)
+        self._leash.close()
         await self._process.wait()
 
     async def end_all(self) -> None:
         """Have it end what carries the mark: we were stopped before we knew the group."""
-        os.close(self._leash)
+        self._leash.close()
         await self._process.wait()
 
     def _say(self, word: str) -> None:
         with contextlib.suppress(
             OSError
         ):  # somebody ended the watchdog; that is no reason to end the command
-            os.write(self._leash, f"{word}\n".encode())
+            self._leash.write(f"{word}\n".encode())
 
 
 class Descendants:

@@ -112,7 +112,7 @@ class LocalProcesses:
                 stack.enter_context(OutputChannel(name, output_directory, on_output, self._disk))
                 for name in ("stdout", "stderr")
             ]
-            job = await _Job.start(arguments, cwd, environment, stdin, channels, mark)
+            job = await _Job.start(arguments, cwd, environment, stdin, channels, mark, stack)
             is_timed_out = False
             grace = CANCEL_GRACE_SECONDS
             try:
@@ -160,6 +160,7 @@ class _Job:
         stdin: bytes,
         channels: Sequence[OutputChannel],
         mark: str,
+        until_end: contextlib.ExitStack,
     ) -> _Job:
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:
@@ -171,7 +172,7 @@ class _Job:
                 writers.append(writer)
                 pipe = os.fdopen(reader, "rb", buffering=0)
                 await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
-            watchdog = await _watchdog(mark)
+            watchdog = await _watchdog(mark, until_end)
             try:
                 process = await asyncio.create_subprocess_exec(
                     *arguments,
@@ -229,9 +230,9 @@ class _Job:
             self._descendants.kill()
 
 
-async def _watchdog(mark: str) -> Watchdog:
+async def _watchdog(mark: str, stack: contextlib.ExitStack) -> Watchdog:
     try:
-        return await Watchdog.start(mark)
+        return await Watchdog.start(mark, stack)
     except OSError as error:
         raise _cannot_start([SHELL], None, error) from error
 

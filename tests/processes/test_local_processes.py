@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import StorageError, TerminalError
-from attractor_nb.processes import LocalProcesses, command_environment
-from attractor_nb.processes import descendants
+from attractor_nb.processes import LocalProcesses, command_environment, descendants
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import output as output_module
 
