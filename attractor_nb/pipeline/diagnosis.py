@@ -28,6 +28,7 @@ from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
 from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.standing import standing_of
+from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.storage.survey import FileFinding, Survey, survey_run
 
 if TYPE_CHECKING:
@@ -155,8 +156,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         StorageError: The directory cannot be read.
     """
     place = as_path(logs_root).absolute()
-    if not place.is_dir():
-        raise RunNotFound(f"there is no run directory {place}")
+    check_directory(place)
     story = _Story()
     survey = survey_run(place, story.take)
     if all(file.state == "missing" for file in survey.files):

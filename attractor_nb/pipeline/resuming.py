@@ -26,7 +26,7 @@ from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_r
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts, read_run
+from attractor_nb.storage.stored_run import StoredRun, check_directory, has_event_log, read_facts, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,8 +115,7 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
             success that nobody had.
         RunNotFound: There is no such directory.
     """
-    if not logs_root.is_dir():
-        raise RunNotFound(f"there is no run directory {logs_root}", hint="name the run's own directory")
+    check_directory(logs_root)
     if options.backend is not None:
         return options
     recorded = str(read_facts(logs_root).get("backend", ""))

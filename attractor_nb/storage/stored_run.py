@@ -83,6 +83,21 @@ class StoredRun:
         return read_stage_text(self.logs_root, self.stage_directory(node_id).name, name)
 
 
+def check_directory(logs_root: Path) -> None:
+    """Check that a place can be a run's.
+
+    Raises:
+        RunNotFound: There is no directory.
+        StorageError: There is no telling.
+    """
+    try:
+        is_there = logs_root.is_dir()
+    except OSError as error:
+        raise storage_error(error, "read", logs_root) from error
+    if not is_there:
+        raise RunNotFound(f"there is no run directory {logs_root}", hint="name the run's own directory")
+
+
 def has_event_log(logs_root: Path) -> bool:
     """Whether a run of ours is there; without a log it can only be one of the older layout.
 
@@ -118,8 +133,7 @@ def read_run(logs_root: Path) -> StoredRun:
         StorageError: The disk refused.
     """
     logs_root = logs_root.absolute()
-    if not logs_root.is_dir():
-        raise RunNotFound(f"there is no run directory {logs_root}")
+    check_directory(logs_root)
     if not has_event_log(logs_root):
         return _read_legacy(logs_root)
     # The checkpoint is read first: its owner may write on, and the log is then the newer of both.
@@ -240,12 +254,20 @@ class RunSummary:
 
 
 def list_runs(base: Path) -> list[RunSummary]:
-    """The runs under a runs base, newest first; directories that hold no run are passed over."""
-    if not base.is_dir():
+    """The runs under a runs base, newest first; directories that hold no run are passed over.
+
+    Raises:
+        StorageError: The base may not be read, so there is no telling.
+    """
+    try:
+        entries = list(base.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise storage_error(error, "read", base) from error
     found = [
         _summary(entry)
-        for entry in base.iterdir()
+        for entry in entries
         if entry.is_dir() and not entry.is_symlink() and os.path.lexists(entry / EVENT_LOG_NAME)
     ]
     return sorted(found, key=lambda run: (run.start_time, run.logs_root.name), reverse=True)

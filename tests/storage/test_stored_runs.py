@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
 from attractor_nb.storage.stored_run import list_runs, read_run
 from attractor_nb.testing import SeededRandomness
 
@@ -227,3 +227,9 @@ def test_a_runs_base_that_is_a_file_is_a_storage_error(tmp_path, clock):
         new_run_directory(tmp_path / "runs", clock=clock, randomness=SeededRandomness(1))
     with pytest.raises(StorageError, match="cannot make directory"):
         new_run_directory(tmp_path / "runs/deeper", clock=clock, randomness=SeededRandomness(1))
+
+
+@pytest.mark.parametrize("act", [read_run, list_runs], ids=["read", "list"])
+def test_a_place_that_cannot_be_looked_at_is_a_storage_error(tmp_path, act):
+    with pytest.raises(StorageError, match="name"):
+        act(tmp_path / ("x" * 300))
