@@ -242,8 +242,8 @@ def test_a_creator_killed_at_any_operation_leaves_an_active_session(tmp_path, ca
 
 @pytest.mark.protects(
     "attractor_nb/sessions/tracker.py",
-    'values = unseal(data) if "checksum" in plain else plain',
-    instead='values = {key: value for key, value in plain.items() if key != "checksum"}',
+    "        values = unseal(data)\n",
+    instead='        values = {key: value for key, value in values.items() if key != "checksum"}\n',
 )
 def test_each_flipped_byte_and_each_truncation_is_found(tmp_path, campaign, figures):
     """Protected by the checksum at the end of the file."""
