@@ -129,8 +129,11 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
     assert len(started) >= 3
     lost = time.monotonic()
     lose(kernel, process, how)
-    psutil.wait_procs(started, timeout=PATIENCE_SECONDS)
+    _, left = psutil.wait_procs(started, timeout=PATIENCE_SECONDS)
     seconds = time.monotonic() - lost
+    for stray in left:
+        stray.kill()
+    assert not left
     assert not marked(str(tmp_path))
     assert read_run(tmp_path / "out/one").status in {"abandoned", "interrupted"}
     with suppress(Exception):
