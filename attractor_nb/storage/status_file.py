@@ -190,8 +190,12 @@ def _usage(plain: dict[str, Any]) -> Usage | None:
     if not isinstance(value, dict):
         raise _wrong("usage", value, "an object")
     entries = cast("dict[str, Any]", value)
-    counts = (entries.get(name, 0) for name in ("input_tokens", "output_tokens"))
-    usage = Usage(*counts, entries.get("cost_usd"), entries.get("calls", 0))
+    usage = Usage(
+        entries.get("input_tokens", 0),
+        entries.get("output_tokens", 0),
+        entries.get("cost_usd"),
+        entries.get("calls", 0),
+    )
     if problem := usage_problem(usage):
         raise StatusFileError(f"status.json: usage cannot be counted: {problem}")
     return usage
