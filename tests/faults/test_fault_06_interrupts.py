@@ -268,8 +268,8 @@ def marked(folder):
 
 @pytest.mark.protects(
     "attractor_nb/pipeline/run.py",
-    "with held_interrupts(self.cancel) as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
-    instead="with held_interrupts() as interrupt:\n            try:\n                while not (interrupt.is_noted or f",
+    "with held_interrupts(self.cancel) as interrupt:\n            future =",
+    instead="with held_interrupts() as interrupt:\n            future =",
 )
 @pytest.mark.protects("attractor_nb/cli/execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
 @pytest.mark.parametrize("numbers", SIGNALS.values(), ids=SIGNALS.keys())
