@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from attractor_nb.processes.child import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,12 +64,12 @@ class Watchdog:
         done
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, leash: FileIO) -> None:
+    def __init__(self, process: Child, leash: FileIO) -> None:
         self._process = process
         self._leash = leash
 
     @classmethod
-    async def start(cls, mark: str, stack: contextlib.ExitStack) -> Watchdog:
+    def start(cls, mark: str, stack: contextlib.ExitStack) -> Watchdog:
         """Start one for a command of this mark.
 
         Args:
@@ -81,12 +82,8 @@ class Watchdog:
         reader, writer = os.pipe()
         leash = stack.enter_context(FileIO(writer, "w"))
         try:
-            process = await asyncio.create_subprocess_exec(
-                _SHELL,
-                "-c",
-                cls._SCRIPT,
-                "watchdog",
-                f"{MARK_NAME}={mark}",
+            process = Child(
+                [_SHELL, "-c", cls._SCRIPT, "watchdog", f"{MARK_NAME}={mark}"],
                 stdin=reader,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

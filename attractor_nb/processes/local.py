@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from attractor_nb.errors import TerminalError
+from attractor_nb.processes.child import Child
 from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
 from attractor_nb.processes.output import OutputChannel
 from attractor_nb.redaction import is_secret_name
@@ -141,7 +142,7 @@ class _Job:
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: Child,
         watchdog: Watchdog,
         channels: Sequence[OutputChannel],
         descendants: Descendants,
@@ -172,10 +173,10 @@ class _Job:
                 writers.append(writer)
                 pipe = os.fdopen(reader, "rb", buffering=0)
                 await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
-            watchdog = await _watchdog(mark, until_end)
+            watchdog = _watchdog(mark, until_end)
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *arguments,
+                process = Child(
+                    arguments,
                     stdin=source,
                     stdout=writers[0],
                     stderr=writers[1],
@@ -230,9 +231,9 @@ class _Job:
             self._descendants.kill()
 
 
-async def _watchdog(mark: str, stack: contextlib.ExitStack) -> Watchdog:
+def _watchdog(mark: str, stack: contextlib.ExitStack) -> Watchdog:
     try:
-        return await Watchdog.start(mark, stack)
+        return Watchdog.start(mark, stack)
     except OSError as error:
         raise _cannot_start([SHELL], None, error) from error
 

@@ -62,11 +62,6 @@ def decisive_operations(operations):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "durability"), [("loop", "full"), ("restart", "fast")])
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py",
-    "                self._sync(end)\n            self.check()",
-    instead="                self._sync(end)",
-)
-@pytest.mark.protects(
     "attractor_nb/storage/fence.py",
     "        disk.set_mode(descriptor, CLOSED_MODE)",
     instead="        pass",

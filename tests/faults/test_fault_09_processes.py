@@ -194,8 +194,7 @@ STARTERS = {
     "multiprocessing": ("",),
 }
 ALLOWED = {
-    "processes/local.py": "commands of stages, and by it the local model's server: groups, limits, watchdog",
-    "processes/descendants.py": "the watchdog itself",
+    "processes/child.py": "commands of stages, the local model's server, and the watchdog over each",
     "views/layout/graphviz_dot.py": "Graphviz draws before any run: fixed command, 5 s, a group of its own",
 }
 

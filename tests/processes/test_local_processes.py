@@ -347,3 +347,20 @@ def test_without_proc_the_group_still_ends(monkeypatch):
     monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
     result = run("sleep 60 & echo $!")
     assert is_gone(int(result.stdout))
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("turns", range(6))
+def test_a_loop_that_is_interrupted_while_a_command_starts_ends(turns, tmp_path):
+    """asyncio's own transports wait for ever for a child whose pipes were never connected."""
+
+    async def main():
+        running = asyncio.ensure_future(LocalProcesses().run("sleep 60; touch late", cwd=tmp_path))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        assert not running.done()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert not list(tmp_path.iterdir())
