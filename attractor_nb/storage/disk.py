@@ -25,6 +25,7 @@ Durability = Literal["full", "fast"]
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+SECOND_NAME = "the file has a second name somewhere"
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 _F_FULLFSYNC = 51
 """macOS: ``fsync`` alone leaves the data in the drive's cache."""
@@ -50,8 +51,11 @@ class Disk:
         """Open a file for reading and writing, making it if need be; refuse what is no plain file."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS | (os.O_APPEND if is_append else 0)
         descriptor = os.open(name, flags, FILE_MODE, dir_fd=parent)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
             os.close(descriptor)
+            if stat.S_ISREG(facts.st_mode):  # what is written here would change that other file as well
+                raise OSError(errno.EMLINK, SECOND_NAME, name)
             raise OSError(errno.EINVAL, "not a plain file", name)
         return descriptor
 
@@ -143,6 +147,7 @@ _HINTS = {
     errno.EPERM: "check who owns the run directory and its permissions; the run can then be resumed",
     errno.EROFS: "make the file system writable and resume the run, or choose another run directory",
     errno.EIO: "copy the run directory to a sound disk, and resume the run there",
+    errno.EMLINK: "put a copy of the file in its place",
     errno.ELOOP: "a symbolic link stands in its place; remove it",
     errno.ENOTDIR: "a file stands where a directory should: name another place, or move it away",
     errno.EINVAL: "something that is no plain file stands in its place; remove it",

@@ -18,12 +18,13 @@ A file system that shows one machine's changes to another late, as NFS does, bre
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING
 
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, write_whole
-from attractor_nb.storage.disk import Disk, entry_names, storage_error
+from attractor_nb.storage.disk import SECOND_NAME, Disk, entry_names, storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,10 @@ def fence_log(disk: Disk, fenced: FencedDisk, root: RunDirectory, name: str, *, 
     try:
         descriptor = os.open(name, _READ_FLAGS, dir_fd=root.descriptor)
         try:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            facts = os.fstat(descriptor)
+            if facts.st_nlink > 1:  # the mode belongs to the other name as well
+                raise OSError(errno.EMLINK, SECOND_NAME, name)
+            if stat.S_ISREG(facts.st_mode):
                 disk.set_mode(descriptor, CLOSED_MODE)
         finally:
             os.close(descriptor)

@@ -20,6 +20,8 @@ import attractor_nb
 
 T = TypeVar("T")
 SCALES = ("sample", "full")
+collect_ignore = ["workers", "prove.py", "report.py", "simulate.py"]
+"""Programs of their own: not to be imported for doctests."""
 WORKERS = Path(__file__).with_name("workers")
 
 
@@ -82,7 +84,9 @@ class Figures:
         print(f"fault {fault}: {subject}: {figure}")
         if self._path is not None:
             test = os.environ["PYTEST_CURRENT_TEST"].partition("[")[0].removesuffix(" (call)")
-            line = json.dumps({"fault": fault, "subject": subject, "figure": figure, "test": test, **more})
+            scale = os.environ.get("ATTRACTOR_CAMPAIGN", "sample")
+            facts = {"fault": fault, "subject": subject, "figure": figure, "test": test, "scale": scale}
+            line = json.dumps({**facts, **more})
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
 

@@ -43,11 +43,13 @@ FAULTS = {
 
 
 def read_figures(path: Path) -> dict[int, list[dict[str, Any]]]:
-    """The figures by fault, each subject once: a campaign that was run again counts last."""
+    """The figures by fault, each subject once: that of the whole campaign before that of a sample, else the last."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         figure = json.loads(line)
-        found[figure["fault"], figure["subject"]] = figure
+        before = found.get((figure["fault"], figure["subject"]), figure)
+        if figure["scale"] == "full" or before["scale"] != "full":
+            found[figure["fault"], figure["subject"]] = figure
     by_fault: dict[int, list[dict[str, Any]]] = {}
     for (fault, _), figure in sorted(found.items()):
         by_fault.setdefault(fault, []).append(figure)
@@ -66,13 +68,18 @@ def table(figures: dict[int, list[dict[str, Any]]]) -> str:
         ]
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
-    lines += ["", f"Measured by `make faults` on {when}, two processors, {machine}.", ""]
+    lines += ["", f"Measured on {when}, two processors, {machine}.", ""]
     return "\n".join(lines)
 
 
 def _cell(figures: list[dict[str, Any]]) -> str:
-    parts = [f"{figure['subject']}: {figure['figure']} (`{_short(figure['test'])}`)" for figure in figures]
+    parts = [f"{figure['subject']}: {_measured(figure)}" for figure in figures]
     return "<br>".join(part.replace("|", "\\|") for part in parts) or "not measured"
+
+
+def _measured(figure: dict[str, Any]) -> str:
+    sample = "in a sample, " if figure["scale"] == "sample" else ""
+    return f"{sample}{figure['figure']} (`{_short(figure['test'])}`)"
 
 
 def _short(test: str) -> str:
