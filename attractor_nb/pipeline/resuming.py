@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.storage.event_lines import LogScan
 
 GRAPH_CHANGES = ("error", "warn", "accept")
 HOW_TO_GO_BACK = "go back with run.rewind(node) or `attractor-nb resume DIR --from NODE`, or start a new run"
@@ -205,7 +206,7 @@ def _open_latest(
             take_over=options.take_over,
         )
         try:
-            latest, restarted = _read_one(plan, logs_root, before)
+            latest, restarted = _read_one(plan, logs_root, before, store.scan)
         except BaseException:
             store.close()
             raise
@@ -227,13 +228,15 @@ def _read_latest(plan: Plan, logs_root: Path) -> _Latest:
     raise _endless(logs_root)
 
 
-def _read_one(plan: Plan, logs_root: Path, before: _Latest | None) -> tuple[_Latest, Path | None]:
+def _read_one(
+    plan: Plan, logs_root: Path, before: _Latest | None, scan: LogScan | None = None
+) -> tuple[_Latest, Path | None]:
     """Read one directory of a run, and where it restarted.
 
     What a restart directory does not say, because its first record was never written, the one before
     it does.
     """
-    stored = read_run(logs_root)
+    stored = read_run(logs_root, scan)
     if before is None:
         _check_begun(stored)
         state = restored_state(plan, stored)

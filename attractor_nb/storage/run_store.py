@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageFiles
     from attractor_nb.storage.disk import Durability
+    from attractor_nb.storage.event_lines import LogScan
 
 _MAX_RESTART_LEFTOVERS = 1000
 _NOT_OF_A_RESTART = (
@@ -221,6 +222,11 @@ class DirectoryRunStore:
     def logs_root(self) -> Path:
         """The run directory."""
         return self._root.path
+
+    @property
+    def scan(self) -> LogScan:
+        """What the log held when it was opened."""
+        return self._log.scan
 
     @property
     def values(self) -> ArtifactStore:

@@ -123,8 +123,12 @@ def read_facts(logs_root: Path) -> dict[str, Any]:
     return manifest or manifest_from_events(read_log(logs_root).events)
 
 
-def read_run(logs_root: Path) -> StoredRun:
+def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
     """Read a run directory.
+
+    Args:
+        logs_root: The run directory.
+        scan: What its log holds, when the owner asks, who has read it already.
 
     Raises:
         RunNotFound: There is no run.
@@ -139,7 +143,7 @@ def read_run(logs_root: Path) -> StoredRun:
     # The checkpoint is read first: its owner may write on, and the log is then the newer of both.
     checkpoint, problems = read_checkpoint(logs_root)
     manifest, manifest_problems = read_manifest(logs_root)
-    scan = read_log(logs_root)
+    scan = scan or read_log(logs_root)
     _check_run_ids(logs_root, checkpoint, manifest, scan)
     if checkpoint is not None:
         _check_position(logs_root, checkpoint, scan)
