@@ -188,6 +188,9 @@ def taken(kind, place, effects, **options):
     }
 
 
+EMPTY_FILE = sha256(b"").hexdigest()
+
+
 def picture(place):
     """Everything under a directory: names and contents."""
     return {
@@ -199,14 +202,17 @@ def picture(place):
 def changes(before, after):
     """What changed between two pictures.
 
-    The one thing that may: a file that the old owner was just moving to the evidence of its earlier attempt
-    gets there, or the directory for it is made; no file is lost, overwritten or new.
+    Two things may, both among the evidence of the old owner's own earlier attempt: a file that it was just
+    moving there arrives, or the directory for it is made; and a status that it had just created, and that is
+    still empty, is written. No other file is lost, overwritten or new.
     """
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     files = [sorted(set(found.values()) - {"directory"}) for found in (before, after)]
     counts = [sum(content != "directory" for content in found.values()) for found in (before, after)]
     is_moved = files[0] == files[1] and counts[0] == counts[1]
-    return [name for name in names if not (is_moved and "/visits/" in name)]
+    return [
+        name for name in names if not ("/visits/" in name and (is_moved or before.get(name) == EMPTY_FILE))
+    ]
 
 
 def effects_of(effects):

@@ -71,7 +71,8 @@ def told(result):
 
 def directories(root):
     """The directories of a run, the first one first."""
-    return [root, *sorted(path for path in root.glob("restart-*") if (path / "events.jsonl").stat().st_size)]
+    restarts = [path for path in root.glob("restart-*") if (path / "events.jsonl").exists()]
+    return [root, *sorted(path for path in restarts if (path / "events.jsonl").stat().st_size)]
 
 
 def rewind(name, folder, root, **options):
