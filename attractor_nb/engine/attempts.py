@@ -141,7 +141,7 @@ class Attempts:
             answer = await self.time.within(call(self.gates.ask, question))
         except TimeIsOver:
             return Asked(None, self.time.at_end())
-        except Exception as error:
+        except Exception as error:  # whatever an interviewer raises is no answer, and fails no stage
             if self._is_of_this_run(error):
                 raise
             return Asked(None, self.time.elapsed_seconds, outcome_of_exception(error).failure_reason)
