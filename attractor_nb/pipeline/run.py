@@ -1,25 +1,20 @@
 """One execution of a pipeline, live or read again from its directory.
 
 A live run is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
-run directory that nobody needs to own. Both show the same things. Blocking forms are one line over
-the async truth.
+run directory that nobody needs to own. Both show the same things. How it is waited for is in ``handle.py``.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import wait as wait_for_end
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
-from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
-from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
@@ -28,29 +23,15 @@ from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.outcome import Outcome
-    from attractor_nb.pipeline.hosts import Job
     from attractor_nb.pipeline.pipeline import Pipeline
 
-SLICE_SECONDS = 0.25
-"""A wait wakes this often: an interrupt must find something that it can break."""
-STOP_SECONDS = 10.0
-HOW_TO_GO_ON = "continue with run.resume()"
 
-
-class RunStopped(RunInterrupted, asyncio.CancelledError):
-    """An ``await run`` was cancelled, and the run with it.
-
-    It is a cancellation, as asyncio wants it, and one of our errors, so that a notebook's Stop button
-    ends in words and not in a traceback.
-    """
-
-
-class Run:
+class Run(Handle[RunResult]):
     """One execution of a pipeline.
 
     Attributes:
@@ -73,7 +54,9 @@ class Run:
         stream: EventStream | None = None,
         gates: Gates | None = None,
     ) -> None:
+        super().__init__()
         self.id = run_id
+        self.what = f"run {run_id}"
         self.pipeline = pipeline
         self.logs_root = logs_root
         self.graph = pipeline.graph
@@ -84,8 +67,6 @@ class Run:
         self._kept: dict[str, str | None] = {}
         self._stream = stream
         self._gates = gates
-        self._job: Job | None = None
-        self._finished: RunResult | None = None
 
     # -- what the pipeline package calls ------------------------------------------------------------
 
@@ -112,26 +93,6 @@ class Run:
             self.take(event)
         self._kept, self.visits = dict(kept), dict(visits)
 
-    def attach(self, job: Job) -> None:
-        """Bind the engine's job, once it is started."""
-        self._job = job
-
-    def handed_over(self, interrupt: HeldInterrupt) -> Run:
-        """The handle, unless its caller was interrupted: then the run is stopped, as nobody would have it.
-
-        Raises:
-            RunInterrupted: It was stopped.
-        """
-        if interrupt.is_noted:
-            self.cancel()
-            if self._job is None or not self._job.is_in_this_thread:
-                self.result()
-        return self
-
-    def settle(self, result: RunResult) -> None:
-        """Bind the result, for a run that is over."""
-        self._finished = result
-
     # -- looking -------------------------------------------------------------------------------------
 
     @property
@@ -142,11 +103,6 @@ class Run:
         if self.is_done:
             return "interrupted"
         return "waiting" if self.gates else "running"
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing more will happen by itself."""
-        return self._finished is not None or (self._job is not None and self._job.future.done())
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -244,11 +200,6 @@ class Run:
                 raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
             self._gates.wait(left)
 
-    def cancel(self) -> None:
-        """Stop the run: the stage under way is cancelled, all that is committed stays. From any thread."""
-        if self._job is not None:
-            self._job.cancel()
-
     def resume(self, **options: Any) -> Run:
         """Go on with this run where it stopped; see ``Pipeline.resume``."""
         is_elsewhere = self._job is None
@@ -269,100 +220,14 @@ class Run:
         """
         return self.resume(rewind_to=node, visit=visit, **options)
 
-    # -- waiting -------------------------------------------------------------------------------------
-
-    def result(self, timeout: float | None = None) -> RunResult:
-        """Block until the run has ended.
-
-        Args:
-            timeout: Seconds to wait at most.
-
-        Raises:
-            TimeoutError: It has not ended in time; it goes on.
-            GateWouldBlock: Waiting here would keep a gate's buttons from working.
-            RunInterrupted: Ctrl-C or Stop: the run was stopped and can be resumed.
-            RunLocked: Another process took the run over.
-            RunError: It runs in the event loop that runs here.
-            StorageError: The run directory could not be written.
-        """
-        give_up = None if timeout is None else time.monotonic() + timeout
-        with held_interrupts(self.cancel) as interrupt:
-            future = self._future()
-            if self._job is not None and self._job.is_in_this_thread and not future.done():
-                raise RunError(
-                    f"run {self.id} runs in this event loop, and waiting here would stop it",
-                    hint='use `await run`, or host="thread"',
-                )
-            try:
-                while not (interrupt.is_noted or future.done()):
-                    left = (
-                        SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
-                    )
-                    wait_for_end({future}, max(0.0, left))
-                    if give_up is not None and time.monotonic() >= give_up and not future.done():
-                        raise TimeoutError(f"run {self.id} has not ended in {timeout} s; it goes on")
-                    check_wait(self.gates, is_blocking=True)
-                if not interrupt.is_noted:
-                    return future.result()
-                if wait_for_end({future}, STOP_SECONDS).done:
-                    future.result()  # raises what kept it from ending in order
-            except KeyboardInterrupt:
-                if not interrupt.is_noted:  # by a handler of the program's own
-                    self._stop_quietly(future)
-            except CancelledError:
-                raise RunInterrupted(f"run {self.id} was stopped before it began") from None
-            raise self._interruption()
-
-    wait = result
-
-    def __await__(self) -> Generator[Any, None, RunResult]:
-        return self._wait().__await__()
-
-    async def _wait(self) -> RunResult:
-        waiting = asyncio.ensure_future(asyncio.wrap_future(self._future()))
-        waiting.add_done_callback(_hear)
-        with held_interrupts(self.cancel) as interrupt:
-            try:
-                while not (interrupt.is_noted or waiting.done()):
-                    await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
-                    if not waiting.done():
-                        check_wait(self.gates, is_blocking=False)
-                if not interrupt.is_noted:
-                    return waiting.result()
-                if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
-                    waiting.result()  # raises what kept it from ending in order
-            except (asyncio.CancelledError, KeyboardInterrupt):
-                self.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.wait({waiting}, timeout=STOP_SECONDS)
-                raise RunStopped(self._where_stopped(), hint=HOW_TO_GO_ON) from None
-            raise self._interruption()
-
-    def _future(self) -> Future[RunResult]:
-        if self._job is not None:
-            return self._job.future
-        done: Future[RunResult] = Future()
-        if self._finished is None:
-            raise RunError(
-                f"run {self.id} runs elsewhere and has no result yet",
-                hint="load it again when it has ended: Run.load(…)",
-            )
-        done.set_result(self._finished)
-        return done
-
-    def _stop_quietly(self, future: Future[RunResult]) -> None:
-        """Stop the engine and wait for its end; another interrupt leaves at once."""
-        with contextlib.suppress(KeyboardInterrupt):
-            self.cancel()
-            wait_for_end({future}, STOP_SECONDS)
+    # -- stopping ------------------------------------------------------------------------------------
 
     def _interruption(self) -> RunInterrupted:
-        """What is said of an interrupt: where the run stopped, or that it had just ended."""
         if self._finished is not None and self._finished.status in _LONG_STATUS:
             return RunInterrupted(
                 f"the run had {self.status} when it was interrupted", hint="see run.result()"
             )
-        return RunInterrupted(self._where_stopped(), hint=HOW_TO_GO_ON)
+        return super()._interruption()
 
     def _where_stopped(self) -> str:
         where = f" at {self.view.next_node}" if self.view.next_node else ""
@@ -394,12 +259,6 @@ class Run:
 
 
 _LONG_STATUS = {"success": "completed", "fail": "failed"}
-
-
-def _hear(waiting: asyncio.Future[Any]) -> None:
-    """Take what is said to somebody who has left, so that nobody warns about it."""
-    if not waiting.cancelled():
-        waiting.exception()
 
 
 def _nothing() -> None:

@@ -1,0 +1,188 @@
+"""Waiting for something that works elsewhere, and stopping it: what handles on runs and on maps share.
+
+Blocking forms are one line over the async truth. A first Ctrl-C stops the work in order, a second one leaves
+at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import wait as wait_for_end
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from attractor_nb.errors import RunError, RunInterrupted
+from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.pipeline.presenters import check_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from attractor_nb.engine.gates import Gate
+    from attractor_nb.pipeline.hosts import Job
+
+ResultT = TypeVar("ResultT")
+SLICE_SECONDS = 0.25
+"""A wait wakes this often: an interrupt must find something that it can break."""
+STOP_SECONDS = 10.0
+
+
+class RunStopped(RunInterrupted, asyncio.CancelledError):
+    """An ``await run`` was cancelled, and the run with it.
+
+    It is a cancellation, as asyncio wants it, and one of our errors, so that a notebook's Stop button
+    ends in words and not in a traceback.
+    """
+
+
+class Handle(Generic[ResultT]):
+    """A handle on work that has, or will have, a result."""
+
+    what = "run"
+    """What a message calls it."""
+    how_to_go_on = "continue with run.resume()"
+
+    def __init__(self) -> None:
+        self._job: Job | None = None
+        self._finished: ResultT | None = None
+
+    # -- what the pipeline package calls -------------------------------------------------------------
+
+    def attach(self, job: Job) -> None:
+        """Bind the engine's job, once it is started."""
+        self._job = job
+
+    def handed_over(self, interrupt: HeldInterrupt) -> Self:
+        """The handle, unless its caller was interrupted: then the work is stopped, as nobody would have it.
+
+        Raises:
+            RunInterrupted: It was stopped.
+        """
+        if interrupt.is_noted:
+            self.cancel()
+            if self._job is None or not self._job.is_in_this_thread:
+                self.result()
+        return self
+
+    def settle(self, result: ResultT) -> None:
+        """Bind the result, when it is over."""
+        self._finished = result
+
+    # -- looking and stopping ------------------------------------------------------------------------
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self._finished is not None or (self._job is not None and self._job.future.done())
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The questions that wait for an answer now, oldest first."""
+        return ()
+
+    def cancel(self) -> None:
+        """Stop it: the stage under way is cancelled, all that is committed stays. From any thread."""
+        if self._job is not None:
+            self._job.cancel()
+
+    # -- waiting -------------------------------------------------------------------------------------
+
+    def result(self, timeout: float | None = None) -> ResultT:
+        """Block until it has ended.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It has not ended in time; it goes on.
+            GateWouldBlock: Waiting here would keep a gate's buttons from working.
+            RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
+            RunLocked: Another process took it over.
+            RunError: It runs in the event loop that runs here.
+            StorageError: Its directory could not be written.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        with held_interrupts(self.cancel) as interrupt:
+            future = self._future()
+            if self._job is not None and self._job.is_in_this_thread and not future.done():
+                raise RunError(
+                    f"{self.what} runs in this event loop, and waiting here would stop it",
+                    hint='use `await run`, or host="thread"',
+                )
+            try:
+                while not (interrupt.is_noted or future.done()):
+                    left = (
+                        SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+                    )
+                    wait_for_end({future}, max(0.0, left))
+                    if give_up is not None and time.monotonic() >= give_up and not future.done():
+                        raise TimeoutError(f"{self.what} has not ended in {timeout} s; it goes on")
+                    check_wait(self.gates, is_blocking=True)
+                if not interrupt.is_noted:
+                    return future.result()
+                if wait_for_end({future}, STOP_SECONDS).done:
+                    future.result()  # raises what kept it from ending in order
+            except KeyboardInterrupt:
+                if not interrupt.is_noted:  # by a handler of the program's own
+                    self._stop_quietly(future)
+            except CancelledError:
+                raise RunInterrupted(f"{self.what} was stopped before it began") from None
+            raise self._interruption()
+
+    wait = result
+
+    def __await__(self) -> Generator[Any, None, ResultT]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> ResultT:
+        waiting = asyncio.ensure_future(asyncio.wrap_future(self._future()))
+        waiting.add_done_callback(_hear)
+        with held_interrupts(self.cancel) as interrupt:
+            try:
+                while not (interrupt.is_noted or waiting.done()):
+                    await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
+                    if not waiting.done():
+                        check_wait(self.gates, is_blocking=False)
+                if not interrupt.is_noted:
+                    return waiting.result()
+                if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
+                    waiting.result()  # raises what kept it from ending in order
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                self.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({waiting}, timeout=STOP_SECONDS)
+                raise RunStopped(self._where_stopped(), hint=self.how_to_go_on) from None
+            raise self._interruption()
+
+    def _future(self) -> Future[ResultT]:
+        if self._job is not None:
+            return self._job.future
+        done: Future[ResultT] = Future()
+        if self._finished is None:
+            raise RunError(
+                f"{self.what} runs elsewhere and has no result yet",
+                hint="load it again when it has ended: Run.load(…)",
+            )
+        done.set_result(self._finished)
+        return done
+
+    def _stop_quietly(self, future: Future[ResultT]) -> None:
+        """Stop the engine and wait for its end; another interrupt leaves at once."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.cancel()
+            wait_for_end({future}, STOP_SECONDS)
+
+    def _interruption(self) -> RunInterrupted:
+        """What is said of an interrupt: where it stopped, or that it had just ended."""
+        return RunInterrupted(self._where_stopped(), hint=self.how_to_go_on)
+
+    def _where_stopped(self) -> str:
+        return f"{self.what} was stopped"
+
+
+def _hear(waiting: asyncio.Future[Any]) -> None:
+    """Take what is said to somebody who has left, so that nobody warns about it."""
+    if not waiting.cancelled():
+        waiting.exception()
