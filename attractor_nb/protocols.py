@@ -131,15 +131,22 @@ class RunStore(Protocol):
         """Raise ``RunLocked`` when another process took the run over."""
         ...
 
-    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
-        """The files of a new attempt; those of earlier ones are moved aside (ruling 28)."""
+    def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
+        """The files of a new attempt; those of earlier ones are moved aside (ruling 28).
+
+        In a branch they lie under the branch's own directory, ``branches/<fan-out>/<branch>/<node>``.
+        """
+        ...
+
+    def close_branch(self, branch: str) -> None:
+        """No stage of a branch is under way any more: give back what is held open for it."""
         ...
 
     def read_events(self) -> Sequence[Event]:
         """The durable events so far; none where nothing is stored."""
         ...
 
-    def read_stage_file(self, node_id: str, name: str) -> str | None:
+    def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; None when there is none. After closing too."""
         ...
 

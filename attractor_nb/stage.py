@@ -15,10 +15,14 @@ from attractor_nb.model.events import StageOutput
 from attractor_nb.redaction import StreamRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
+    from attractor_nb.model.branch import BranchResult
+    from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Node
 
 
 class StageFiles(Protocol):
@@ -31,6 +35,10 @@ class StageFiles(Protocol):
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file of the stage, whole or not at all."""
+        ...
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file of the stage that may hold anything, and be in folders of it: ``out/plot.png``."""
         ...
 
     def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
@@ -50,6 +58,114 @@ class StageFiles(Protocol):
         ...
 
 
+class Branches(Protocol):
+    """The branches of the fan-out that is under way (spec 3.8, 4.8; ruling 22)."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The branches, in edge order."""
+        ...
+
+    async def walk(
+        self, *, max_parallel: int, settled: Callable[[Sequence[BranchResult]], str]
+    ) -> tuple[BranchResult, ...]:
+        """Walk all branches to the join, each with a copy of the context; finished ones are not walked again.
+
+        Args:
+            max_parallel: How many at the same time.
+            settled: Given the results so far, in the order in which they came: why the others are to be
+                cancelled, or empty.
+
+        Returns:
+            All results, in edge order.
+        """
+        ...
+
+
+class Child(Protocol):
+    """A child run of the stage that is under way: a real run, with a run directory of its own (spec 4.11)."""
+
+    @property
+    def name(self) -> str:
+        """Name of its pipeline."""
+        ...
+
+    def snapshot(self) -> ChildSnapshot:
+        """How it stands now.
+
+        Raises:
+            StorageError: Its run directory could not be written.
+        """
+        ...
+
+    async def changed(self, timeout_seconds: float | None) -> bool:
+        """Wait until something happens in it: a stage begins or ends, a gate opens, it ends.
+
+        What happened since the last call counts, so nothing is missed.
+
+        Args:
+            timeout_seconds: How long to wait, by the run's clock; None for as long as it takes.
+
+        Returns:
+            False when nothing happened in that time. A child in another process is only looked at, and
+            every look is one that may have seen something.
+        """
+        ...
+
+    def steer(self, text: str) -> bool:
+        """Give it an instruction for its next prompt; False when it cannot be told: it runs elsewhere, or ended."""
+        ...
+
+    def value(self, key: str, default: Any = None) -> Any:
+        """A value of its context as of its last commit."""
+        ...
+
+    async def end(self) -> ChildSnapshot:
+        """Be done with it: one that still runs is stopped, and its end is recorded here.
+
+        The next attempt of the stage begins a child of its own.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Stop it within a second where it stands, so that this stage can take it up when it is run again."""
+        ...
+
+
+class Children(Protocol):
+    """Where stages get their child runs (spec 4.11, 9.4)."""
+
+    async def open(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+        """Start the child run of a node, or take up the one of an attempt that was cut off.
+
+        A child that had ended by then is only read; another is resumed, and nothing that it had committed
+        is run again.
+
+        Args:
+            node: The node, which names the child's pipeline.
+            inputs: What its context begins with.
+
+        Raises:
+            RunError, OptionError, ContextValueError, ValidationError: It cannot run, and why.
+        """
+        ...
+
+    async def join(self, node: Node, logs_root: str) -> Child:
+        """Take up a child run that somebody else started.
+
+        One that has an owner is observed, one that has none is resumed.
+
+        Args:
+            node: The node.
+            logs_root: Its run directory; empty for the latest that this node has had.
+
+        Raises:
+            RunNotFound: There is none.
+            RunError: It cannot be taken up, and why.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class StageScope:
     """What an attempt can know and do.
@@ -66,6 +182,10 @@ class StageScope:
         thread: Thread key under ``full`` fidelity, else empty.
         preamble: Context carried into the prompt under the other modes, possibly empty.
         index: Ordinal of the stage in the run.
+        branch: Path of the branch that the stage is in, or empty.
+        branches: For a fan-out: its branches.
+        children: Where it gets child runs; None where there are none.
+        instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
     """
 
     run_id: str
@@ -79,16 +199,21 @@ class StageScope:
     thread: str = ""
     preamble: str = ""
     index: int = field(default=0)
+    branch: str = ""
+    branches: Branches | None = None
+    children: Children | None = None
+    instructions: tuple[str, ...] = ()
     _streams: dict[str, StreamRedactor] = field(default_factory=dict[str, StreamRedactor], repr=False)
 
     @property
     def idempotency_key(self) -> str:
-        """``run:node:visit``, the same over re-runs of a visit.
+        """``run:node:visit``, in a branch ``run:branch/node:visit``; the same over re-runs of a visit.
 
         Neither a restart nor a rewind uses the number of a visit again (``RunState.numbers``), so no key
         ever stands for two executions.
         """
-        return f"{self.run_id}:{self.node_id}:{self.visit}"
+        node = f"{self.branch}/{self.node_id}" if self.branch else self.node_id
+        return f"{self.run_id}:{node}:{self.visit}"
 
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""

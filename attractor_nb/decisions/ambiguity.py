@@ -28,14 +28,19 @@ FAILED: Final = Option("F", "[F] Record it as failed")
 DONE: Final = Option("D", "[D] It has taken effect: go on as success")
 AGAIN: Final = Option("R", "[R] Run it again")
 MAX_COMMAND_CHARACTERS: Final = 500
+MAX_LOST_WORKERS: Final = 3
+"""Of one visit: a stage that ends each worker it is given would otherwise be run again for ever."""
 
 
 def policy_of(planned: PlannedNode, wanted: str | None) -> str:
     """What a resume does with a cut-off attempt of a node; ``wanted`` is the caller's word in its place.
 
-    A human gate is never asked about: it only puts its own question again.
+    A human gate is never asked about: it only puts its own question again. A fan-out goes on with the
+    branches that it has; what becomes of a stage that was cut off in one of them is decided there.
     """
     policy = wanted or planned.on_interrupted
+    if planned.is_fan_out:
+        return RERUN
     return RERUN if policy == ASK and planned.handler_type == "wait.human" else policy
 
 
@@ -81,6 +86,32 @@ def settle_flight(
         return RunEnd(is_success=False, reason=reason, is_resumable=True)
     end = spending_reached(plan, state, planned.id, f"{planned.id} was waiting for a decision")
     return end or RunEnd(is_success=False, reason=f"nobody decided about {planned.id}", is_resumable=True)
+
+
+def settle_loss(
+    plan: Plan, planned: PlannedNode, state: RunState, reason: str, losses: int
+) -> Generator[Effect, Any, Outcome | RunEnd | str]:
+    """Decide about an attempt whose worker was lost while the run goes on; returns as ``settle_flight``.
+
+    Args:
+        plan: The compiled graph.
+        planned: The node.
+        state: Where the run stands: the attempt is in flight.
+        reason: How the worker was lost.
+        losses: How many workers this visit has lost, this one included.
+    """
+    policy = policy_of(planned, None)
+    if policy == RERUN and losses < MAX_LOST_WORKERS:
+        return f"worker lost, and run again: {reason}"
+    if policy == RERUN:
+        return Outcome.fail(f"{losses} workers were lost with it; the last: {reason}", is_terminal=True)
+    if policy == FAIL or state.in_flight is None:
+        return Outcome.fail(f"{reason}; it is not run again (on_interrupted=fail)", is_terminal=True)
+    state.on_interrupted = ASK
+    try:
+        return (yield from settle_flight(plan, planned, state, state.in_flight))
+    finally:
+        state.on_interrupted = ""
 
 
 def _decided(answer: Answer) -> Outcome | str:

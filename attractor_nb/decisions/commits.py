@@ -34,8 +34,9 @@ def totals(state: RunState, node_id: str, usage: Usage | None) -> tuple[Usage | 
     """What node and run have consumed with this attempt, for its record; None when it took nothing."""
     if usage is None:
         return None, None
-    own = state.usage_by_node.get(node_id)
-    return usage if own is None else own + usage, state.usage + usage
+    whole = state.whole
+    own = whole.usage_by_node.get(node_id)
+    return usage if own is None else own + usage, whole.usage + usage
 
 
 def commit_record(

@@ -70,12 +70,14 @@ class StageResult:
         duration: Seconds.
         elapsed: Running time of the whole run in seconds, for ``max_duration``.
         is_cut_off: ``max_duration`` ended it: what it did is not known, and its outcome means nothing.
+        lost: Why who executed it is gone; what it did is not known, and its outcome means nothing. Or empty.
     """
 
     outcome: Outcome
     duration: float
     elapsed: float
     is_cut_off: bool = False
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
     """The end of a run that may not enter a node; None when it may (ruling 18)."""
     reached = exceeded(
         plan.bounds,
-        steps=len(state.completed),
+        steps=state.steps,
         node_id=node_id,
         node_visits=state.visits.get(node_id, 0),
-        usage=state.usage,
+        usage=state.whole.usage,
         elapsed_seconds=state.elapsed_seconds,
         completed=state.completed,
     )
@@ -42,7 +42,7 @@ def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> 
         moment: How far it is, in words.
     """
     where = Standing(state.completed, node_id, moment)
-    reached = used_up(plan.bounds, state.usage, state.elapsed_seconds, where)
+    reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
     return None if reached is None else _bound_end(reached)
 
 
@@ -52,7 +52,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
         return None
     usage = outcome.usage
-    if state.is_blindness_told or (usage is None and planned.handler_type != "codergen"):
+    if state.whole.is_blindness_told or (usage is None and planned.handler_type != "codergen"):
         return None
     if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None):
         what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
@@ -60,7 +60,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
         what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"
     else:
         return None
-    state.is_blindness_told = True
+    state.whole.is_blindness_told = True
     return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
 
 
@@ -125,7 +125,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
 
 def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effect, Any, RunEnd]:
     """A declared goal gate that was never visited: a warning, or an error with ``strict_gates``."""
-    for gate in never_visited(plan, state.visits):
+    for gate in never_visited(plan, state.visits.keys() | state.outcomes.keys()):
         message = f"goal gate {gate} was never visited"
         if plan.is_gate_strict:
             return RunEnd(is_success=False, reason=f"goal_gate_unsatisfied: {message}")

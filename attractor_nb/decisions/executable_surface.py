@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
-_CHILD_NAMES: Final = frozenset({"stack.child_dotfile", "stack.child_workdir"})
+_CHILD_NAMES: Final = frozenset({"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile"})
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
 _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
@@ -46,7 +46,7 @@ class Command:
     """One entry of a surface.
 
     Attributes:
-        node_id: The node that it belongs to; empty for the graph.
+        node_id: The node that it belongs to, in a child pipeline its path; empty for the graph.
         attribute: The attribute that holds it.
         text: The command, or the child file, as it will be used.
     """
@@ -93,13 +93,18 @@ def is_hash(text: str) -> bool:
 def executable_surface(graph: Graph) -> ExecutableSurface:
     """The commands of a graph as it will run, after its transforms.
 
-    A command counts on whatever node it stands: a handler of the user's own may run it. What stands in
-    a child file is a surface of its own.
+    A command counts on whatever node it stands: a handler of the user's own may run it. Those of its child
+    pipelines count, too; their nodes are named by their path, such as ``boss/test``.
     """
-    found = list(_commands_of(graph, "", _GRAPH_NAMES))
+    return ExecutableSurface(tuple(_all_commands(graph, "")))
+
+
+def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
+    yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
     for node in graph.nodes.values():
-        found.extend(_commands_of(node, node.id, _NODE_NAMES))
-    return ExecutableSurface(tuple(found))
+        yield from _commands_of(node, within + node.id, _NODE_NAMES)
+    for node_id, child in graph.children.items():
+        yield from _all_commands(child, f"{within}{node_id}/")
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:

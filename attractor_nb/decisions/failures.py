@@ -31,6 +31,8 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
         seen: What its edges see: its own outcome, or for a diamond that of the stage before it.
         lookup: Reads the context.
     """
+    if planned.is_fan_out:
+        return _from_fan_out(plan, planned, outcome, seen, lookup)
     if not _is_failed(plan, planned, outcome, seen):
         return select_edge(planned, seen, outcome.suggested_next_ids, lookup)
     if plan.is_fail_continued:
@@ -45,6 +47,25 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
     return step or retry_step(plan, planned)
 
 
+def _from_fan_out(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup
+) -> Step | None:
+    """The way on after the branches: where a condition holds, else where they met (ruling 22).
+
+    Where they met nowhere the run goes on at the exit that the first of them came to, so that the goal
+    gates are checked there.
+    """
+    if step := match_condition(planned, seen, lookup):
+        return step
+    if _is_failed(plan, planned, outcome, seen) and not plan.is_fail_continued:
+        return retry_step(plan, planned)
+    if planned.join:
+        return Step(planned.join, None, "join", f"the branches of {planned.id} meet at {planned.join}")
+    exits = (target for target in outcome.suggested_next_ids if target in plan.nodes)
+    reached = next((target for target in exits if plan.nodes[target].is_exit), "")
+    return Step(reached, None, "join", f"a branch of {planned.id} came to {reached}") if reached else None
+
+
 def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup) -> str:
     """Why the pipeline fails when there is no way on; empty when it may end with the stage's outcome.
 
@@ -54,6 +75,8 @@ def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, l
         return outcome.failure_reason or f"{planned.id} failed without a reason"
     if _is_failed(plan, planned, outcome, seen):
         return f"the failure before {planned.id} has no way on: the diamond has no condition"
+    if planned.is_fan_out:
+        return ""  # its branches ran to their ends
     return describe_no_match(planned, seen, lookup) if planned.edges else ""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import RunError
+from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def find_points(way: Iterable[Event], node_id: str) -> list[Point]:
     before, stages = 0, 0
     found: dict[int, tuple[int, int]] = {}
     for event in way:
-        if isinstance(event, StageStarted) and event.name == node_id:
+        if isinstance(event, StageStarted) and event.name == node_id and not event.branch:
             found.setdefault(event.visit, (before, stages))
         stages += isinstance(event, StageEnd) and event.is_commit
         before = event.sequence
@@ -93,12 +94,27 @@ def missing_visit(points: Sequence[Point], way: Iterable[Event], node_id: str, v
     if points:
         listed = ", ".join(str(point.visit) for point in points[-MAX_LISTED:])
         return RunError(f"the run has no visit {visit} of {node_id}", hint=f"visits of {node_id}: {listed}")
-    visited = list(dict.fromkeys(event.name for event in way if isinstance(event, StageStarted)))
+    way = tuple(way)
+    if fan_out := _fan_out_of(way, node_id):
+        return RunError(
+            f"{node_id} was visited in a branch only, and a run goes back as a whole",
+            hint=f"go back to {fan_out}, where its branches begin",
+        )
+    started = (event for event in way if isinstance(event, StageStarted) and not event.branch)
+    visited = list(dict.fromkeys(event.name for event in started))
     listed = ", ".join(visited[:MAX_LISTED]) + (" …" if len(visited) > MAX_LISTED else "")
     return RunError(
         f"the run never visited {node_id}, so there is no place before it",
         hint=f"visited: {listed}" if listed else "nothing was visited yet: resume the run",
     )
+
+
+def _fan_out_of(way: Iterable[Event], node_id: str) -> str:
+    """The outermost fan-out in whose branches a node was visited, or empty."""
+    for event in way:
+        if isinstance(event, StageStarted) and event.name == node_id and event.branch:
+            return parts_of(event.branch)[0]
+    return ""
 
 
 def displaced(events: Iterable[Event], way: Iterable[Event]) -> dict[str, tuple[int, int] | None]:
@@ -112,4 +128,8 @@ def displaced(events: Iterable[Event], way: Iterable[Event]) -> dict[str, tuple[
 
 
 def _latest_attempts(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
-    return {event.name: (event.visit, event.attempt) for event in events if isinstance(event, StageStarted)}
+    return {
+        event.name: (event.visit, event.attempt)
+        for event in events
+        if isinstance(event, StageStarted) and not event.branch
+    }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
+from attractor_nb.decisions.joins import PARALLEL_TYPE, join_of
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
 from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
@@ -79,6 +80,8 @@ class PlannedNode:
         subgraph_class: The class of the innermost group that derives one, or empty.
         fidelity: Its fidelity mode when no edge says another (spec 5.4).
         on_interrupted: What a resume does with a cut-off attempt: ``rerun``, ``ask`` or ``fail``.
+        branches: Of a fan-out: the edges that begin its branches, in source order.
+        join: Of a fan-out: where its branches meet, or empty (ruling 22).
     """
 
     node: Node
@@ -103,6 +106,13 @@ class PlannedNode:
     subgraph_class: str
     fidelity: str
     on_interrupted: str
+    branches: tuple[PlannedEdge, ...] = ()
+    join: str = ""
+
+    @property
+    def is_fan_out(self) -> bool:
+        """Whether its edges begin branches."""
+        return self.handler_type == PARALLEL_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +236,22 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
             by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
         by_target.setdefault(edge.target, edge)
     is_conditional = node.handler_type == CONDITIONAL_TYPE
+    handler_type = _handler_type(graph, node, is_exit=is_exit)
+    is_fan_out = handler_type == PARALLEL_TYPE
     timeout = node.timeout
     return PlannedNode(
         node=node,
         id=node.id,
-        handler_type=_handler_type(graph, node, is_exit=is_exit),
+        handler_type=handler_type,
         edges=edges,
         conditional=conditional,
         unconditional=unconditional,
         defaults=tuple(edge for edge in free if edge.edge.is_default),
         by_label=by_label,
         by_target=by_target,
-        only_step=match_weight(unconditional) if len(edges) == len(unconditional) == 1 else None,
+        only_step=match_weight(unconditional)
+        if len(edges) == len(unconditional) == 1 and not is_fan_out
+        else None,
         to_conditional=next(
             (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE),
             None,
@@ -253,6 +267,8 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
         subgraph_class=node.derived_classes[-1] if node.derived_classes else "",
         fidelity=resolve_fidelity(None, node, graph),
         on_interrupted=_on_interrupted(node),
+        branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
+        join=join_of(graph, node.id).node_id if is_fan_out else "",
     )
 
 

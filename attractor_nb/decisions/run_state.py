@@ -10,12 +10,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.branch_states import BranchStates
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.preamble import StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
+from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     Event,
     GoalGateUnsatisfied,
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
@@ -26,6 +30,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageFailed,
     StageStarted,
+    event_from_plain,
 )
 from attractor_nb.model.outcome import StageStatus, Usage
 
@@ -78,6 +83,7 @@ class RunState:
         last_status: Status of the latest commit.
         last_route: Its route; it decides how a run without a way on ends.
         last_reason: Why it failed, or why there was no way on.
+        last_notes: What it said.
         incoming_edge: Position of the edge that leads to ``next_node``, or None.
         in_flight: The visit under way, or None.
         ended: ``completed``, ``failed`` or empty.
@@ -93,6 +99,9 @@ class RunState:
         on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
             ``fail``); empty when none was, or when that is decided.
         is_blindness_told: It was said in this session that a bound cannot see all that is consumed.
+        branch: Path of the branch that this is the state of; empty for the run itself.
+        root: For a branch: the state of the run.
+        branches: For the run: where the branches stand that are under way.
     """
 
     next_node: str
@@ -111,6 +120,7 @@ class RunState:
     last_status: StageStatus = StageStatus.SUCCESS
     last_route: str = ""
     last_reason: str = ""
+    last_notes: str = ""
     incoming_edge: int | None = None
     in_flight: InFlight | None = None
     ended: str = ""
@@ -125,6 +135,20 @@ class RunState:
     bound: str = ""
     on_interrupted: str = ""
     is_blindness_told: bool = False
+    branch: str = ""
+    root: RunState | None = field(default=None, repr=False)
+    branches: BranchStates = field(default_factory=BranchStates)
+
+    @property
+    def whole(self) -> RunState:
+        """The state of the run of which this is a branch, or this."""
+        return self.root or self
+
+    @property
+    def steps(self) -> int:
+        """Stages that the whole run has executed, those of branches included."""
+        whole = self.whole
+        return len(whole.completed) + whole.branches.steps
 
     def apply(self, event: Event, *, is_passed_through: bool = False) -> None:
         """Take in an event of the log, or one that was just announced.
@@ -134,20 +158,12 @@ class RunState:
             is_passed_through: For a commit: the node is a diamond that shows its edges the outcome
                 of the stage before it (ruling 16), so its own success counts for nothing.
         """
-        if isinstance(event, StageEnd):
-            if event.outcome.usage is not None:
-                self._spend(event.name, event.outcome.usage)
-            if event.is_commit:
-                self._commit(event, is_passed_through=is_passed_through)
-            elif self.in_flight is not None:
-                self.in_flight.failures += 1
-                self.in_flight.is_started = False
-                self.retries[event.name] = self.in_flight.failures
+        if event.branch and self.root is None:
+            self._apply_in_branch(event, is_passed_through=is_passed_through)
+        elif isinstance(event, StageEnd):
+            self._end(event, is_passed_through=is_passed_through)
         elif isinstance(event, StageStarted):
-            flight = self.in_flight
-            failures = flight.failures if flight and flight.node_id == event.name else 0
-            self.in_flight = InFlight(event.name, event.visit, event.attempt, failures, is_started=True)
-            self.fidelity = event.fidelity or self.fidelity
+            self._start(event)
         elif isinstance(event, GoalGateUnsatisfied):
             self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
             self.stale_gates.update(event.passed_over)
@@ -155,6 +171,49 @@ class RunState:
             self._stop(event)
         elif isinstance(event, PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted):
             self._go_on(event)
+
+    def _start(self, event: StageStarted) -> None:
+        flight = self.in_flight
+        failures = flight.failures if flight and flight.node_id == event.name else 0
+        self.in_flight = InFlight(event.name, event.visit, event.attempt, failures, is_started=True)
+        if self.root is not None:
+            self.root.branches.use(self.branch, event.name, event.visit)
+        self.fidelity = event.fidelity or self.fidelity
+
+    def _end(self, event: StageEnd, *, is_passed_through: bool) -> None:
+        if event.outcome.usage is not None:
+            self.spend(event.name, event.outcome.usage)
+        if (whole := self.whole).branches.open:
+            whole.branches.let_go(self.branch, event.name)
+        if event.is_commit:
+            self._commit(event, is_passed_through=is_passed_through)
+        elif self.in_flight is not None:
+            self.in_flight.failures += 1
+            self.in_flight.is_started = False
+            self.retries[event.name] = self.in_flight.failures
+
+    def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
+        """Take in what happened in a branch."""
+        if isinstance(event, ParallelBranchStarted):
+            self.branches.begin(event, self._branched(event))
+        elif (branch := self.branches.of(event)) is None:
+            return
+        elif isinstance(event, ParallelBranchCompleted):
+            branch.end = event
+        else:
+            branch.state.apply(event, is_passed_through=is_passed_through)
+
+    def _branched(self, event: ParallelBranchStarted) -> RunState:
+        """The state in which a branch begins: it remembers what its fan-out could see."""
+        outer = self.branches.open.get(enclosing(event.branch))
+        before = self if outer is None else outer.state
+        fresh = RunState(event.start_node, branch=event.branch, root=self, seen=before.seen)
+        fresh.numbers = dict(self.branches.numbers.get(event.branch, {}))
+        fresh.incoming_edge = event.edge
+        fresh.elapsed_seconds = before.elapsed_seconds
+        fresh.recent.extend(before.recent)
+        fresh.recent_values = dict(before.recent_values)
+        return fresh
 
     def _go_on(self, event: PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted) -> None:
         self.reopen()
@@ -165,8 +224,10 @@ class RunState:
         if isinstance(event, PipelineStarted | PipelineRewound):
             self._carry(event.carried)
 
-    def _spend(self, node_id: str, usage: Usage) -> None:
-        """Count what an attempt consumed, whether it succeeded or not."""
+    def spend(self, node_id: str, usage: Usage) -> None:
+        """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""
+        if self.root is not None:
+            self.root.spend(node_id, usage)
         self.usage += usage
         own = self.usage_by_node.get(node_id)
         self.usage_by_node[node_id] = usage if own is None else own + usage
@@ -174,6 +235,8 @@ class RunState:
     def _commit(self, event: StageEnd, *, is_passed_through: bool) -> None:
         name, outcome = event.name, event.outcome
         status = outcome.status
+        if self.root is not None:
+            self._commit_to_run(self.root, event)
         self.in_flight = None
         self.completed.append(name)
         self.visits[name] = self.visits.get(name, 0) + 1
@@ -191,9 +254,19 @@ class RunState:
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
+        self.last_notes = outcome.notes
         has_news = outcome.notes or outcome.failure_reason or "last_response" in event.context
         if has_news and not is_passed_through:
             self._remember(event)
+
+    def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
+        """What the run must know of a stage of this branch: changes, count and status."""
+        if branch := run.branches.open.get(self.branch):
+            branch.take_commit(event)
+        run.branches.steps += 1
+        if not event.outcome.status.is_skipped:
+            run.outcomes[event.name] = event.outcome.status
+            run.stale_gates.discard(event.name)
 
     def _remember(self, event: StageEnd) -> None:
         response = event.context.get(f"{event.name}.response")
@@ -247,6 +320,8 @@ class RunState:
             "usage": self.usage.to_plain(),
             "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
             "visits": numbers,
+            "branch_visits": {path: dict(used) for path, used in self.branches.numbers.items()},
+            "branch_steps": self.branches.steps,
         }
 
     def _carry(self, carried: Mapping[str, Any]) -> None:
@@ -256,6 +331,11 @@ class RunState:
             self.usage = Usage.from_plain(carried["usage"])
             self.usage_by_node = _usages(carried["usage_by_node"])
             self.numbers = dict(carried["visits"])
+            used = carried.get("branch_visits", {})  # records of before know no branches
+            self.branches = BranchStates(
+                numbers={path: dict(numbers) for path, numbers in used.items()},
+                steps=carried.get("branch_steps", 0),
+            )
 
     def reopen(self) -> None:
         """Go on after an end that allows it: a bound that was raised."""
@@ -271,6 +351,7 @@ class RunState:
             "elapsed_seconds": self.elapsed_seconds,
             "seen": [self.seen.status.value, self.seen.preferred_label],
             "last": [self.last_status.value, self.last_route, self.last_reason],
+            "last_notes": self.last_notes,
             "incoming_edge": self.incoming_edge,
             "in_flight": flight
             and [flight.node_id, flight.visit, flight.attempt, flight.failures, flight.is_started],
@@ -292,20 +373,37 @@ class RunState:
             "recent_values": self.recent_values,
             "fidelity": self.fidelity,
             "numbers": self.numbers,
+            "branches": {} if self.root is not None else self.branches.to_plain(),
+        }
+
+    def checkpoint_entries(self) -> dict[str, Any]:
+        """The entries of a checkpoint that say where the run, or a branch of it, stands."""
+        return {
+            "next_node": self.next_node,
+            "completed_nodes": self.completed,
+            "node_retries": self.retries,
+            "node_outcomes": {name: str(status) for name, status in self.outcomes.items()},
+            "visits": self.visits,
+            "usage": self.usage.to_plain(),
+            "state": self.to_plain(),
         }
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: Mapping[str, Any]) -> RunState:
+    def from_checkpoint(
+        cls, checkpoint: Mapping[str, Any], *, branch: str = "", root: RunState | None = None
+    ) -> RunState:
         """The state that a checkpoint holds.
 
         Args:
             checkpoint: All its entries; ``state`` is what ``to_plain`` gave.
+            branch: For the state of a branch in it: the branch's path.
+            root: Then: the state of the run.
 
         Raises:
             KeyError, TypeError, ValueError: It has a foreign shape.
         """
         plain: Mapping[str, Any] = checkpoint["state"]
-        state = cls(checkpoint["next_node"])
+        state = cls(checkpoint["next_node"], branch=branch, root=root)
         state.completed = list(checkpoint["completed_nodes"])
         state.outcomes = {name: StageStatus(status) for name, status in checkpoint["node_outcomes"].items()}
         state.visits = dict(checkpoint["visits"])
@@ -318,6 +416,7 @@ class RunState:
         state.seen = Seen(StageStatus(status), label)
         status, state.last_route, state.last_reason = plain["last"]
         state.last_status = StageStatus(status)
+        state.last_notes = plain.get("last_notes", "")
         state.incoming_edge = plain["incoming_edge"]
         if plain["in_flight"]:
             state.in_flight = InFlight(*plain["in_flight"])
@@ -329,6 +428,11 @@ class RunState:
         state.recent_values = dict(plain["recent_values"])
         state.fidelity = plain["fidelity"]
         state.numbers = dict(plain.get("numbers", {}))
+        state.branches = BranchStates.from_plain(
+            plain.get("branches", {}),
+            lambda entry, path: cls.from_checkpoint(entry, branch=path, root=state),
+            event_from_plain,
+        )
         return state
 
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.ambiguity import settle_flight
+from attractor_nb.decisions.ambiguity import settle_flight, settle_loss
 from attractor_nb.decisions.carryover import carry_over
 from attractor_nb.decisions.commits import applied, commit_record, totals
 from attractor_nb.decisions.effects import (
@@ -67,6 +67,7 @@ def traverse(
     Returns:
         How the run ended. Bounds and gates end it as failures; nothing is raised (ruling 30).
     """
+    walk = _Walk(plan, state, context, run_id, uniform)
     while True:
         if not state.next_node:
             end = yield from end_or_redirect(plan, state, dead_end(state))
@@ -84,9 +85,60 @@ def traverse(
                 return end
             if end is None:
                 continue
-        end = yield from _run_stage(plan, planned, state, context, run_id, uniform)
+        end = yield from _run_stage(walk, planned)
         if end is not None:
             return end
+
+
+def traverse_branch(
+    plan: Plan,
+    state: RunState,
+    context: RunContext,
+    *,
+    join: str,
+    run_id: str = "",
+    uniform: Uniform = lambda low, high: (low + high) / 2,
+) -> Traversal:
+    """Walk one branch of a fan-out, from ``state.next_node`` until just before its join (ruling 22).
+
+    An exit is not executed in a branch, and no goal gate is checked: the run does both where it goes on.
+
+    Args:
+        plan: The compiled graph.
+        state: Where the branch stands; updated with each commit.
+        context: The branch's own context.
+        join: Where the branches meet, or empty.
+        run_id: For preambles.
+        uniform: Gives the jitter of retry delays.
+
+    Returns:
+        How the branch ended; resumable when it is the whole run that a bound ends here.
+    """
+    walk = _Walk(plan, state, context, run_id, uniform)
+    while True:
+        if not state.next_node:
+            return dead_end(state)
+        if is_restart_due(plan, state):
+            reason = f"a loop_restart edge leads to {state.next_node}, and a branch cannot restart the run"
+            return RunEnd(is_success=False, reason=reason)
+        planned = plan.nodes[state.next_node]
+        if planned.id == join or planned.is_exit:
+            return RunEnd(is_success=True)
+        if end := bound_reached(plan, state, planned.id):
+            return end
+        if end := (yield from _run_stage(walk, planned)):
+            return end
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What stays the same from stage to stage."""
+
+    plan: Plan
+    state: RunState
+    context: RunContext
+    run_id: str
+    uniform: Uniform
 
 
 @dataclass(slots=True)
@@ -100,6 +152,7 @@ class _Visit:
         failures: Attempts of this visit that failed.
         duration: Seconds, waits between attempts included.
         note: What the stage's notes must say of an attempt that was cut off.
+        losses: Attempts whose worker was lost.
     """
 
     index: int
@@ -108,17 +161,17 @@ class _Visit:
     failures: int
     duration: float = 0.0
     note: str = ""
+    losses: int = 0
 
 
-def _run_stage(
-    plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str, uniform: Uniform
-) -> Generator[Effect, Any, RunEnd | None]:
+def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:
     """Run a stage with its retries, route on, commit (spec 3.2 steps 2-8, 3.5).
 
     Returns:
         How the run ends, when it does: this was the exit, or the stage cannot be brought to its end and
         stays under way.
     """
+    plan, state, context = walk.plan, walk.state, walk.context
     node_id = planned.id
     flight = state.in_flight if state.in_flight and state.in_flight.node_id == node_id else None
     visit = _Visit(
@@ -142,7 +195,7 @@ def _run_stage(
         visit.attempt -= 1
         yield Record(planned, visit.number, visit.attempt, outcome)
     elif outcome is None:
-        outcome = yield from _try_stage(plan, planned, state, context, visit, run_id, uniform)
+        outcome = yield from _try_stage(walk, planned, visit)
     if isinstance(outcome, RunEnd):
         return outcome
     outcome = applied(context, node_id, outcome)
@@ -156,18 +209,10 @@ def _run_stage(
     return dead_end(state) if planned.is_exit else None
 
 
-def _try_stage(
-    plan: Plan,
-    planned: PlannedNode,
-    state: RunState,
-    context: RunContext,
-    visit: _Visit,
-    run_id: str,
-    uniform: Uniform,
-) -> Generator[Effect, Any, Outcome | RunEnd]:
+def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Effect, Any, Outcome | RunEnd]:
     """Execute a stage until an attempt counts; or until a bound keeps it from being tried again."""
-    node_id = planned.id
-    fidelity, thread, preamble = carry_over(plan, planned, state, run_id)
+    node_id, state = planned.id, walk.state
+    fidelity, thread, preamble = carry_over(walk.plan, planned, state, walk.run_id)
     while True:
         started = StageStarted(
             name=node_id,
@@ -182,32 +227,52 @@ def _try_stage(
         state.elapsed_seconds = result.elapsed
         visit.duration += result.duration
         if result.is_cut_off:
-            end = spending_reached(plan, state, node_id, f"{node_id} was cut off in attempt {visit.attempt}")
+            end = spending_reached(
+                walk.plan, state, node_id, f"{node_id} was cut off in attempt {visit.attempt}"
+            )
             return end or RunEnd(is_success=False, reason=f"{node_id} was cut off", is_resumable=True)
+        if result.lost:
+            settled = yield from _settle_loss(walk, planned, visit, result.lost)
+            if settled is not None:
+                return settled
+            continue
         tried = result.outcome
         if not tried.status.is_failure:
             return tried
         visit.failures += 1
         if not should_retry(planned.retry, tried, visit.failures):
             return final_outcome(tried, allow_partial=planned.allow_partial)
-        end = yield from _wait_for_retry(plan, planned, state, context, visit, result, uniform)
+        end = yield from _wait_for_retry(walk, planned, visit, result)
         if end is not None:
             return end
 
 
+def _settle_loss(
+    walk: _Walk, planned: PlannedNode, visit: _Visit, reason: str
+) -> Generator[Effect, Any, Outcome | RunEnd | None]:
+    """Decide about an attempt whose worker was lost; None when the stage is executed again."""
+    plan, state = walk.plan, walk.state
+    visit.losses += 1
+    yield Announce(RunWarning(message=f"{planned.id}, attempt {visit.attempt}: {reason}", node=planned.id))
+    settled = yield from settle_loss(plan, planned, state, reason, visit.losses)
+    if isinstance(settled, RunEnd):
+        return settled
+    if isinstance(settled, Outcome):
+        yield Record(planned, visit.number, visit.attempt, settled)
+        return settled
+    visit.note = settled
+    visit.attempt += 1
+    return spending_reached(plan, state, planned.id, f"before attempt {visit.attempt} of {planned.id}")
+
+
 def _wait_for_retry(
-    plan: Plan,
-    planned: PlannedNode,
-    state: RunState,
-    context: RunContext,
-    visit: _Visit,
-    result: StageResult,
-    uniform: Uniform,
+    walk: _Walk, planned: PlannedNode, visit: _Visit, result: StageResult
 ) -> Generator[Effect, Any, RunEnd | None]:
     """Record a failed attempt and wait for the next; how the run ends when there may be none."""
+    plan, state = walk.plan, walk.state
     node_id, tried = planned.id, result.outcome
-    delay = delay_seconds(planned.retry.backoff, visit.failures, uniform)
-    context.set(f"internal.retry_count.{node_id}", visit.failures)
+    delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform)
+    walk.context.set(f"internal.retry_count.{node_id}", visit.failures)
     node_usage, run_usage = totals(state, node_id, tried.usage)
     failed = StageFailed(
         name=node_id,

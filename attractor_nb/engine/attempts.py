@@ -18,7 +18,9 @@ from attractor_nb.decisions.outcome_checks import (
     with_declared_cost,
 )
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
+from attractor_nb.engine.walking import RunStops
 from attractor_nb.errors import ContextValueError, RunLocked, StatusFileError, StorageError, TerminalError
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.model.events import Event
+    from attractor_nb.model.events import Event, StageStarted
     from attractor_nb.model.question import Question
     from attractor_nb.protocols import Clock, Handler, Interviewer, RunStore
+    from attractor_nb.stage import Branches, Children
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
@@ -54,6 +57,10 @@ class Attempts:
         run_id: The run.
         time: How long the run has gone on, and may.
         gates: Puts the engine's own questions; None where nobody can be asked.
+        branch: Path of the branch whose attempts these are, or empty.
+        fan_out: Gives a fan-out's attempt its branches.
+        children: Where stages get child runs.
+        instructions: What a supervisor has told the run.
     """
 
     plan: Plan
@@ -65,6 +72,10 @@ class Attempts:
     run_id: str
     time: RunningTime
     gates: Interviewer | None = None
+    branch: str = ""
+    fan_out: Callable[[Attempts, PlannedNode, StageStarted], Branches] | None = None
+    children: Children | None = None
+    instructions: Instructions = field(default_factory=Instructions)
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
@@ -79,8 +90,8 @@ class Attempts:
         """
         planned, started = effect.planned, effect.started
         began = self.clock.monotonic()
-        files = self.store.open_stage(planned.id, started.visit, started.attempt)
-        self.stream.announce(started, is_synced=planned.on_interrupted != "rerun")
+        files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
+        self.announce(started, is_synced=planned.on_interrupted != "rerun")
         self.store.check_owner()  # the intent is no commit, and what the handler does cannot be taken back
         scope = StageScope(
             run_id=self.run_id,
@@ -89,17 +100,23 @@ class Attempts:
             attempt=started.attempt,
             logs_root=self.store.logs_root,
             files=files,
-            announce=self.stream.announce,
+            announce=self.announce if self.branch else self.stream.announce,
             fidelity=started.fidelity,
             thread=started.thread,
             preamble=effect.preamble,
             index=started.index,
+            branch=self.branch,
+            branches=self.fan_out(self, planned, started) if planned.is_fan_out and self.fan_out else None,
+            children=self.children,
+            instructions=self.instructions.waiting,
         )
         enter_stage(scope)
+        self.instructions.enter(scope)
         context = AttemptContext(self.context)
         try:
             returned = await self._call(planned, context)
         finally:
+            self.instructions.leave(scope)
             context.close()
             scope.end_streams()
             scope.files, scope.announce = cast("StageFiles", _ClosedFiles()), _ignore
@@ -107,6 +124,9 @@ class Attempts:
         if returned is _CUT_OFF:
             reason = f"{planned.id} was cut off"
             return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
+        if isinstance(returned, WorkerLost):
+            lost = returned.message
+            return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
         outcome, is_file = self._arbitrate(planned, files, returned)
         if outcome.context_updates and not is_file:
             outcome = _with_kept_updates(outcome, planned.id)
@@ -118,6 +138,15 @@ class Attempts:
         if not is_file:
             _write_status(files, outcome, started.visit, started.attempt, duration)
         return StageResult(outcome, duration, self.time.elapsed_seconds)
+
+    def announce(self, event: Event, *, is_synced: bool = False) -> None:
+        """Announce an event of where these attempts are."""
+        self.announce_in(self.branch, event, is_synced=is_synced)
+
+    def announce_in(self, branch: str, event: Event, *, is_synced: bool = False) -> None:
+        """Announce an event of a branch."""
+        event.branch = branch
+        self.stream.announce(event, is_synced=is_synced)
 
     async def wait(self, seconds: float) -> float:
         """Wait between attempts, for as long as the run may go on; the running time then."""
@@ -135,6 +164,8 @@ class Attempts:
             StorageError: The run directory cannot be written.
             asyncio.CancelledError: The run itself is being stopped.
         """
+        if self.branch:
+            question = replace(question, id=f"{self.branch}/{question.id}", branch=self.branch)
         if self.gates is None:
             return Asked(None, self.time.elapsed_seconds, "there is no interviewer")
         try:
@@ -149,7 +180,7 @@ class Attempts:
 
     def record(self, effect: Record) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
-        files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt)
+        files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
         _write_status(files, effect.outcome, effect.visit, effect.attempt, 0.0)
 
     async def _call(self, planned: PlannedNode, context: Context) -> Any:
@@ -164,9 +195,9 @@ class Attempts:
             work = execute(planned.node, context, self.plan.graph, self.store.logs_root)
             returned = await self._in_time(planned, work, keeps_own_time=_keeps_own_time(handler))
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
-            if _is_from_keyboard(error) or self._is_of_this_run(error):
+            if isinstance(error, RunStops) or _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
-            returned = outcome_of_exception(error)
+            returned = error if isinstance(error, WorkerLost) else outcome_of_exception(error)
             if isinstance(error, ContextValueError):
                 returned = replace(returned, failure_reason=f"stage {planned.id}: {returned.failure_reason}")
         if task is not None and task.cancelling() > before:
@@ -191,7 +222,8 @@ class Attempts:
             return await work
         is_own = own is not None and (left is None or own < left)
         seconds = own if is_own and own is not None else left or 0.0
-        grace = OWN_GRACE_SECONDS if keeps_own_time else CANCEL_GRACE_SECONDS
+        is_slow = keeps_own_time or planned.is_fan_out  # it may have commands to end
+        grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
         try:
             return await race(self.clock, _contained(work), seconds, grace_seconds=grace)
         except TimeIsOver:

@@ -158,6 +158,7 @@ class Gates:
                     options=tuple((option.key, option.label) for option in question.options),
                     deadline=gate.deadline,
                     metadata=question.metadata,
+                    branch=question.branch,
                 )
             )
             self._answered.discard(question.id)
@@ -228,6 +229,7 @@ class Gates:
                     keys=tuple(chosen.key for chosen in answer.selected_options),
                     text=answer.text,
                     answered_by=answer.answered_by,
+                    branch=gate.question.branch,
                 )
             )
             self._answered.add(gate.id)
@@ -248,7 +250,11 @@ class Gates:
                 return
             self._announce(
                 InterviewTimeout(
-                    question=gate.question.text, stage=gate.stage, duration=seconds, question_id=gate.id
+                    question=gate.question.text,
+                    stage=gate.stage,
+                    duration=seconds,
+                    question_id=gate.id,
+                    branch=gate.question.branch,
                 )
             )
             default = gate.question.default
@@ -282,7 +288,7 @@ class Gates:
                 (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None
             )
             known = gate_id in self._answered or any(
-                done.rpartition(":")[0] == gate_id for done in self._answered
+                done.rpartition(":")[0].rpartition("/")[2] == gate_id for done in self._answered
             )
             waiting = [entry.gate.stage for entry in self._pending.values()]
         if entry is None:

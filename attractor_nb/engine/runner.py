@@ -14,11 +14,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.effects import Announce, Ask, Commit, Execute, RunEnd, Wait
+from attractor_nb.decisions.effects import RunEnd
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
+from attractor_nb.engine.branches import FanOut
+from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.time_limits import RunningTime
+from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import (
@@ -32,16 +35,18 @@ from attractor_nb.model.events import (
     PipelineRewound,
     PipelineStarted,
     RunWarning,
-    StageFailed,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.decisions.effects import Commit, Execute
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
+    from attractor_nb.stage import Children
 
 LOGGER = own_logger(__name__)
 BREATH_SECONDS = 0.005
@@ -71,6 +76,8 @@ class RunSetup:
         warning: Something to say at the beginning, or empty.
         rewound: The record of a rewind, to be written first: it is what makes the run stand there.
         backend: What answers prompts, for the record.
+        children: Where stages get child runs.
+        instructions: What a supervisor has told the run.
     """
 
     plan: Plan
@@ -91,6 +98,8 @@ class RunSetup:
     warning: str = ""
     rewound: PipelineRewound | None = None
     backend: str = ""
+    children: Children | None = None
+    instructions: Instructions = field(default_factory=Instructions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,6 @@ class RunOutcome:
     status: str
     reason: str
     duration: float
-
-
-class _Paused(Exception):
-    """Enough stages were run."""
 
 
 @dataclass(slots=True)
@@ -139,7 +144,7 @@ class Runner:
                 return await self._run_directories()
             except asyncio.CancelledError:
                 return self._interrupted("cancelled")
-            except _Paused:
+            except RunStops:
                 return self._interrupted("paused")
             except StorageError as fault:
                 self._note_fault(fault)
@@ -234,6 +239,9 @@ class Runner:
                 started_at=setup.clock.monotonic(),
             ),
             gates=setup.gates,
+            fan_out=lambda attempts, planned, started: FanOut(self, attempts, planned, started),
+            children=setup.children,
+            instructions=setup.instructions,
         )
         traversal = traverse(
             setup.plan,
@@ -242,47 +250,51 @@ class Runner:
             run_id=setup.run_id,
             uniform=setup.randomness.uniform,
         )
-        result: Any = None
         try:
-            while True:
-                effect = traversal.send(result)
-                result = None
-                if isinstance(effect, Execute):
-                    self._before(effect)
-                    result = await attempts.run(effect)
-                elif isinstance(effect, Commit):
-                    self._commit(effect)
-                    await self._breathe()
-                elif isinstance(effect, Announce):
-                    setup.stream.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
-                elif isinstance(effect, Wait):
-                    result = await attempts.wait(effect.seconds)
-                elif isinstance(effect, Ask):
-                    result = await attempts.ask(effect.question)
-                else:
-                    attempts.record(effect)
-        except StopIteration as stop:
-            end: RunEnd = stop.value
-            return end, attempts
+            return await walk(traversal, setup.state, attempts, self), attempts
+        except RunStops as stop:
+            if stop.end is None:
+                raise
+            return stop.end, attempts
         finally:
             setup.state.elapsed_seconds = attempts.time.elapsed_seconds
 
-    def _before(self, effect: Execute) -> None:
-        """Pause when enough was run; otherwise take in the intent. At a gate the disk is made current."""
+    @property
+    def state(self) -> RunState:
+        """The state of the run."""
+        return self.setup.state
+
+    @property
+    def uniform(self) -> Uniform:
+        """Gives the jitter of retry delays."""
+        return self.setup.randomness.uniform
+
+    @property
+    def is_stepping(self) -> bool:
+        """Whether the run pauses after a number of stages."""
+        return self.setup.stop_after is not None
+
+    def before_stage(self, state: RunState, effect: Execute) -> None:
+        """Pause when enough was run; otherwise take in the intent. At a gate the disk is made current.
+
+        Args:
+            state: The state of the run, or of the branch that the stage is in.
+            effect: What is to be executed.
+        """
         setup = self.setup
         if setup.stop_after is not None and self._committed >= setup.stop_after:
-            raise _Paused
+            raise RunStops(None)
         if effect.planned.handler_type == "wait.human":
             self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet
-        setup.state.apply(effect.started)
+        state.apply(effect.started)
 
-    def _commit(self, effect: Commit) -> None:
+    async def commit_stage(self, attempts: Attempts, effect: Commit) -> None:
         """Make a stage's end durable, project it, and say so (ruling 29)."""
-        setup = self.setup
-        setup.stream.announce(effect.event, is_synced=True)
+        attempts.announce(effect.event, is_synced=True)
         self._committed += 1
         self._save_checkpoint(is_forced=effect.is_landmark)
-        setup.stream.announce(CheckpointSaved(saved_node=effect.event.name))
+        attempts.announce(CheckpointSaved(saved_node=effect.event.name))
+        await self._breathe()
 
     async def _breathe(self) -> None:
         now = self.setup.clock.monotonic()
@@ -366,15 +378,9 @@ class Runner:
                 "run_id": setup.run_id,
                 "graph_hash": setup.plan.graph.content_hash,
                 "current_node": state.completed[-1] if state.completed else "",
-                "next_node": state.next_node,
-                "completed_nodes": state.completed,
-                "node_retries": state.retries,
-                "node_outcomes": {name: str(status) for name, status in state.outcomes.items()},
-                "visits": state.visits,
-                "usage": state.usage.to_plain(),
                 "context": values,
                 "logs": list(logs),
-                "state": state.to_plain(),
+                **state.checkpoint_entries(),
             },
             is_forced=is_forced,
         )

@@ -47,7 +47,10 @@ class WaitHumanHandler:
         choices = choices_of(graph.outgoing_edges(node.id))
         if not choices:
             return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
-        question = question_of(node, choices, f"{node.id}:{current_stage().visit}")
+        scope = current_stage()
+        within = f"{scope.branch}/" if scope.branch else ""
+        question = question_of(node, choices, f"{within}{node.id}:{scope.visit}")
+        question = replace(question, branch=scope.branch)
         wanted = node.get("human.default_choice", str, "")
         if wanted and question.default is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)

@@ -27,12 +27,14 @@ class Event:
         sequence: Number in the run's log.
         time: When it was announced, in seconds since 1970 (UTC).
         run_id: The run it belongs to.
+        branch: Path of the branch in which it happened (``model.branch``); empty outside of fan-outs.
     """
 
     is_durable: ClassVar[bool] = True
     sequence: int = 0
     time: float = 0.0
     run_id: str = ""
+    branch: str = ""
 
     @property
     def type(self) -> str:
@@ -556,34 +558,206 @@ class EventsDropped(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ParallelStarted(StageEvent):
-    """A fan-out begins."""
+    """A fan-out begins, or begins again because it is tried again.
+
+    Attributes:
+        branch_count: How many branches it has.
+        join: Where they meet; empty when they run to their ends.
+        join_policy: When it has succeeded.
+        error_policy: What a failed branch means for the others.
+        max_parallel: How many run at the same time.
+    """
 
     branch_count: int = 0
+    join: str = ""
+    join_policy: str = ""
+    error_policy: str = ""
+    max_parallel: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        count = f"{self.branch_count} branch{'es' * (self.branch_count != 1)}"
+        return f"{self.name}: {count}, {self.max_parallel} at a time, {self.join_policy}"
 
 
 @dataclass(slots=True, kw_only=True)
 class ParallelBranchStarted(StageEvent):
-    """A branch begins; ``branch`` is its first node."""
+    """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
 
-    branch: str = ""
+    Attributes:
+        id: Its id among the branches.
+        start_node: Where it begins.
+        edge: Position of the edge that leads there in ``Graph.edges``.
+    """
+
+    id: str = ""
+    start_node: str = ""
+    edge: int | None = None
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: branch {self.id} started"
 
 
 @dataclass(slots=True, kw_only=True)
 class ParallelBranchCompleted(StageEvent):
-    """A branch ended. ``duration`` in seconds."""
+    """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
 
-    branch: str = ""
+    Attributes:
+        id: Its id among the branches.
+        duration: Seconds, in this session.
+        success: Whether it counts as a success.
+        status: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
+        failure_reason: Why it failed or was cancelled, or empty.
+        exit_id: The exit node that it came to, or empty.
+    """
+
+    id: str = ""
     duration: float = 0.0
     success: bool = False
+    status: str = ""
+    failure_reason: str = ""
+    exit_id: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        why = f": {self.failure_reason}" if self.failure_reason else ""
+        return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
 
 
 @dataclass(slots=True, kw_only=True)
 class ParallelCompleted(StageEvent):
-    """All branches of a fan-out ended. ``duration`` in seconds."""
+    """All branches of a fan-out ended. ``duration`` in seconds, in this session."""
 
     duration: float = 0.0
     success_count: int = 0
     failure_count: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: {self.success_count} succeeded, {self.failure_count} failed"
+
+
+@dataclass(slots=True, kw_only=True)
+class ChildStarted(StageEvent):
+    """A stage has started a child run, or has taken up the one that it had (spec 4.11, 9.4).
+
+    Attributes:
+        child_id: Run id of the child.
+        child_root: Its run directory: relative to this run's own one where it is inside.
+        pipeline: Name of its pipeline.
+        is_taken_up: The child run existed already.
+    """
+
+    child_id: str = ""
+    child_root: str = ""
+    pipeline: str = ""
+    is_taken_up: bool = False
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        verb = "took up" if self.is_taken_up else "started"
+        return f"{self.name} {verb} the child run {self.child_id} of {self.pipeline or 'a pipeline'}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ChildEnded(StageEvent):
+    """A stage is done with its child run, which has ended or was stopped for good.
+
+    Attributes:
+        child_id: Run id of the child.
+        child_root: Its run directory, as in ``ChildStarted``.
+        status: ``completed``, ``failed`` or ``interrupted``.
+        reason: Why it failed or was stopped, or empty.
+    """
+
+    child_id: str = ""
+    child_root: str = ""
+    status: str = ""
+    reason: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: child run {self.child_id} {self.status}{': ' * bool(self.reason)}{self.reason}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ChildSteered(StageEvent):
+    """A supervisor gave its child run an instruction (spec 4.11).
+
+    Attributes:
+        child_id: Run id of the child.
+        child_stage: The node that was under way there, or empty.
+        text: The instruction.
+    """
+
+    child_id: str = ""
+    child_stage: str = ""
+    text: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        where = f" at {self.child_stage}" if self.child_stage else ""
+        return f"{self.name} steers its child{where}: {self.text}"
+
+
+@dataclass(slots=True, kw_only=True)
+class InstructionGiven(Event):
+    """The run's supervisor gave it an instruction, which the next prompt carries.
+
+    Attributes:
+        text: The instruction.
+        given_by: The supervising node, by its path.
+        stage: The node that was under way, or empty.
+        file: Name of the file of that stage which holds it, or empty.
+    """
+
+    text: str
+    given_by: str = ""
+    stage: str = ""
+    file: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The node that was under way, or empty."""
+        return self.stage
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"instruction from {self.given_by or 'outside'}: {self.text}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ChildEvent(StageEvent):
+    """An event of a child run, for who watches the parent; it is recorded in the child's own log.
+
+    Attributes:
+        child_id: Run id of the child.
+        event: What happened there; for a child's child a ``ChildEvent`` again.
+    """
+
+    is_durable: ClassVar[bool] = False
+    child_id: str = ""
+    event: Event
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name} > {self.event.description}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, the child's event likewise."""
+        plain = Event.to_plain(self)
+        plain["event"] = self.event.to_plain()
+        return plain
 
 
 EVENT_TYPES: Mapping[str, type[Event]] = {
@@ -613,6 +787,11 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         ParallelBranchStarted,
         ParallelBranchCompleted,
         ParallelCompleted,
+        ChildStarted,
+        ChildEnded,
+        ChildSteered,
+        ChildEvent,
+        InstructionGiven,
     )
 }
 """All events by name: the page where every signal can be seen."""
@@ -650,6 +829,8 @@ def event_from_plain(plain: Mapping[str, Any]) -> Event:
                 )
             elif name == "outcome":
                 value = Outcome.from_plain(value)
+            elif name == "event":
+                value = event_from_plain(value)
             elif name in _USAGES:
                 value = Usage.from_plain(value)
             values[name] = value

@@ -92,3 +92,4 @@ class Question:
     stage: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str = ""
+    branch: str = ""

@@ -82,24 +82,30 @@ def restored_context(
         mirror_graph(plan, context)
         context.apply_updates(inputs)
     for event in events:
-        if isinstance(event, StageEnd):
+        if isinstance(event, StageEnd) and not event.branch:  # a branch changes its own copy
             context.restore(event.context, event.logs)
     context.take_changes()
     return context
 
 
 def interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Questions and answers since the last attempt that ended: those of a gate that was cut off.
+    """Questions and answers since the last attempt that ended: those of gates that were cut off.
+
+    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
 
     An attempt that was cut off as well does not hide them: the answer that one resume took and could
     not commit is there for the next.
     """
     found: list[Event] = []
+    ended: set[str] = set()
     for event in reversed(way_taken(events)):
         if isinstance(event, InterviewStarted | InterviewCompleted):
-            found.append(event)
+            if event.branch not in ended:
+                found.append(event)
         elif isinstance(event, StageEnd):
-            break
+            if not event.branch:
+                break
+            ended.add(event.branch)
     return tuple(reversed(found))
 
 

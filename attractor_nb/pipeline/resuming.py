@@ -84,7 +84,8 @@ def continue_run(
             store = _open_instead(store, way_on.whole.logs_root, options, seams)
         stored, state = way_on.stored, way_on.state
         state.reopen()
-        state.resumed_hops = 1 if state.fidelity == "full" else 0
+        for place in (state, *(branch.state for branch in state.branches.open.values())):
+            place.resumed_hops = 1 if place.fidelity == "full" else 0
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
@@ -342,24 +343,27 @@ def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change
 
 
 def _check_interrupted(plan: Plan, state: RunState, interviews: Sequence[Event], options: RunOptions) -> None:
-    """Say what becomes of a stage that was cut off; one that may have taken effect is not repeated unasked.
+    """Say what becomes of stages that were cut off; one that may have taken effect is not repeated unasked.
 
     Raises:
         RunError: A person must decide, and nobody is there to be asked.
     """
-    flight = state.in_flight
-    if flight is None or not flight.is_started or flight.node_id not in plan.nodes:
-        return
-    state.on_interrupted = policy_of(plan.nodes[flight.node_id], options.on_interrupted)
-    if state.on_interrupted != ASK or is_somebody_asked(options):
-        return
-    asked = question_id(flight)
-    if not any(isinstance(event, InterviewCompleted) and event.question_id == asked for event in interviews):
-        raise RunError(
-            f"stage {flight.node_id} was cut off and may have taken effect already",
-            hint='on_interrupted="rerun" runs it again, on_interrupted="fail" records it as failed,'
-            ' and an interviewer is asked: interviewer="console"',
-        )
+    answered = {event.question_id for event in interviews if isinstance(event, InterviewCompleted)}
+    under_way = (branch.state for branch in state.branches.open.values() if branch.end is None)
+    for place in (state, *under_way):
+        flight = place.in_flight
+        if flight is None or not flight.is_started or flight.node_id not in plan.nodes:
+            continue
+        place.on_interrupted = policy_of(plan.nodes[flight.node_id], options.on_interrupted)
+        if place.on_interrupted != ASK or is_somebody_asked(options):
+            continue
+        within = f"{place.branch}/" if place.branch else ""
+        if within + question_id(flight) not in answered:
+            raise RunError(
+                f"stage {flight.node_id} was cut off and may have taken effect already",
+                hint='on_interrupted="rerun" runs it again, on_interrupted="fail" records it as failed,'
+                ' and an interviewer is asked: interviewer="console"',
+            )
 
 
 def _check_incoming_edge(plan: Plan, state: RunState) -> None:

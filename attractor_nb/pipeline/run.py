@@ -15,7 +15,7 @@ from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
-from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
+from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.state import RunView, take_event
@@ -49,7 +49,7 @@ class Run(Handle[RunResult]):
         pipeline: Pipeline,
         run_id: str,
         logs_root: Path,
-        read: StageReader,
+        read: Callable[[str, str, str], str | None],
         *,
         stream: EventStream | None = None,
         gates: Gates | None = None,
@@ -65,6 +65,7 @@ class Run(Handle[RunResult]):
         self.visits: dict[str, int] = {}
         self._read = read
         self._kept: dict[str, str | None] = {}
+        self._branches: dict[str, str] = {}
         self._stream = stream
         self._gates = gates
 
@@ -78,6 +79,7 @@ class Run(Handle[RunResult]):
             self.visits[event.name] = self.visits.get(event.name, 0) + 1
         elif isinstance(event, StageStarted):
             self._kept.pop(event.name, None)
+            self._branches[event.name] = event.branch
         elif isinstance(event, PipelineStarted):
             self._kept, self.visits = {}, {}
 
@@ -91,7 +93,7 @@ class Run(Handle[RunResult]):
         """
         for event in way:
             self.take(event)
-        self._kept, self.visits = dict(kept), dict(visits)
+        self._kept, self.visits = dict(kept), {**self.visits, **visits}
 
     # -- looking -------------------------------------------------------------------------------------
 
@@ -117,9 +119,9 @@ class Run(Handle[RunResult]):
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none."""
         if node_id not in self._kept:
-            return self._read(node_id, name)
+            return self._read(node_id, name, self._branches.get(node_id, ""))
         directory = self._kept[node_id]
-        return None if directory is None else read_stage_text(self.logs_root, directory, name)
+        return None if directory is None else read_stage_text(self.logs_root / directory, name)
 
     def to_svg(self) -> str:
         """The graph with its present states."""

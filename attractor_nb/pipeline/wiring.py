@@ -18,6 +18,7 @@ from attractor_nb.errors import RunLocked
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
+from attractor_nb.handlers.parallel import ParallelHandler
 from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.handlers.start import StartHandler
 from attractor_nb.handlers.tool import ToolHandler
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
-BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human"})
+BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human", "parallel"})
 """Handler types that every run has."""
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
 
@@ -152,7 +153,7 @@ def wire(
         pipeline,
         start.run_id,
         start.store.logs_root,
-        lambda node_id, name: setup.store.read_stage_file(node_id, name),  # noqa: PLW0108 - the store changes with a restart
+        lambda node_id, name, branch: setup.store.read_stage_file(node_id, name, branch),  # noqa: PLW0108 - the store changes with a restart
         stream=stream,
         gates=gates,
     )
@@ -203,6 +204,7 @@ def _registry(
     registry.register("conditional", ConditionalHandler())
     registry.register("codergen", CodergenHandler(backend))
     registry.register("tool", ToolHandler(processes))
+    registry.register("parallel", ParallelHandler())
     registry.register("wait.human", WaitHumanHandler(gates))
     registry.register_all(pipeline.handlers)
     return registry

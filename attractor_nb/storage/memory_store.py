@@ -19,6 +19,7 @@ from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.artifact_store import ArtifactStore
+from attractor_nb.storage.branch_directories import BranchDirectories
 from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
@@ -40,10 +41,20 @@ DEFERRED_CHARACTERS = 512
 class MemoryStageFiles:
     """The files of one attempt, in memory until its directory is asked for."""
 
-    __slots__ = ("_attempt", "_deferred", "_directory_files", "_node_id", "_store", "_texts", "_visit")
+    __slots__ = (
+        "_attempt",
+        "_branch",
+        "_deferred",
+        "_directory_files",
+        "_node_id",
+        "_store",
+        "_texts",
+        "_visit",
+    )
 
-    def __init__(self, store: MemoryRunStore, node_id: str, visit: int, attempt: int) -> None:
+    def __init__(self, store: MemoryRunStore, node_id: str, visit: int, attempt: int, branch: str) -> None:
         self._store = store
+        self._branch = branch
         self._node_id = node_id
         self._visit = visit
         self._attempt = attempt
@@ -56,11 +67,32 @@ class MemoryStageFiles:
         """The stage's directory; made, and filled with what was written so far, when first asked for."""
         if self._directory_files is None:
             self._compose()
-            files = self._store.make_stage_directory(self._node_id, self._visit, self._attempt)
+            files = self._store.make_stage_directory(self._node_id, self._visit, self._attempt, self._branch)
             for name, text in (self._texts or {}).items():
                 files.write_text(name, text)
             self._directory_files = files
         return self._directory_files.directory
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether something asked for the directory, so that the files are there."""
+        return self._directory_files is not None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The files that are in memory."""
+        self._compose()
+        return dict(self._texts or {})
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file of the stage, which may be in folders of it and hold anything."""
+        with contextlib.suppress(UnicodeDecodeError):
+            if self._directory_files is None and "/" not in path:
+                self.write_text(path, data.decode())
+                return
+        _ = self.directory  # made now
+        assert self._directory_files is not None, "it was just made"
+        self._directory_files.write_bytes(path, data)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file of the stage."""
@@ -158,10 +190,11 @@ class MemoryRunStore:
         self._first_root: Path | None = None
         self._lock = threading.RLock()
         self._kept: dict[MemoryStageFiles, None] = {}
-        self._latest: dict[str, MemoryStageFiles] = {}
+        self._latest: dict[tuple[str, str], MemoryStageFiles] = {}
         self._kept_size = 0
         self._root: RunDirectory | None = None
         self._stages: StageDirectories | None = None
+        self._branches: BranchDirectories | None = None
         self._is_closed = False
 
     @property
@@ -191,18 +224,24 @@ class MemoryRunStore:
     def check_owner(self) -> None:
         """Nobody can take over what is only here."""
 
-    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
+    def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
         """The files of a new attempt: none yet."""
-        files = self._latest[node_id] = MemoryStageFiles(self, node_id, visit, attempt)
+        files = self._latest[branch, node_id] = MemoryStageFiles(self, node_id, visit, attempt, branch)
         return files
+
+    def close_branch(self, branch: str) -> None:
+        """Give back what is held open for a branch in which no stage is under way."""
+        with self._lock:
+            if self._branches is not None:
+                self._branches.close(branch)
 
     def read_events(self) -> tuple[Event, ...]:
         """None: events are let go."""
         return ()
 
-    def read_stage_file(self, node_id: str, name: str) -> str | None:
+    def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; None when there is none, or it was forgotten."""
-        files = self._latest.get(node_id)
+        files = self._latest.get((branch, node_id))
         return None if files is None else files.read_text(name)
 
     def is_checkpoint_due(self) -> bool:
@@ -232,7 +271,10 @@ class MemoryRunStore:
             self._take_in_directories()
             self._kept.clear()
             root, self._root, self._stages = self._root, None, None
+            branches, self._branches = self._branches, None
         if root is not None:
+            if branches is not None:
+                branches.close_all()
             root.close()
             shutil.rmtree(root.path, ignore_errors=True)
             if self._first_root is not None:
@@ -260,7 +302,9 @@ class MemoryRunStore:
                 del self._kept[oldest]
                 self._kept_size -= oldest.forget()
 
-    def make_stage_directory(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
+    def make_stage_directory(
+        self, node_id: str, visit: int, attempt: int, branch: str
+    ) -> DirectoryStageFiles:
         """A real directory for an attempt. For stages alone.
 
         Raises:
@@ -271,7 +315,15 @@ class MemoryRunStore:
                 raise StorageError("the run is closed", path=str(self._logs_root))
             if self._stages is None:
                 self._stages = self._make_stages()
+            if branch:
+                return self._opened_branches().open(branch, node_id, visit, attempt)
             return self._stages.open(node_id, visit, attempt)
+
+    def _opened_branches(self) -> BranchDirectories:
+        if self._branches is None:
+            assert self._root is not None, "its stages were made before"
+            self._branches = BranchDirectories(Disk(), self._root, {})
+        return self._branches
 
     def _make_stages(self) -> StageDirectories:
         disk = Disk()

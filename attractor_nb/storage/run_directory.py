@@ -20,6 +20,7 @@ DEFAULT_RUNS_BASE = Path(".attractor/runs")
 SOURCE_NAME = "pipeline.dot"
 STATUS_NAME = "status.json"
 VISITS_NAME = "visits"
+BRANCHES_NAME = "branches"
 _MAX_TRIES = 100
 
 
@@ -30,8 +31,13 @@ class RunDirectory:
         path: Where it was when it was opened, absolute.
     """
 
-    def __init__(self, disk: Disk, path: Path) -> None:
+    def __init__(self, disk: Disk, path: Path, *, descriptor: int | None = None) -> None:
         """Open a directory that is there.
+
+        Args:
+            disk: Where.
+            path: The directory.
+            descriptor: The directory, if it is open already.
 
         Raises:
             RunNotFound: Nothing is there.
@@ -39,7 +45,9 @@ class RunDirectory:
         """
         self.path = path.absolute()
         self._disk = disk
-        self._descriptor: int | None = None
+        self._descriptor = descriptor
+        if descriptor is not None:
+            return
         try:
             self._descriptor = disk.open_directory(self.path)
         except FileNotFoundError:

@@ -14,6 +14,7 @@ from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
+from attractor_nb.storage.branch_directories import BranchDirectories, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.disk import Disk, check_durability, storage_error
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageFiles
+    from attractor_nb.storage.branch_directories import Place
     from attractor_nb.storage.disk import Durability
     from attractor_nb.storage.event_lines import LogScan
 
@@ -122,7 +124,7 @@ class DirectoryRunStore:
             root.close()
             raise
         facts = {"status": "running", "start_time": utc_text(clock.time()), "end_time": None, **manifest}
-        return store._begin(facts, {})
+        return store._begin(facts, {}, {})
 
     @classmethod
     def open(
@@ -170,12 +172,20 @@ class DirectoryRunStore:
         events = store._log.scan.events
         facts, _ = read_manifest(root.path)
         latest = {
-            event.name: (event.visit, event.attempt) for event in events if isinstance(event, StageStarted)
+            event.name: (event.visit, event.attempt)
+            for event in events
+            if isinstance(event, StageStarted) and not event.branch
         }
-        return store._begin(facts or manifest_from_events(events), latest, is_written=facts is not None)
+        facts, is_written = facts or manifest_from_events(events), facts is not None
+        return store._begin(facts, latest, places_of(events), is_written=is_written)
 
     def _begin(
-        self, facts: Mapping[str, Any], latest: Mapping[str, tuple[int, int]], *, is_written: bool = False
+        self,
+        facts: Mapping[str, Any],
+        latest: Mapping[str, tuple[int, int]],
+        in_branches: Mapping[Place, tuple[int, int]],
+        *,
+        is_written: bool = False,
     ) -> DirectoryRunStore:
         self._manifest = ManifestFile(self._disk, self._root, facts, is_synced=self._is_full)
         self._names = names = StageNames(facts.get("stage_directories", {}), latest)
@@ -186,6 +196,9 @@ class DirectoryRunStore:
             announce_escape=lambda escaped: self._manifest.merge({"stage_directories": dict(escaped)}),
             latest=latest,
             is_taken_over=self._ownership.is_fenced,
+        )
+        self._branches = BranchDirectories(
+            self._disk, self._root, in_branches, is_taken_over=self._ownership.is_fenced
         )
         if not is_written:
             try:
@@ -260,13 +273,19 @@ class DirectoryRunStore:
         """
         self._log.check()
 
-    def open_stage(self, node_id: str, visit: int, attempt: int) -> StageFiles:
+    def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
         """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28).
 
         Raises:
             StorageError: The disk refused, or something planted stands in the way.
         """
+        if branch:
+            return self._branches.open(branch, node_id, visit, attempt)
         return self._stages.open(node_id, visit, attempt)
+
+    def close_branch(self, branch: str) -> None:
+        """Give back what is held open for a branch in which no stage is under way."""
+        self._branches.close(branch)
 
     def read_events(self) -> tuple[Event, ...]:
         """The events of the log so far.
@@ -276,13 +295,14 @@ class DirectoryRunStore:
         """
         return read_log(self._root.path).events
 
-    def read_stage_file(self, node_id: str, name: str) -> str | None:
+    def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; None when there is none. After closing too.
 
         Raises:
             StorageError: It is too large, no plain file, or cannot be read.
         """
-        return read_stage_text(self._root.path, self._names.name_of(node_id), name)
+        names = self._branches.names_of(branch, node_id) if branch else (self._names.name_of(node_id),)
+        return read_stage_text(self._root.path.joinpath(*names), name)
 
     def is_checkpoint_due(self) -> bool:
         """Whether the next unforced checkpoint is due; asked once after each stage (ruling 29)."""
@@ -377,6 +397,7 @@ class DirectoryRunStore:
         try:
             self._log.close()
         finally:
+            self._branches.close_all()
             self._root.close()
             self._ownership.release()
 

@@ -71,6 +71,32 @@ class DirectoryStageFiles:
         except OSError as error:
             raise storage_error(error, "write", self.directory / name) from error
 
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file that came from elsewhere, whole or not at all; folders on its way are made.
+
+        Args:
+            path: Relative to the stage's directory, with ``/`` between folders.
+            data: Anything; secrets in it are taken out, whatever its encoding is.
+
+        Raises:
+            StorageError: The disk refused, or the path leads out of this directory.
+        """
+        *folders, name = path.split("/")
+        for part in (*folders, name):
+            _check_name(part)
+        clean = redacted(data.decode("latin-1")).encode("latin-1")
+        with contextlib.ExitStack() as stack:
+            try:
+                parent = self._opened()
+                for folder in folders:
+                    with contextlib.suppress(FileExistsError):
+                        self._disk.make_directory(folder, parent)
+                    parent = self._disk.open_directory(folder, parent)
+                    stack.callback(self._disk.close, parent)
+                replace_file(self._disk, parent, name, clean, is_synced=False)
+            except OSError as error:
+                raise storage_error(error, "write", self.directory / path) from error
+
     def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
         """Write the text that ``compose`` gives; raises as ``write_text`` does.
 
@@ -167,14 +193,13 @@ def _check_name(name: str) -> None:
         raise StorageError(f"{name!r} is no file name for a stage", hint="use a plain name without /")
 
 
-def read_stage_text(logs_root: Path, directory_name: str, name: str) -> str | None:
-    """The text of a file of a stage of a run that may be closed; None when there is none.
+def read_stage_text(directory: Path, name: str) -> str | None:
+    """The text of a file in a stage's directory, of a run that may be closed; None when there is none.
 
     Raises:
         StorageError: It is too large, no plain file, or cannot be read.
     """
     _check_name(name)
-    directory = logs_root / directory_name
     data = read_plain_file(directory / name, max_bytes=MAX_STAGE_FILE_BYTES)
     return None if data is None else data.decode("utf-8", "replace")
 

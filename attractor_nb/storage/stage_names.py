@@ -18,7 +18,7 @@ MAX_NAME_LENGTH = 100
 _SAFE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _RESERVED = re.compile(
-    r"""artifacts | visits | pipeline\.dot | events\.jsonl
+    r"""artifacts | visits | branches | children | pipeline\.dot | events\.jsonl
       | (?:checkpoint | manifest) (?:\.previous)? \.json
       | owner\.(?:json | lock)
       | restart-.*

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import CheckpointCorrupt, RunError, RunNotFound
 from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.disk import storage_error
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
@@ -73,14 +74,17 @@ class StoredRun:
         """Where the files of a node's latest visit are; whether it was visited is another question."""
         return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
 
-    def read_stage_file(self, node_id: str, name: str) -> str | None:
+    def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; None when there is none.
 
         Raises:
             RunNotFound: There can be no such stage.
             StorageError: The file is too large, no plain file, or cannot be read.
         """
-        return read_stage_text(self.logs_root, self.stage_directory(node_id).name, name)
+        if branch:
+            names = BranchNames(places_of(self.events)).names_of(branch, node_id)
+            return read_stage_text(self.logs_root.joinpath(*names), name)
+        return read_stage_text(self.stage_directory(node_id), name)
 
 
 def check_directory(logs_root: Path) -> None:

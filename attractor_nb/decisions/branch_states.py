@@ -1,0 +1,151 @@
+"""Where the branches of a run stand: for each one that is under way a state of its own (spec 4.8).
+
+The run's own state holds them all, nested ones too, by their paths: the log is one, and each event says in
+which branch it happened. When the fan-out commits, or is tried again, its branches are let go; the visit
+numbers that they used stay, so that no two executions ever share an idempotency key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.branch import enclosing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.events import Event, ParallelBranchCompleted, ParallelBranchStarted, StageEnd
+
+
+@dataclass(slots=True)
+class BranchState:
+    """A branch of a fan-out that is under way.
+
+    Attributes:
+        path: Its path in the run.
+        id: Its id among the branches of its fan-out.
+        fan_out: The fan-out's node.
+        index: Its place among them, from 0.
+        state: Where it stands.
+        context: What its commits changed: the last value of each key, as the log has it.
+        logs: What they appended to the run log.
+        end: How it ended, or None.
+    """
+
+    path: str
+    id: str
+    fan_out: str
+    index: int
+    state: RunState
+    context: dict[str, Any] = field(default_factory=dict[str, Any])
+    logs: list[str] = field(default_factory=list[str])
+    end: ParallelBranchCompleted | None = None
+
+    def take_commit(self, event: StageEnd) -> None:
+        """Take in what a stage of the branch committed."""
+        self.context.update(event.context)
+        self.logs.extend(event.logs)
+
+
+@dataclass(slots=True)
+class BranchStates:
+    """All branches that are under way, and what is left of earlier ones.
+
+    Attributes:
+        open: By path.
+        numbers: Of each branch path the highest visit number that each node there used up.
+        steps: Stages that branches committed, over the whole run.
+    """
+
+    open: dict[str, BranchState] = field(default_factory=dict[str, BranchState])
+    _of_fan_outs: dict[tuple[str, str], dict[int, BranchState]] = field(
+        default_factory=dict[tuple[str, str], "dict[int, BranchState]"]
+    )
+    """The open ones by the branch and node of their fan-out, then by their index."""
+    numbers: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    steps: int = 0
+
+    def begin(self, event: ParallelBranchStarted, state: RunState) -> None:
+        """A branch begins."""
+        self._add(BranchState(event.branch, event.id, event.name, event.index, state))
+
+    def _add(self, branch: BranchState) -> None:
+        self.open[branch.path] = branch
+        self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), {})[branch.index] = branch
+
+    def of(self, event: Event) -> BranchState | None:
+        """The branch in which an event happened; None when it is over, and the event came late."""
+        return self.open.get(event.branch)
+
+    def use(self, path: str, node_id: str, visit: int) -> None:
+        """A visit of a node in a branch begins: its number is used up."""
+        self.numbers.setdefault(path, {})[node_id] = visit
+
+    def of_fan_out(self, within: str, fan_out: str) -> dict[int, BranchState]:
+        """The branches of a fan-out that is under way, by index.
+
+        Args:
+            within: Path of the branch in which the fan-out is, or empty.
+            fan_out: Its node.
+        """
+        return dict(self._of_fan_outs.get((within, fan_out), {}))
+
+    def let_go(self, within: str, fan_out: str) -> None:
+        """A fan-out ended: its branches, and those within them, are over."""
+        for branch in self._of_fan_outs.pop((within, fan_out), {}).values():
+            del self.open[branch.path]
+            for inner, node_id in [key for key in self._of_fan_outs if key[0] == branch.path]:
+                self.let_go(inner, node_id)
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, for the checkpoint."""
+        return {
+            "open": [
+                {
+                    "path": branch.path,
+                    "id": branch.id,
+                    "fan_out": branch.fan_out,
+                    "index": branch.index,
+                    "context": branch.context,
+                    "logs": branch.logs,
+                    "end": branch.end and branch.end.to_plain(),
+                    **branch.state.checkpoint_entries(),
+                }
+                for branch in self.open.values()
+            ],
+            "numbers": self.numbers,
+            "steps": self.steps,
+        }
+
+    @classmethod
+    def from_plain(
+        cls,
+        plain: Mapping[str, Any],
+        state_of: Callable[[Mapping[str, Any], str], RunState],
+        event_of: Callable[[Mapping[str, Any]], Any],
+    ) -> BranchStates:
+        """The inverse of ``to_plain``.
+
+        Args:
+            plain: What it gave; empty for a checkpoint from before there were branches.
+            state_of: Makes the state of a branch from its entries and its path.
+            event_of: Makes an event of its plain form.
+        """
+        branches = cls(steps=plain.get("steps", 0))
+        branches.numbers = {path: dict(numbers) for path, numbers in plain.get("numbers", {}).items()}
+        for entry in plain.get("open", ()):
+            branches._add(
+                BranchState(
+                    entry["path"],
+                    entry["id"],
+                    entry["fan_out"],
+                    entry["index"],
+                    state_of(entry, entry["path"]),
+                    dict(entry["context"]),
+                    list(entry["logs"]),
+                    entry["end"] and event_of(entry["end"]),
+                )
+            )
+        return branches

@@ -1,0 +1,104 @@
+"""Where the branches of a fan-out meet again (spec 4.8; ruling 22).
+
+All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
+it. The first turn in which all have come to a fan-in node finds the join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.model.graph import Edge, Graph
+
+PARALLEL_TYPE: Final = "parallel"
+FAN_IN_TYPE: Final = "parallel.fan_in"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Where branches meet.
+
+    Attributes:
+        node_id: The node at which the run goes on; empty when the branches have no node in common, and run
+            to their ends.
+        is_fan_in: It is a fan-in node; otherwise the nearest ordinary node that all branches lead to.
+    """
+
+    node_id: str = ""
+    is_fan_in: bool = False
+
+
+def branch_edges(graph: Graph, node_id: str) -> tuple[Edge, ...]:
+    """The edges of a fan-out that begin its branches, in source order.
+
+    Those with a condition begin none: they say where the run goes when it holds after the branches.
+    """
+    return tuple(edge for edge in graph.outgoing_edges(node_id) if not edge.condition.strip())
+
+
+def join_of(graph: Graph, node_id: str) -> Join:
+    """Where the branches of a fan-out meet: the nearest fan-in node, else the nearest common node.
+
+    A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
+    The fan-out itself is no way on, so a loop back to it joins nothing.
+
+    Args:
+        graph: The graph.
+        node_id: The fan-out, a node of type ``parallel``.
+    """
+    starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
+    everybody = (1 << len(starts)) - 1
+    if not starts:
+        return Join()
+    arrived: dict[str, int] = {}
+    coming: dict[str, int] = {}
+    for number, start in enumerate(starts):
+        coming[start] = coming.get(start, 0) | 1 << number
+    ordinary = ""
+    ways: dict[str, Sequence[str]] = {}
+    while coming:
+        complete = _take_in(arrived, coming, everybody)
+        fan_ins = [name for name in complete if graph.nodes[name].handler_type == FAN_IN_TYPE]
+        if fan_ins:
+            return Join(min(fan_ins), is_fan_in=True)
+        if complete and not ordinary:
+            ordinary = min(complete)
+        coming = _one_deeper(graph, node_id, coming, arrived, ways)
+    return Join(ordinary)
+
+
+def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int) -> list[str]:
+    """Note who has come where; the nodes at which the last branch came just now."""
+    complete: list[str] = []
+    for name, branches in coming.items():
+        before = arrived.get(name, 0)
+        arrived[name] = before | branches
+        if arrived[name] == everybody != before:
+            complete.append(name)
+    return complete
+
+
+def _one_deeper(
+    graph: Graph,
+    node_id: str,
+    coming: Mapping[str, int],
+    arrived: Mapping[str, int],
+    ways: dict[str, Sequence[str]],
+) -> dict[str, int]:
+    """Which branches come to which nodes by one more edge and were not there before."""
+    deeper: dict[str, int] = {}
+    for name, branches in coming.items():
+        if name not in ways:
+            ways[name] = [
+                edge.target
+                for edge in graph.outgoing_edges(name)
+                if edge.target != node_id and edge.target in graph.nodes
+            ]
+        for target in ways[name]:
+            if new := branches & ~arrived.get(target, 0):
+                deeper[target] = deeper.get(target, 0) | new
+    return deeper

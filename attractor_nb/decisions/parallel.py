@@ -1,0 +1,160 @@
+"""What becomes of a fan-out: join policy, error policy, and when the rest need not run (spec 4.8; ruling 22).
+
+A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.outcome import Outcome, StageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.model.branch import BranchResult
+    from attractor_nb.model.graph import Node
+
+WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM = "wait_all", "first_success", "k_of_n", "quorum"
+CONTINUE, FAIL_FAST, IGNORE = "continue", "fail_fast", "ignore"
+JOIN_POLICIES: Final = (WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM)
+ERROR_POLICIES: Final = (CONTINUE, FAIL_FAST, IGNORE)
+_SLACK: Final = 1e-9
+"""A third of three branches is one, however the fraction is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class FanOutPolicy:
+    """How a fan-out ends.
+
+    Attributes:
+        join: ``wait_all``, ``first_success``, ``k_of_n`` or ``quorum``.
+        error: ``continue``, ``fail_fast`` or ``ignore``.
+        needed: Branches that must succeed; for ``wait_all`` all of them.
+        count: Branches there are.
+    """
+
+    join: str
+    error: str
+    needed: int
+    count: int
+
+
+def policy_of(node: Node, count: int) -> FanOutPolicy:
+    """Read a fan-out's policy.
+
+    Args:
+        node: The fan-out.
+        count: How many branches it has.
+
+    Raises:
+        OptionError: A policy is unknown, or asks for what these branches cannot give.
+    """
+    if not count:
+        raise OptionError(
+            f"{node.id} has no branches", hint="draw an edge without a condition for each of them"
+        )
+    join = node.get("join_policy", str, WAIT_ALL)
+    error = node.get("error_policy", str, CONTINUE)
+    if join not in JOIN_POLICIES:
+        raise OptionError(f"{node.id}: join_policy is one of {', '.join(JOIN_POLICIES)}, not {join!r}")
+    if error not in ERROR_POLICIES:
+        raise OptionError(f"{node.id}: error_policy is one of {', '.join(ERROR_POLICIES)}, not {error!r}")
+    return FanOutPolicy(join, error, _needed(node, join, count), count)
+
+
+def _needed(node: Node, join: str, count: int) -> int:
+    if join == FIRST_SUCCESS:
+        return 1
+    if join == K_OF_N:
+        needed = node.get("join_k", int)
+        if needed is None:
+            raise OptionError(f"{node.id}: join_policy=k_of_n needs join_k", hint="set join_k=2, for example")
+        if not 1 <= needed <= count:
+            raise OptionError(
+                f"{node.id}: join_k={needed} of {count} branch{'es' * (count != 1)} cannot be reached",
+                hint=f"set join_k between 1 and {count}",
+            )
+        return needed
+    if join == QUORUM:
+        quorum = node.get("join_quorum", float)
+        if quorum is None:
+            raise OptionError(
+                f"{node.id}: join_policy=quorum needs join_quorum", hint="set join_quorum=0.5, for example"
+            )
+        if not 0 < quorum <= 1:
+            raise OptionError(
+                f"{node.id}: join_quorum={quorum:g} is no fraction of the branches",
+                hint="set it above 0 and at most 1",
+            )
+        return max(1, math.ceil(quorum * count - _SLACK))
+    return count
+
+
+def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
+    """Why the branches that still run are to be cancelled; empty while they are needed.
+
+    >>> from attractor_nb.model.branch import BranchResult
+    >>> done = [BranchResult("a", StageStatus.SUCCESS)]
+    >>> settled(FanOutPolicy("first_success", "continue", 1, 3), done)
+    'cancelled: a succeeded first'
+
+    Args:
+        policy: The fan-out's policy.
+        results: Those that have ended so far, in the order in which they did.
+    """
+    if policy.join == FIRST_SUCCESS and (winner := _first(results, is_success=True)):
+        return f"cancelled: {winner.id} succeeded first"
+    if policy.error == FAIL_FAST and (failed := _first(results, is_success=False)):
+        return f"cancelled: {failed.id} failed"
+    return ""
+
+
+def _first(results: Sequence[BranchResult], *, is_success: bool) -> BranchResult | None:
+    return next((r for r in results if r.is_success is is_success and not r.is_cancelled), None)
+
+
+def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
+    """The outcome of a fan-out whose branches have ended.
+
+    Args:
+        policy: Its policy.
+        results: All branches, in edge order.
+    """
+    succeeded = [result for result in results if result.is_success]
+    failed = [result for result in results if not result.is_success and not result.is_cancelled]
+    exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
+    count = len(succeeded)
+    notes = f"{count} of {policy.count} branch{'es' * (policy.count != 1)} succeeded"
+    if policy.join == WAIT_ALL:
+        status = _all_waited_for(policy, count, len(failed))
+    else:
+        status = StageStatus.SUCCESS if count >= policy.needed else StageStatus.FAIL
+    if not status.is_failure:
+        return Outcome(status, suggested_next_ids=exits, notes=notes)
+    wanted = "" if policy.join == WAIT_ALL else f"; {policy.join} needs {policy.needed}"
+    why = "; ".join(f"{result.id}: {result.failure_reason}" for result in failed[:3])
+    more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+    return Outcome(
+        status,
+        suggested_next_ids=exits,
+        notes=notes,
+        failure_reason=f"{notes}{wanted}" + (f" ({why}{more})" if why else ""),
+    )
+
+
+def _all_waited_for(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
+    """Under ``wait_all``: no branch may be missing, so one that was cancelled leaves it unmet."""
+    if not succeeded or (failed and policy.error == FAIL_FAST):
+        return StageStatus.FAIL
+    if failed and policy.error != IGNORE:
+        return StageStatus.PARTIAL_SUCCESS
+    return StageStatus.SUCCESS
+
+
+def kept(policy: FanOutPolicy, results: Sequence[BranchResult]) -> tuple[BranchResult, ...]:
+    """The results to hand on: under ``ignore`` the successful ones alone."""
+    return tuple(result for result in results if result.is_success or policy.error != IGNORE)

@@ -1,0 +1,90 @@
+"""Performs the effects of a traversal, one after the other: of a run, or of one branch of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attractor_nb.decisions.effects import Announce, Ask, Commit, Execute, Wait
+from attractor_nb.model.events import StageFailed
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.effects import RunEnd, Traversal
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.decisions.traversal import Uniform
+    from attractor_nb.engine.attempts import Attempts
+
+
+class RunStops(Exception):
+    """The whole run stops at a stage of a branch: at a bound, or because it is paused there.
+
+    Attributes:
+        end: How the run ends; None when it is paused.
+    """
+
+    def __init__(self, end: RunEnd | None) -> None:
+        super().__init__("the run stops" if end is None else end.reason)
+        self.end = end
+
+
+class Keeper(Protocol):
+    """Keeps what walks come to, in the state, the log and the checkpoint: the runner."""
+
+    @property
+    def state(self) -> RunState:
+        """The state of the run."""
+        ...
+
+    @property
+    def uniform(self) -> Uniform:
+        """Gives the jitter of retry delays."""
+        ...
+
+    @property
+    def is_stepping(self) -> bool:
+        """Whether the run pauses after a number of stages: then its branches go one after the other."""
+        ...
+
+    def before_stage(self, state: RunState, effect: Execute) -> None:
+        """Take an intent into the state of the run or of a branch; raises ``RunStops`` to pause there."""
+        ...
+
+    async def commit_stage(self, attempts: Attempts, effect: Commit) -> None:
+        """Make a stage's end durable, and say so (ruling 29)."""
+        ...
+
+
+async def walk(traversal: Traversal, state: RunState, attempts: Attempts, keeper: Keeper) -> RunEnd:
+    """Perform effects until the traversal ends.
+
+    Args:
+        traversal: The run, or a branch of it.
+        state: Where it stands.
+        attempts: Runs its attempts.
+        keeper: Keeps what they come to.
+
+    Raises:
+        StorageError: The run directory cannot be written.
+        RunStops: The run stops in the middle of it.
+        asyncio.CancelledError: It is being stopped.
+    """
+    result: Any = None
+    while True:
+        try:
+            effect = traversal.send(result)
+        except StopIteration as stop:
+            end: RunEnd = stop.value
+            return end
+        result = None
+        if isinstance(effect, Execute):
+            keeper.before_stage(state, effect)
+            result = await attempts.run(effect)
+        elif isinstance(effect, Commit):
+            await keeper.commit_stage(attempts, effect)
+        elif isinstance(effect, Announce):
+            attempts.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
+        elif isinstance(effect, Wait):
+            result = await attempts.wait(effect.seconds)
+        elif isinstance(effect, Ask):
+            result = await attempts.ask(effect.question)
+        else:
+            attempts.record(effect)

@@ -1,0 +1,112 @@
+"""How a branch of a fan-out ended (spec 4.8; ruling 22), and how its place in a run is written.
+
+A branch has an id of its own among its fan-out's (its first node, as a rule) and a path in the run:
+``fan/a``, and ``fan/a/inner/x`` for a fan-out within it. The parts of a path are percent-quoted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from attractor_nb.model.outcome import StageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from attractor_nb.model.outcome import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class BranchResult:
+    """How a branch ended.
+
+    Attributes:
+        id: The branch, among those of its fan-out.
+        status: The outcome of its last stage; FAIL when a failure had no way on; SKIPPED when it was
+            cancelled.
+        notes: What its last stage said.
+        context_updates: What its stages changed, with the last value of each key.
+        score: A number by which branches are ranked, from the key ``score``; 0 without one.
+        failure_reason: Why it failed or was cancelled, or empty.
+        usage: What its stages consumed, or None.
+        exit_id: The exit node that it came to, or empty.
+    """
+
+    id: str
+    status: StageStatus
+    notes: str = ""
+    context_updates: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    score: float = 0.0
+    failure_reason: str = ""
+    usage: Usage | None = None
+    exit_id: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it counts as a success."""
+        return self.status.is_success
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was not brought to its end because the others had decided."""
+        return self.status is StageStatus.SKIPPED
+
+    def to_plain(self) -> dict[str, Any]:
+        """The entry in ``parallel.results``: all keys of ruling 22, always."""
+        return {
+            "id": self.id,
+            "status": self.status.value,
+            "notes": self.notes,
+            "context_updates": dict(self.context_updates),
+            "score": self.score,
+            "failure_reason": self.failure_reason,
+            "usage": None if self.usage is None else self.usage.to_plain(),
+        }
+
+
+def branch_ids(starts: Iterable[str]) -> tuple[str, ...]:
+    """An id for each branch: its first node, numbered where two begin at the same.
+
+    >>> branch_ids(["a", "b", "a"])
+    ('a', 'b', 'a-2')
+    """
+    starts = tuple(starts)
+    taken = set(starts)
+    found: list[str] = []
+    for start in starts:
+        number, name = 1, start
+        while name in found or (number > 1 and name in taken):
+            number += 1
+            name = f"{start}-{number}"
+        found.append(name)
+    return tuple(found)
+
+
+def branch_path(within: str, fan_out: str, branch_id: str) -> str:
+    """The path of a branch.
+
+    >>> branch_path("", "fan", "a"), branch_path("fan/a", "inner", "x/y")
+    ('fan/a', 'fan/a/inner/x%2Fy')
+    """
+    own = f"{quote(fan_out, safe='')}/{quote(branch_id, safe='')}"
+    return f"{within}/{own}" if within else own
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """Fan-out, branch, fan-out within it and so on.
+
+    >>> parts_of("fan/a/inner/x%2Fy")
+    ('fan', 'a', 'inner', 'x/y')
+    """
+    return tuple(unquote(part) for part in path.split("/")) if path else ()
+
+
+def enclosing(path: str) -> str:
+    """The path of the branch in which a branch's fan-out is; empty when that is the run itself.
+
+    >>> enclosing("fan/a/inner/x"), enclosing("fan/a")
+    ('fan/a', '')
+    """
+    return path.rpartition("/")[0].rpartition("/")[0]

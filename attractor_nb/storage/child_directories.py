@@ -1,0 +1,136 @@
+"""Where the child runs of a run are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
+
+``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
+enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.atomic import write_whole
+from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
+from attractor_nb.storage.stage_names import escaped_name, is_safe_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.storage.disk import Disk
+
+CHILDREN_NAME: Final = "children"
+MAX_TRIES: Final = 10_000
+
+
+def child_home(logs_root: Path, node_id: str, branch: str = "") -> Path:
+    """The place of all child runs of a node.
+
+    Ids with capitals are escaped: some file systems take them for the same without.
+
+    Args:
+        logs_root: The parent's run directory.
+        node_id: The node.
+        branch: Path of the branch that the stage is in, or empty.
+    """
+    whole = f"{branch}/{node_id}" if branch else node_id
+    is_plain = is_safe_name(whole) and whole == whole.casefold()
+    return logs_root / CHILDREN_NAME / (whole if is_plain else escaped_name(whole))
+
+
+def runs_of_visit(home: Path, visit: int) -> list[Path]:
+    """The child runs of a visit, oldest first.
+
+    Raises:
+        StorageError: Something else stands in their place.
+    """
+    found: list[Path] = []
+    while _is_directory(place := next_place(home, visit, len(found))):
+        found.append(place)
+        if len(found) >= MAX_TRIES:
+            raise StorageError(f"{home} holds too many child runs of visit {visit}", path=str(home))
+    return found
+
+
+def next_place(home: Path, visit: int, count: int) -> Path:
+    """Where a further child run of a visit goes that has ``count`` already."""
+    return home / (f"{visit}.{count + 1}" if count else f"{visit}")
+
+
+def latest_run(home: Path) -> Path | None:
+    """The latest child run of any visit; None when there is none."""
+    try:
+        names = [entry for entry in os.listdir(home) if _order(entry) != _NO_RUN]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise storage_error(error, "read", home) from error
+    return home / max(names, key=_order) if names else None
+
+
+def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
+    """Write the source of a node's child.
+
+    Raises:
+        StorageError: The disk refused, or something else stands in its place.
+    """
+    make_home(disk, home, is_synced=is_synced)
+    place = RunDirectory(disk, home)
+    try:
+        write_whole(
+            disk,
+            place.descriptor,
+            SOURCE_NAME,
+            text.encode("utf-8", "surrogatepass"),
+            directory=home,
+            is_synced=is_synced,
+        )
+    finally:
+        place.close()
+
+
+def make_home(disk: Disk, home: Path, *, is_synced: bool) -> None:
+    """Make the place of a node's child runs; nothing that was planted there is followed elsewhere.
+
+    Raises:
+        StorageError: The disk refused, or something else stands in its place.
+    """
+    for place in (home.parent, home):
+        _is_directory(place)
+    make_directory(disk, home, is_synced=is_synced)
+
+
+def kept_source(origin: Path, node_id: str) -> Path | None:
+    """The source of a child that is kept beside its parent's in a run directory; None where there is none."""
+    if origin.name != SOURCE_NAME:
+        return None
+    place = child_home(origin.parent, node_id) / SOURCE_NAME
+    return place if place.is_file() else None
+
+
+def _is_directory(place: Path) -> bool:
+    """Whether there is a directory; nothing else may be there.
+
+    Raises:
+        StorageError: It is a link, or no directory.
+    """
+    try:
+        mode = os.lstat(place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise storage_error(error, "read", place) from error
+    if not stat.S_ISDIR(mode):
+        raise StorageError(f"{place} is not the directory of a child run", path=str(place))
+    return True
+
+
+_NO_RUN: Final = (0, 0)
+
+
+def _order(name: str) -> tuple[int, int]:
+    visit, _, number = name.partition(".")
+    is_run = visit.isdecimal() and (not number or number.isdecimal())
+    return (int(visit), int(number or 1)) if is_run else _NO_RUN
