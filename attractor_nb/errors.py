@@ -11,7 +11,8 @@
     ├── StatusFileError            a status.json does not keep its contract (ruling 27)
     ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
     │   ├── RetryableError         transient: the retry policy applies
-    │   └── TerminalError          permanent: never retried
+    │   ├── TerminalError          permanent: never retried
+    │   └── WorkerLost             who executed it is gone, and what it did is not known
     ├── GateError                  a human gate cannot take this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)
     │   ├── AnswerRefused          the answer matches no choice; ask again
@@ -163,6 +164,10 @@ class GateError(AttractorError):
 
 
 class AlreadyAnswered(GateError):
+class WorkerLost(StageError):
+    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides (RELIABILITY)."""
+
+
     """The gate has an answer already; the first durable one wins (ruling 23)."""
 
 

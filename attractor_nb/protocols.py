@@ -30,7 +30,8 @@ class Handler(Protocol):
     """Executes the nodes of one type (spec 4.1).
 
     One that ends by itself at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
-    the engine ends all others.
+    the engine ends all others. One whose stages may be executed by a worker of ``executor=`` says so by
+    ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges.
     """
 
     def execute(

@@ -37,7 +37,7 @@ from attractor_nb.decisions.endings import (
     unseen_spending,
 )
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
-from attractor_nb.model.events import StageFailed, StageRetrying, StageStarted
+from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, StageStarted
 from attractor_nb.model.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -21,7 +21,14 @@ from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.engine.walking import RunStops
-from attractor_nb.errors import ContextValueError, RunLocked, StatusFileError, StorageError, TerminalError
+from attractor_nb.errors import (
+    ContextValueError,
+    RunLocked,
+    StatusFileError,
+    StorageError,
+    TerminalError,
+    WorkerLost,
+)
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
@@ -197,9 +204,7 @@ class Attempts:
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if isinstance(error, RunStops) or _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
-            returned = error if isinstance(error, WorkerLost) else outcome_of_exception(error)
-            if isinstance(error, ContextValueError):
-                returned = replace(returned, failure_reason=f"stage {planned.id}: {returned.failure_reason}")
+            returned = error if isinstance(error, WorkerLost) else _failed(error, planned.id)
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
         return returned
@@ -267,6 +272,14 @@ OWN_GRACE_SECONDS = 5.0
 """How long a handler that keeps its own time may take to end what it started, when the run's is over."""
 _CUT_OFF: Final = object()
 """What an attempt came to that the end of the run's time cut off."""
+
+
+def _failed(error: BaseException, node_id: str) -> Outcome:
+    """What an exception of a handler means, with the stage's name where the context refused a value."""
+    outcome = outcome_of_exception(error)
+    if isinstance(error, ContextValueError):
+        return replace(outcome, failure_reason=f"stage {node_id}: {outcome.failure_reason}")
+    return outcome
 
 
 def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:

@@ -173,7 +173,8 @@ class Runner:
             except (OptionError, StorageError):
                 raise
             except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the run (ruling 30)
-                return f"the backend did not start: {outcome_of_exception(error).failure_reason}"
+                subject = getattr(lifetime, "subject", "the backend")
+                return f"{subject} did not start: {outcome_of_exception(error).failure_reason}"
         return ""
 
     async def _run_directories(self) -> RunOutcome:

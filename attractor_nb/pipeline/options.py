@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.duration import Duration, parse_duration
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.trust import checked_trust
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
+ExecutorSpec = Executor | Callable[[], Executor] | None
 DURABILITIES = ("full", "fast", "none")
 
 
@@ -31,6 +35,10 @@ class RunOptions:
         logs_root: The run's own directory (spec 5.6); it must be new or empty.
         runs_dir: Where a named directory is made when there is no ``logs_root``.
         backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
+        executor: Where tool and model stages are done: a ``concurrent.futures.Executor``, or a function that
+            makes one and is called again when it broke. None: here.
+        worker_wait: How long an executor is waited for that does not answer or has no workers: seconds, a
+            Duration, or its text.
         interviewer: Who answers gates: ``auto``, ``console``, ``deferred`` (``run.answer``), a
             callable, or an interviewer. None: whoever shows the run; else the terminal.
         max_steps, max_node_visits, max_restarts, max_goal_gate_redirects, max_budget_usd,
@@ -56,6 +64,8 @@ class RunOptions:
     logs_root: str | Path | None = None
     runs_dir: str | Path | None = None
     backend: BackendSpec = None
+    executor: ExecutorSpec = None
+    worker_wait: Any = "30s"
     interviewer: InterviewerSpec = None
     max_steps: int | None = None
     max_node_visits: int | None = None
@@ -117,6 +127,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         raise OptionError(f"on_interrupted is rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):
         raise OptionError(f"stop_after is a whole number of at least 1, not {options.stop_after!r}")
+    worker_wait_seconds(options.worker_wait)
     checked_trust(options.trust)
     as_dict("params", options.params, hint='params={"ticket": "42"}')
     for observer in as_list("observers", options.observers):
@@ -125,6 +136,19 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         if (place := getattr(options, name)) is not None:
             as_path(place, name)
     return options
+
+
+def worker_wait_seconds(value: object) -> float:
+    """The seconds that ``worker_wait`` means.
+
+    Raises:
+        OptionError: It is no duration above zero.
+    """
+    duration = parse_duration(value) if isinstance(value, str) else value
+    seconds = duration.seconds if isinstance(duration, Duration) else duration
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise OptionError(f"worker_wait is a duration above zero, not {value!r}", hint='worker_wait="30s"')
+    return float(seconds)
 
 
 def as_dict(name: str, value: object, *, hint: str = "") -> dict[Any, Any]:

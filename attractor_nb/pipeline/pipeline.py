@@ -19,6 +19,7 @@ from attractor_nb.pipeline.options import (
     RunOptions,
     as_dict,
     as_list,
+    ExecutorSpec,
     as_path,
     check_observer,
     read_options,
@@ -81,6 +82,7 @@ class Pipeline:
         rules: Sequence[LintRule] = (),
         severity: Mapping[str, Severity] | None = None,
         params: Mapping[str, Any] | None = None,
+        executor: ExecutorSpec = None,
         name: str = "",
         runs_dir: str | Path | None = None,
         strict: bool = False,
@@ -102,6 +104,7 @@ class Pipeline:
             runs_dir: Where runs are kept; ``.attractor/runs`` by default.
             strict: Generous readings of DOT are errors.
             allow_many_exits: More than one exit node may stand (ruling 7).
+            executor: Where tool and model stages are done; see ``RunOptions``.
             origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
                 of ``run``. A file that ``source`` names is its own origin.
 
@@ -118,7 +121,7 @@ class Pipeline:
         self._severity: dict[str, Severity] = as_dict("severity", severity or {})
         self._is_strict = strict
         self._are_many_exits_allowed = allow_many_exits
-        self._defaults = {"backend": backend, "interviewer": interviewer, "runs_dir": runs_dir}
+        self._defaults = {"backend": backend, "interviewer": interviewer, "executor": executor, "runs_dir": runs_dir}
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
         HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
@@ -314,7 +317,7 @@ class Pipeline:
     ) -> Run:
         options = with_recorded_backend(options, logs_root)
         check_host(options.host)
-        check_plugs(options)
+        check_plugs(options, self.handlers)
         seams = seams_of(options)
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
@@ -334,7 +337,7 @@ class Pipeline:
 
     def _start(self, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Run:
         check_host(options.host)
-        check_plugs(options)
+        check_plugs(options, self.handlers)
         seams = seams_of(options)
         beginning = begin(self, options, seams)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)

@@ -29,13 +29,13 @@ from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
+from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs
 from attractor_nb.processes import LocalProcesses
-from attractor_nb.protocols import BackendLifetime
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Mapping
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
@@ -127,8 +127,12 @@ def wire(
         recorded=start.interviews,
     )
     backend = resolve_backend(options.backend)
-    registry = _registry(pipeline, options.processes or LocalProcesses(disk=seams.disk), backend, gates)
-    handlers = _handlers(registry, start.plan)
+    processes = options.processes or LocalProcesses(disk=seams.disk)
+    plugs = Plugs(backend, processes)
+    if options.executor is not None:
+        plugs = shipped_plugs(plugs, options, start.plan)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
+    handlers = plugs.shipped(_handlers(registry, start.plan))
     setup = RunSetup(
         plan=start.plan,
         handlers=handlers,
@@ -140,7 +144,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=(backend,) if isinstance(backend, BackendLifetime) else (),
+        lifetimes=plugs.lifetimes,
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,
@@ -164,14 +168,15 @@ def wire(
     return Wired(run, Runner(setup))
 
 
-def check_plugs(options: RunOptions) -> None:
-    """Check that backend and interviewer can be had, before anything is made for a run.
+def check_plugs(options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]]) -> None:
+    """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
     Raises:
-        OptionError: One of them means none, or what it means is not installed.
+        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers.
     """
     resolve_backend(options.backend)
     resolve_interviewer(options.interviewer)
+    check_shipping(options, handlers)
 
 
 def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
-    from attractor_nb.stage import StageFiles
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
 """Above this the files of the stages opened first are forgotten."""
@@ -224,7 +223,7 @@ class MemoryRunStore:
     def check_owner(self) -> None:
         """Nobody can take over what is only here."""
 
-    def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
+    def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> MemoryStageFiles:
         """The files of a new attempt: none yet."""
         files = self._latest[branch, node_id] = MemoryStageFiles(self, node_id, visit, attempt, branch)
         return files

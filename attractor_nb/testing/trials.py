@@ -38,6 +38,12 @@ class FolderFiles:
         """Write a file."""
         (self.directory / name).write_text(text, "utf-8")
 
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file that may hold anything, and be in folders of the stage's."""
+        place = self.directory / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
     def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
         """Write the text that ``compose`` gives."""
         self.write_text(name, compose())

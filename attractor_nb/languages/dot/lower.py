@@ -209,8 +209,8 @@ class _Lowering:
             MappingProxyType(nodes),
             tuple(self._edges),
             groups,
-            AttrSpans(self._source, self._written),
-            self._source,
+            attr_spans=AttrSpans(self._source, self._written),
+            source=self._source,
         )
 
     def _node(self, said: _Declared, classes: tuple[str, ...], *, is_implicit: bool = False) -> Node:

@@ -1,0 +1,54 @@
+"""What the end of a future means when it is no report: a worker was lost, or the task cannot be done."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, CancelledError
+from typing import Final
+
+from attractor_nb.errors import AttractorError, TerminalError, WorkerLost
+
+LOST_NAMES: Final = frozenset(
+    {"KilledWorker", "TerminatedWorkerError", "BrokenProcessPool", "EngineError", "CommClosedError"}
+)
+"""Exceptions of executors that say so, by name: their libraries need not be installed."""
+HOW_TO_RENEW: Final = (
+    "a broken pool stays broken: give a function that makes one, such as "
+    "executor=lambda: ProcessPoolExecutor(4), and it is called again"
+)
+
+
+def error_of(error: BaseException, node_id: str) -> AttractorError:
+    """The error of ours for what a future raised.
+
+    >>> type(error_of(BrokenExecutor("a process ended"), "build")).__name__
+    'WorkerLost'
+    """
+    told = _told(error)
+    if isinstance(error, CancelledError):
+        told = "the executor let go of it: the connection to its cluster was lost, or somebody cancelled it"
+    elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
+        return TerminalError(
+            f"stage {node_id} cannot be done on a worker: {told}",
+            hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
+        )
+    return WorkerLost(f"the worker of stage {node_id} was lost: {told}")
+
+
+def refusal_of(error: BaseException) -> AttractorError:
+    """The error of ours for what ``submit`` raised: nothing was begun.
+
+    >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
+    'the executor takes no task: cannot schedule new futures after shutdown'
+    """
+    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "give one that is open, or none"
+    return TerminalError(f"the executor takes no task: {_told(error)}", hint=hint)
+
+
+def _told(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0].rstrip()
+    return first if isinstance(error, RuntimeError | AttractorError) else f"{type(error).__name__}: {first}"
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}

@@ -1,0 +1,296 @@
+"""Ships tasks to an executor and takes their reports: the coordinator's half.
+
+A task is submitted once for each attempt. Its end is a report, a lost worker (``WorkerLost``: the
+stage's ``on_interrupted`` decides), or the reason why it cannot be done. Nothing here waits for an
+executor that is gone for longer than ``wait_seconds``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from concurrent.futures import CancelledError, Executor, Future
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.calling import call
+from attractor_nb.errors import OptionError, RetryableError, TerminalError, WorkerLost
+from attractor_nb.model.events import RunWarning
+from attractor_nb.redaction import holds_secret
+from attractor_nb.stage import current_stage
+from attractor_nb.workers.clusters import Cluster, cluster_of
+from attractor_nb.workers.listening import Listener, Listening
+from attractor_nb.workers.losses import error_of, refusal_of
+from attractor_nb.workers.perform import perform, probe
+from attractor_nb.workers.task import FORM, SCOPE_NAMES, StageReport, StageTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.stage import StageScope
+
+    ExecutorSpec = Executor | Callable[[], Executor]
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether the executor is still there while a task is with it."""
+CUT_GRACE_SECONDS: Final = 1.0
+"""How long a worker that was told to stop is waited for."""
+
+
+class Shipping:
+    """The way to the workers of one run. It is opened before the first stage and closed after the last."""
+
+    subject = "the executor"
+
+    def __init__(self, executor: ExecutorSpec, *, wait_seconds: float, once: Mapping[str, bool]) -> None:
+        """Take the way.
+
+        Args:
+            executor: Where to, or a function that makes it, called again when it broke.
+            wait_seconds: How long an executor without an answer or without workers is waited for.
+            once: By node: whether its work must not happen twice unasked.
+        """
+        self._spec = executor
+        self._executor: Executor | None = None
+        self._cluster = Cluster()
+        self._wait_seconds = wait_seconds
+        self._once = once
+        self._listening = Listening()
+
+    async def open(self) -> None:
+        """Find that somebody answers.
+
+        Raises:
+            RetryableError: Nobody does in time.
+            TerminalError: The executor takes no task, or its workers cannot read ours.
+        """
+        await self._listening.open()
+        future = await self._submit(probe)
+        waiting = asyncio.wrap_future(future)
+        done, _ = await asyncio.wait({waiting}, timeout=self._wait_seconds)
+        if not done:
+            future.cancel()
+            raise RetryableError(
+                f"no worker answered within {self._wait_seconds:g} s",
+                hint="start the scheduler and workers, or give them more time: worker_wait",
+            )
+        try:
+            answer = waiting.result()
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
+            raise TerminalError(error_of(_uncancelled(error), "probe").message) from None
+        if answer["form"] != FORM:
+            raise TerminalError(
+                f"worker {answer['worker']} reads tasks of form {answer['form']}, not {FORM}",
+                hint="install the same version of attractor_nb on workers and here",
+            )
+
+    async def close(self) -> None:
+        """Cut off what is left, and let go of the executor, which stays its owner's."""
+        await self._listening.close()
+        self._cluster.leave()
+        self._executor = None
+
+    async def ship(
+        self, kind: str, work: Mapping[str, Any], *, plug: bytes = b"", timeout_seconds: float | None = None
+    ) -> StageReport:
+        """Have the current stage's work done by a worker, and bring back its files and output.
+
+        Args:
+            kind: Of ``task``.
+            work: What is to be done, as plain values.
+            plug: The pickled backend or handler.
+            timeout_seconds: After which the worker ends it.
+
+        Raises:
+            WorkerLost: It was begun, and what it did is not known.
+            TerminalError: It cannot be done.
+            StorageError: What came back cannot be written.
+        """
+        scope = current_stage()
+        task = StageTask(
+            id=uuid.uuid4().hex,
+            form=FORM,
+            kind=kind,
+            scope={name: getattr(scope, name) for name in SCOPE_NAMES},
+            work=work,
+            idempotency_key=scope.idempotency_key,
+            timeout_seconds=timeout_seconds,
+            is_once=self._once.get(scope.node_id, True),
+            leash=self._listening.path,
+            topic=self._cluster.topic,
+        )
+        _refuse_secrets(task)
+        await self._await_workers(scope.node_id)
+        listener = Listener(
+            on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope)
+        )
+        self._listening.add(task.id, listener)
+        try:
+            report = await self._reported(task, plug, listener)
+        finally:
+            self._listening.remove(task.id)
+            self._cluster.forget(task.id)
+        _take_in(report, scope, listener)
+        return report
+
+    async def _reported(self, task: StageTask, plug: bytes, listener: Listener) -> StageReport:
+        node_id = task.scope["node_id"]
+        future = await self._submit(perform, task.to_plain(), plug, key=task.id)
+        waiting = asyncio.wrap_future(future)
+        try:
+            await self._watch(waiting, node_id)
+        except BaseException:
+            await self._cut(future, waiting, listener)
+            raise
+        try:
+            report = StageReport.from_plain(waiting.result())
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
+            told = error_of(_uncancelled(error), node_id)
+            if isinstance(told, WorkerLost) and callable(self._spec):
+                self._executor = None  # made anew for the next task
+            raise told from None
+        if report.refused:
+            raise TerminalError(report.refused, hint="install the same version of attractor_nb everywhere")
+        if report.lost:
+            raise WorkerLost(f"the worker of stage {node_id} was lost: {report.lost}")
+        return report
+
+    async def _watch(self, waiting: asyncio.Future[Any], node_id: str) -> None:
+        """Wait for the end of a task, for as long as the executor is there.
+
+        Raises:
+            WorkerLost: It has been gone for as long as it is waited for.
+        """
+        gone_since: float | None = None
+        now = asyncio.get_running_loop().time
+        while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
+            problem = await self._cluster.problem()
+            if not problem:
+                gone_since = None
+            elif gone_since is None:
+                gone_since = now()
+            elif now() - gone_since > self._wait_seconds:
+                raise WorkerLost(f"the worker of stage {node_id} was lost: {problem}")
+
+    async def _await_workers(self, node_id: str) -> None:
+        """Wait until there is anybody to ship to.
+
+        Raises:
+            TerminalError: There is nobody for as long as it is waited for.
+        """
+        now = asyncio.get_running_loop().time
+        give_up = now() + self._wait_seconds
+        while problem := self._cluster.known_problem:
+            if now() > give_up:
+                raise TerminalError(f"stage {node_id} has no worker: {problem}")
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._cluster.problem()
+
+    async def _cut(self, future: Future[Any], waiting: asyncio.Future[Any], listener: Listener) -> None:
+        """End a task on its worker, and wait a moment for its end."""
+        listener.cut()
+        was_waiting = future.cancel() and not self._cluster.topic
+        waiting.add_done_callback(_forget)
+        if was_waiting or (future.done() and not future.cancelled()):
+            return
+        end = asyncio.ensure_future(listener.ended.wait())
+        waited: set[asyncio.Future[Any]] = {end} if self._cluster.topic else {end, waiting}
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait(waited, timeout=CUT_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        end.cancel()
+
+    async def _submit(self, function: Callable[..., Any], *arguments: Any, key: str = "") -> Future[Any]:
+        try:
+            if self._executor is None:
+                self._executor = await call(made, self._spec)
+                self._cluster = cluster_of(self._executor, self._listening.take)
+            options = self._cluster.options(key)
+            return await call(lambda: self._executor.submit(function, *arguments, **options))  # type: ignore[union-attr]
+        except OptionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what executors raise is theirs
+            if callable(self._spec):
+                self._executor = None
+            raise refusal_of(error) from None
+
+
+def made(spec: ExecutorSpec) -> Executor:
+    """The executor that an option means.
+
+    Raises:
+        OptionError: It means none.
+    """
+    executor: Any = spec if isinstance(spec, Executor) else spec()
+    if not isinstance(executor, Executor):
+        raise OptionError(
+            f"executor= got a function that gives a {type(executor).__name__}, not an executor",
+            hint="for example executor=lambda: ProcessPoolExecutor(4)",
+        )
+    return executor
+
+
+class _Arrivals:
+    """Hears which workers begin a task: from the second on, one was lost."""
+
+    def __init__(self, scope: StageScope) -> None:
+        self._scope = scope
+        self._is_first = True
+
+    def __call__(self, worker: str) -> None:
+        if not self._is_first:
+            self._scope.announce(
+                RunWarning(
+                    message=f"{self._scope.node_id}: its worker was lost, and {worker} began it anew "
+                    "(on_interrupted=rerun)",
+                    node=self._scope.node_id,
+                )
+            )
+        self._is_first = False
+
+
+def _refuse_secrets(task: StageTask) -> None:
+    """Keep secrets here: what a worker needs of them it has in its own environment.
+
+    Raises:
+        TerminalError: The task holds one.
+    """
+    if any(holds_secret(text) for text in _texts(task.work)):
+        raise TerminalError(
+            f"stage {task.scope['node_id']} holds a secret, and secrets do not travel to workers",
+            hint="name an environment variable of the worker in its place",
+        )
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        entries = cast("dict[str, Any]", value)
+        return [text for key, item in entries.items() for text in (key, *_texts(item))]
+    if isinstance(value, list):
+        return [text for item in cast("list[Any]", value) for text in _texts(item)]
+    return []
+
+
+def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None:
+    """Give out what was not heard yet, and write the files."""
+    for channel, text in report.output.items():
+        scope.stream(text[listener.heard.get(channel, 0) :], channel)
+    for path, data in report.files.items():
+        scope.files.write_bytes(path, data)
+    if report.left_out:
+        message = (
+            f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
+        )
+        scope.announce(RunWarning(message=message, node=scope.node_id))
+
+
+def _uncancelled(error: BaseException) -> BaseException:
+    """A cancellation that is not ours, as the executor's."""
+    return CancelledError() if isinstance(error, asyncio.CancelledError) else error
+
+
+def _forget(future: asyncio.Future[Any]) -> None:
+    """Take the late end of a task that was given up, so that nobody warns about it."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,172 @@
+"""What travels to a worker and back, as plain data.
+
+A task is JSON values alone; a report too, but for the bytes of files. A task says in which form it is: a
+worker that knows another one refuses it before it does anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from attractor_nb.model.duration import Duration
+from attractor_nb.model.graph import Edge, Graph, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.attributes import AttrValue
+
+MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
+"""Of all files of a stage together; what is over it stays behind, and is named."""
+MAX_BROUGHT_FILES: Final = 1000
+MAX_SAID_CHARACTERS: Final = 1024 * 1024
+"""Of each output channel, as events; a command's files hold more of it."""
+FORM: Final = 1
+"""Of tasks and reports; it changes when one that is older would be misread."""
+COMMAND, PROMPT, HANDLER = "command", "prompt", "handler"
+"""Kinds of work: a command of a tool stage, a prompt for a backend, a custom handler's stage."""
+SCOPE_NAMES: Final = (
+    "run_id",
+    "node_id",
+    "visit",
+    "attempt",
+    "fidelity",
+    "thread",
+    "preamble",
+    "index",
+    "branch",
+)
+"""What of a ``StageScope`` travels."""
+
+
+class _Plain:
+    """Conversion of a dataclass of plain values to a dict and back."""
+
+    __slots__ = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """A dict of its fields."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The inverse of ``to_plain``; what a later version added is left out."""
+        names = {entry.name for entry in fields(cls)}  # type: ignore[arg-type]
+        return cls(**{name: value for name, value in plain.items() if name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask(_Plain):
+    """One attempt of a stage, for a worker.
+
+    Attributes:
+        id: Unique among all tasks there ever were.
+        form: ``FORM`` of the package that made it.
+        kind: ``command``, ``prompt`` or ``handler``.
+        scope: What the attempt knows of itself: ``SCOPE_NAMES``.
+        work: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node,
+            prompt, context and the backend's name, empty when it travels beside the task. ``handler``:
+            node, context, and the graph as far as the node's edges reach.
+        idempotency_key: ``run:node:visit``, the same over re-runs.
+        timeout_seconds: After which the worker ends the work by itself; None for never.
+        is_once: It may have an effect that must not happen twice: a worker begins only when no other has.
+        leash: Where the coordinator listens on its own machine, or empty.
+        topic: Under which a Dask worker reports while it works, or empty.
+    """
+
+    id: str
+    form: int
+    kind: str
+    scope: Mapping[str, Any]
+    work: Mapping[str, Any]
+    idempotency_key: str = ""
+    timeout_seconds: float | None = None
+    is_once: bool = False
+    leash: str = ""
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport(_Plain):
+    """What came of a task.
+
+    Attributes:
+        worker: Host and process that did it.
+        value: The result, by kind. ``command``: exit_code, stdout, stderr, is_timed_out. ``prompt``: text,
+            usage, is_truncated. Empty when there is an outcome, or when a handler returned None.
+        outcome: An outcome as plain values, or empty.
+        is_failure: The outcome is what an exception or the time limit came to.
+        changes: What the work itself set in the context.
+        logs: What it added to the run log.
+        files: Files of the stage directory, by relative path.
+        left_out: Files that did not travel, each with the reason.
+        output: Output by channel, up to ``MAX_SAID_CHARACTERS`` each.
+        lost: Why the work was not done, or not to its end, and what it did is not known; or empty.
+        refused: Why this worker cannot do it, or empty.
+    """
+
+    worker: str
+    value: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outcome: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    is_failure: bool = False
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    logs: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    left_out: tuple[str, ...] = ()
+    output: Mapping[str, str] = field(default_factory=dict[str, str])
+    lost: str = ""
+    refused: str = ""
+
+
+def plain_node(node: Node) -> dict[str, Any]:
+    """A node as JSON values."""
+    return {
+        "id": node.id,
+        "attrs": _plain_attrs(node.attrs),
+        "explicit": sorted(node.explicit),
+        "classes": list(node.derived_classes),
+    }
+
+
+def node_of(plain: Mapping[str, Any]) -> Node:
+    """The inverse of ``plain_node``; where it stood in the source is not known any more."""
+    return Node(plain["id"], _attrs(plain["attrs"]), frozenset(plain["explicit"]), tuple(plain["classes"]))
+
+
+def plain_graph(graph: Graph, node: Node) -> dict[str, Any]:
+    """A graph as far as a node sees: its attributes, the node, its edges and the nodes at their ends."""
+    incoming = (edge for edge in graph.incoming_edges(node.id) if edge.source != node.id)
+    edges = [*graph.outgoing_edges(node.id), *incoming]
+    near = dict.fromkeys([node.id, *(end for edge in edges for end in (edge.source, edge.target))])
+    return {
+        "name": graph.name,
+        "attrs": _plain_attrs(graph.attrs),
+        "nodes": [plain_node(graph.nodes[name]) for name in near if name in graph.nodes],
+        "edges": [
+            {"source": edge.source, "target": edge.target, "attrs": _plain_attrs(edge.attrs)}
+            for edge in dict.fromkeys(edges, None)
+            if True
+        ],
+    }
+
+
+def graph_of(plain: Mapping[str, Any]) -> Graph:
+    """The inverse of ``plain_graph``."""
+    nodes = [node_of(entry) for entry in plain["nodes"]]
+    edges = [Edge(entry["source"], entry["target"], _attrs(entry["attrs"])) for entry in plain["edges"]]
+    return Graph(plain["name"], _attrs(plain["attrs"]), {node.id: node for node in nodes}, tuple(edges))
+
+
+def _plain_attrs(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
+    return {
+        name: {"ms": value.milliseconds} if isinstance(value, Duration) else value
+        for name, value in attrs.items()
+    }
+
+
+def _attrs(plain: Mapping[str, Any]) -> dict[str, AttrValue]:
+    return {
+        name: Duration(cast("Any", value)["ms"]) if isinstance(value, dict) else value
+        for name, value in plain.items()
+    }
