@@ -159,15 +159,15 @@ class TerminalError(StageError):
     """A permanent failure: authentication, configuration, validation. Never retried (Appendix D)."""
 
 
+class WorkerLost(StageError):
+    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides (RELIABILITY)."""
+
+
 class GateError(AttractorError):
     """A human gate cannot take this."""
 
 
 class AlreadyAnswered(GateError):
-class WorkerLost(StageError):
-    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides (RELIABILITY)."""
-
-
     """The gate has an answer already; the first durable one wins (ruling 23)."""
 
 

@@ -24,10 +24,10 @@ BUILT_IN_TYPES = frozenset(SHAPE_TO_TYPE.values())
 
 class FunctionHandler:
     """A handler made of a function with the arguments of ``Handler.execute``."""
-        self.is_shippable = bool(getattr(function, "is_shippable", False))
 
     def __init__(self, function: Callable[..., MaybeAwaitable[Outcome | None]]) -> None:
         self._function = function
+        self.is_shippable = bool(getattr(function, "is_shippable", False))
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:
         """Call the function; a plain one in a thread."""

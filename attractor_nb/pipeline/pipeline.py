@@ -15,11 +15,11 @@ from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import (
     BackendSpec,
+    ExecutorSpec,
     InterviewerSpec,
     RunOptions,
     as_dict,
     as_list,
-    ExecutorSpec,
     as_path,
     check_observer,
     read_options,
@@ -77,12 +77,12 @@ class Pipeline:
         *,
         backend: BackendSpec = None,
         interviewer: InterviewerSpec = None,
+        executor: ExecutorSpec = None,
         handlers: Mapping[str, Handler | Callable[..., Any]] | None = None,
         transforms: Sequence[Transform] = (),
         rules: Sequence[LintRule] = (),
         severity: Mapping[str, Severity] | None = None,
         params: Mapping[str, Any] | None = None,
-        executor: ExecutorSpec = None,
         name: str = "",
         runs_dir: str | Path | None = None,
         strict: bool = False,
@@ -95,6 +95,7 @@ class Pipeline:
             source: DOT text, a path to a .dot file, or a graph.
             backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
             interviewer: Who answers gates; see ``RunOptions``.
+            executor: Where tool and model stages are done; see ``RunOptions``.
             handlers: Custom handlers by type.
             transforms: Custom transforms, after the built-in ones.
             rules: Custom lint rules.
@@ -104,7 +105,6 @@ class Pipeline:
             runs_dir: Where runs are kept; ``.attractor/runs`` by default.
             strict: Generous readings of DOT are errors.
             allow_many_exits: More than one exit node may stand (ruling 7).
-            executor: Where tool and model stages are done; see ``RunOptions``.
             origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
                 of ``run``. A file that ``source`` names is its own origin.
 
