@@ -225,9 +225,9 @@ def test_under_ignore_only_successful_results_are_handed_on(run):
     assert result.context.get("parallel.fail_count") == 1
 
 
-def _endless(started, stopped):
+def _endless(both, stopped):
     async def wait(_context):
-        started.append(True)
+        both.release()
         try:
             await asyncio.Event().wait()
         finally:
@@ -245,14 +245,14 @@ def _endless(started, stopped):
     ],
 )
 def test_the_rest_is_cancelled_when_it_is_decided_and_none_goes_on(run, attrs, reply, status):
-    started, stopped = [], []
+    both, stopped = asyncio.Semaphore(0), []
 
     async def decide(_context):
-        while len(started) < 2:
-            await asyncio.sleep(0)
+        await both.acquire()
+        await both.acquire()
         return reply
 
-    endless = _endless(started, stopped)
+    endless = _endless(both, stopped)
     body = "fan -> a fan -> b fan -> c fan -> d a -> join b -> join c -> join d -> join"
 
     result, events = run(body, {"a": endless, "b": decide, "c": endless}, attrs=f"{attrs}, max_parallel=3")
@@ -377,7 +377,8 @@ def test_stepping_runs_one_stage_at_a_time_in_branches_too(tmp_path):
 
 
 def test_a_stop_leaves_finished_branches_finished(tmp_path):
-    seen, running = [], asyncio.Event()
+    seen, running, both_done = [], asyncio.Event(), asyncio.Event()
+    ended = []
 
     async def wait(_context):
         running.set()
@@ -391,12 +392,19 @@ def test_a_stop_leaves_finished_branches_finished(tmp_path):
         )
 
     async def scenario():
-        task = asyncio.ensure_future(build({"b": wait}).run_async(durability="fast"))
+        loop = asyncio.get_running_loop()
+
+        def listen(event):
+            if isinstance(event, ParallelBranchCompleted):
+                ended.append(event.id)
+                if len(ended) == 2:
+                    loop.call_soon_threadsafe(both_done.set)
+
+        pipeline = build({"b": wait})
+        pipeline.on_event(listen)
+        task = asyncio.ensure_future(pipeline.run_async(durability="fast"))
         await running.wait()
-        while seen.count("a2") + seen.count("c") < 2:
-            await asyncio.sleep(0)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await both_done.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
