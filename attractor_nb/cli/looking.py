@@ -143,22 +143,20 @@ _MEANINGS: Final = {
     "conditional": "Chooses an edge by what the stage before it came to.",
     "tool": "Runs its tool_command in a shell; exit code 0 is success.",
     "parallel": "Runs its branches at the same time.",
-    "parallel.fan_in": "Joins the branches of a parallel stage.",
+    "parallel.fan_in": "Chooses the best branch of a parallel stage.",
     "stack.manager_loop": "Watches over a child pipeline.",
 }
 
 
 def handler_rows() -> list[dict[str, Any]]:
-    """Each handler type with its shape and meaning, and whether this version runs it."""
+    """Each handler type with its shape and meaning."""
     from attractor_nb.model.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
-    from attractor_nb.pipeline.wiring import BUILT_IN_TYPES  # noqa: PLC0415 - likewise
 
     return [
         {
             "type": handler_type,
             "shape": shape,
             "meaning": _MEANINGS[handler_type],
-            "is_available": handler_type in BUILT_IN_TYPES,
         }
         for shape, handler_type in SHAPE_TO_TYPE.items()
     ]
@@ -170,11 +168,11 @@ def show_handlers(*, is_json: bool) -> ExitCode:
     if is_json:
         print_json(rows)
         return ExitCode.SUCCESS
-    table = [["type", "shape", "meaning"]]
-    for row in rows:
-        later = "" if row["is_available"] else " (not in this version)"
-        table.append([row["type"], row["shape"], row["meaning"] + later])
-    print(aligned(table))
+    print(
+        aligned(
+            [["type", "shape", "meaning"], *([row["type"], row["shape"], row["meaning"]] for row in rows)]
+        )
+    )
     return ExitCode.SUCCESS
 
 

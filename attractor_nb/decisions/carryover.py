@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
+from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.decisions.preamble import build_preamble
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human"
 
 def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -> tuple[str, str, str]:
     """Fidelity mode, thread key and preamble of a stage that calls a model (spec 5.4)."""
-    if planned.handler_type in _WITHOUT_MODEL:
+    if planned.handler_type in _WITHOUT_MODEL or (
+        planned.handler_type == FAN_IN_TYPE and not planned.asks_model
+    ):
         return "", "", ""
     incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
     fidelity = planned.fidelity if incoming is None else incoming.fidelity

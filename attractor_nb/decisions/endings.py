@@ -52,7 +52,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
         return None
     usage = outcome.usage
-    if state.whole.is_blindness_told or (usage is None and planned.handler_type != "codergen"):
+    if state.whole.is_blindness_told or (usage is None and not planned.asks_model):
         return None
     if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None):
         what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"

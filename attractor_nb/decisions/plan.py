@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.joins import PARALLEL_TYPE, join_of
+from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, join_of
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
 from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -113,6 +114,13 @@ class PlannedNode:
     def is_fan_out(self) -> bool:
         """Whether its edges begin branches."""
         return self.handler_type == PARALLEL_TYPE
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model answers its prompt: that of a task, or of a fan-in that has one (spec 4.5, 4.9)."""
+        return self.handler_type == DEFAULT_TYPE or (
+            self.handler_type == FAN_IN_TYPE and bool(self.node.prompt)
+        )
 
 
 @dataclass(frozen=True, slots=True)

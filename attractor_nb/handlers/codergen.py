@@ -60,20 +60,22 @@ class CodergenHandler:
 
 
 def compose_prompt(node: Node, graph: Graph, preamble: str = "") -> str:
-    """The text that goes to the model: carried context, the task, and the request for a verdict.
+    """The text for the model: carried context, the task, and the request for a verdict."""
+    sections = [with_context(preamble, task_of(node, graph))]
+    if asks_for_verdict(node):
+        sections.append(verdict_request(node, graph))
+    return "\n\n".join(sections)
+
+
+def task_of(node: Node, graph: Graph) -> str:
+    """A node's prompt, or its label, with the graph's goal.
 
     The prompt was expanded by the variable transform already and is expanded here for graphs that
     took no transform; a goal that itself contains ``$goal`` is not expanded twice.
     """
-    task = node.prompt
-    if not task:
-        task = node.label.replace(GOAL_VARIABLE, graph.goal)
-    elif GOAL_VARIABLE not in graph.goal:
-        task = task.replace(GOAL_VARIABLE, graph.goal)
-    sections = [with_context(preamble, task)]
-    if asks_for_verdict(node):
-        sections.append(verdict_request(node, graph))
-    return "\n\n".join(sections)
+    if not node.prompt:
+        return node.label.replace(GOAL_VARIABLE, graph.goal)
+    return node.prompt if GOAL_VARIABLE in graph.goal else node.prompt.replace(GOAL_VARIABLE, graph.goal)
 
 
 def _judged(node: Node, graph: Graph, text: str) -> Outcome:

@@ -18,6 +18,7 @@ from attractor_nb.errors import RunLocked
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
+from attractor_nb.handlers.fan_in import FanInHandler
 from attractor_nb.handlers.parallel import ParallelHandler
 from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.handlers.start import StartHandler
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
-BUILT_IN_TYPES = frozenset({"start", "exit", "codergen", "conditional", "tool", "wait.human", "parallel"})
+BUILT_IN_TYPES = frozenset(
+    {"start", "exit", "codergen", "conditional", "tool", "wait.human", "parallel", "parallel.fan_in"}
+)
 """Handler types that every run has."""
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
 
@@ -210,6 +213,7 @@ def _registry(
     registry.register("codergen", CodergenHandler(backend))
     registry.register("tool", ToolHandler(processes))
     registry.register("parallel", ParallelHandler())
+    registry.register("parallel.fan_in", FanInHandler(backend))
     registry.register("wait.human", WaitHumanHandler(gates))
     registry.register_all(pipeline.handlers)
     return registry

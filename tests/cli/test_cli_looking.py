@@ -150,8 +150,7 @@ def test_a_graph_with_errors_is_drawn(command, sources):
 def test_handlers_lists_types_shapes_and_meanings(command):
     rows = {row["type"]: row for row in json.loads(command("handlers", "--json").out)}
     assert rows["wait.human"]["shape"] == "hexagon"
-    assert rows["codergen"]["is_available"] is True
-    assert rows["parallel"]["is_available"] is False
+    assert rows["parallel.fan_in"]["shape"] == "tripleoctagon"
     assert "parallelogram" in command("handlers").out
 
 

@@ -1,0 +1,157 @@
+"""A fan-in (spec 4.9; ruling 22): chooses the best of the branches that went before, by rule or by a model.
+
+What counts as an answer and what a branch hands on is decided in ``decisions/fan_in.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.calling import call
+from attractor_nb.decisions.fan_in import (
+    MERGE_NONE,
+    MERGES,
+    NO_RESULTS,
+    UnreadableResults,
+    candidates_of,
+    eligible,
+    merged,
+    ranked,
+    ranking_request,
+    read_choice,
+    winner_updates,
+    with_complaint,
+)
+from attractor_nb.handlers.codergen import task_of
+from attractor_nb.handlers.verdicts import last_json_block
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.model.prompt_sections import with_context
+from attractor_nb.model.redacted import redacted_response
+from attractor_nb.model.response import Response
+from attractor_nb.stage import current_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor_nb.context import Context
+    from attractor_nb.decisions.fan_in import Candidate, Choice
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.protocols import CodergenBackend
+
+ASKED_AT_MOST = 2
+"""An answer that is none is asked for once more; then the rule decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The best candidate, why, and what asking cost."""
+
+    best: Candidate
+    notes: str
+    usage: Usage | None = None
+
+
+class FanInHandler:
+    """Selects the best branch: a node with a prompt asks a backend, one without takes the rule's."""
+
+    def __init__(self, backend: CodergenBackend) -> None:
+        self._backend = backend
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS with the winner in ``parallel.fan_in.*``; FAIL when there is nothing, or nobody, to choose.
+
+        What the backend raises is classed by the engine, and an outcome of its own that is no success is
+        handed on (appendix D).
+        """
+        try:
+            candidates = candidates_of(context.get("parallel.results"))
+        except UnreadableResults as error:
+            return Outcome.fail(f"{node.id}: {error}", is_terminal=True)
+        merge = node.get("merge", str, MERGE_NONE)
+        if merge not in MERGES:
+            return Outcome.fail(
+                f"{node.id}: merge is one of {', '.join(MERGES)}, not {merge!r}", is_terminal=True
+            )
+        if not candidates:
+            return Outcome.fail(NO_RESULTS, is_terminal=True)
+        able = eligible(candidates)
+        if not able:
+            return Outcome.fail(_all_failed(candidates), is_terminal=True)
+        selection = _Selection(ranked(able)[0], "")
+        if node.prompt and len(able) > 1:
+            failed = [each for each in candidates if each.status.is_failure]
+            found = await self._asked(node, context, graph, (able, failed))
+            if isinstance(found, Outcome):
+                return found
+            selection = found
+        return _told(node, context, able, selection)
+
+    async def _asked(
+        self,
+        node: Node,
+        context: Context,
+        graph: Graph,
+        sorted_out: tuple[Sequence[Candidate], Sequence[Candidate]],
+    ) -> _Selection | Outcome:
+        """The backend's choice; the rule's, and why, when twice it named nobody; or its own failure."""
+        able, failed = sorted_out
+        scope, usage, choice = current_stage(), None, None
+        request = ranking_request(task_of(node, graph), able, failed)
+        for number in range(1, ASKED_AT_MOST + 1):
+            asked = request if choice is None else with_complaint(request, choice.problem)
+            prompt = with_context(scope.preamble, asked)
+            suffix = "" if number == 1 else f"-{number}"
+            scope.files.write_text(f"prompt{suffix}.md", prompt)
+            answer: Any = await call(self._backend.run, node, prompt, context)
+            usage = _sum(usage, answer)
+            if isinstance(answer, Outcome):
+                if not answer.status.is_success:
+                    return replace(answer, usage=usage)
+                answer = answer.notes
+            if not isinstance(answer, str):
+                kind = type(answer).__name__
+                reason = f"the backend returned {kind}; a backend returns text or an Outcome"
+                return replace(Outcome.fail(reason, is_terminal=True), usage=usage)
+            text = redacted_response(answer)
+            scope.files.write_text(f"response{suffix}.md", text)
+            choice = read_choice(text, last_json_block(text), [each.id for each in able])
+            if choice.best_id:
+                return _Selection(_by_id(able, choice), choice.notes, usage)
+        assert choice is not None, "the backend is asked at least once"
+        notes = f"By status, score and id: the answer of the backend was no choice twice ({choice.problem})"
+        return _Selection(ranked(able)[0], notes, usage)
+
+
+def _by_id(able: Sequence[Candidate], choice: Choice) -> Candidate:
+    return next(each for each in able if each.id == choice.best_id)
+
+
+def _sum(usage: Usage | None, answer: object) -> Usage | None:
+    own = answer.usage if isinstance(answer, Response | Outcome) else None
+    return own if usage is None else usage if own is None else usage + own
+
+
+def _told(node: Node, context: Context, able: Sequence[Candidate], selection: _Selection) -> Outcome:
+    best = selection.best
+    updates, conflicts = merged(node.get("merge", str, MERGE_NONE), able, best)
+    for line in conflicts:
+        context.append_log(f"{node.id} merges branches: {line}")
+    notes = f"Selected best candidate: {best.id}"
+    return replace(
+        Outcome.success(
+            f"{notes}. {selection.notes}" if selection.notes else notes,
+            context_updates={**updates, **winner_updates(best, context)},
+        ),
+        usage=selection.usage,
+    )
+
+
+def _all_failed(candidates: Sequence[Candidate]) -> str:
+    why = "; ".join(f"{each.id}: {each.failure_reason or each.status.value}" for each in candidates[:3])
+    more = f" and {len(candidates) - 3} more" if len(candidates) > 3 else ""
+    count = len(candidates)
+    return (
+        f"all {count} candidates failed ({why}{more})" if count > 1 else f"the only candidate failed ({why})"
+    )
