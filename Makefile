@@ -90,6 +90,10 @@ faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes it
 simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 30 minutes
 	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
 
+.PHONY: interleavings
+interleavings: $(DEVELOPMENT) ## every order in which 4 branches of 3 stages can end, under each policy; an hour or so
+	$(PY) tests/engine/interleavings.py --branches 4 --stages 3 --jobs $(JOBS)
+
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, some 12 minutes; SEED=n for others
 	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)

@@ -29,7 +29,7 @@ class BranchState:
         fan_out: The fan-out's node.
         index: Its place among them, from 0.
         state: Where it stands.
-        context: What its commits changed: the last value of each key, as the log has it.
+        context: What its attempts changed: the last value of each key, as the log has it.
         logs: What they appended to the run log.
         end: How it ended, or None.
     """
@@ -43,8 +43,8 @@ class BranchState:
     logs: list[str] = field(default_factory=list[str])
     end: ParallelBranchCompleted | None = None
 
-    def take_commit(self, event: StageEnd) -> None:
-        """Take in what a stage of the branch committed."""
+    def take_changes(self, event: StageEnd) -> None:
+        """Take in what an attempt in the branch changed."""
         self.context.update(event.context)
         self.logs.extend(event.logs)
 

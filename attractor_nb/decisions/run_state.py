@@ -136,7 +136,7 @@ class RunState:
     on_interrupted: str = ""
     is_blindness_told: bool = False
     branch: str = ""
-    root: RunState | None = field(default=None, repr=False)
+    root: RunState | None = field(default=None, repr=False, compare=False)
     branches: BranchStates = field(default_factory=BranchStates)
 
     @property
@@ -183,8 +183,10 @@ class RunState:
     def _end(self, event: StageEnd, *, is_passed_through: bool) -> None:
         if event.outcome.usage is not None:
             self.spend(event.name, event.outcome.usage)
-        if (whole := self.whole).branches.open:
-            whole.branches.let_go(self.branch, event.name)
+        if branches := self.whole.branches.open:
+            if self.root is not None and (branch := branches.get(self.branch)):
+                branch.take_changes(event)
+            self.whole.branches.let_go(self.branch, event.name)
         if event.is_commit:
             self._commit(event, is_passed_through=is_passed_through)
         elif self.in_flight is not None:
@@ -260,9 +262,7 @@ class RunState:
             self._remember(event)
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
-        """What the run must know of a stage of this branch: changes, count and status."""
-        if branch := run.branches.open.get(self.branch):
-            branch.take_commit(event)
+        """What the run must know of a stage of this branch: its place in the count, its status."""
         run.branches.steps += 1
         if not event.outcome.status.is_skipped:
             run.outcomes[event.name] = event.outcome.status

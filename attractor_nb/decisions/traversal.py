@@ -273,6 +273,7 @@ def _wait_for_retry(
     node_id, tried = planned.id, result.outcome
     delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform)
     walk.context.set(f"internal.retry_count.{node_id}", visit.failures)
+    changes, logs = walk.context.take_changes()  # what a failed attempt set stays, after a stop as well
     node_usage, run_usage = totals(state, node_id, tried.usage)
     failed = StageFailed(
         name=node_id,
@@ -283,6 +284,8 @@ def _wait_for_retry(
         outcome=tried,
         error=tried.failure_reason,
         will_retry=True,
+        context=changes,
+        logs=logs,
         node_usage=node_usage,
         run_usage=run_usage,
     )

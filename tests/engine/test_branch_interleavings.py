@@ -1,0 +1,46 @@
+"""Whatever the order in which stages of branches end: the same results, nothing shared, nothing run twice."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _load(name):
+    """The program beside this file, as a module."""
+    spec = importlib.util.spec_from_file_location(f"engine_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+program = _load("interleavings")
+settlings, run_course, run_random = program.settlings, program.run_course, program.run_random
+SCRIPTS, MIXED = program.SCRIPTS, program.MIXED
+
+
+def named(settling):
+    return f"{settling.join}-{settling.error}"
+
+
+@pytest.mark.parametrize("settling", settlings(3), ids=named)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_order_of_three_branches_of_two_stages_comes_to_what_its_policy_says(script, settling):
+    assert run_course(3, 2, script, settling) > 1
+
+
+@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24), (3, 3, 1680)])
+def test_all_orders_are_taken_when_nothing_is_cancelled(branches, stages, orders):
+    every = 1 if orders < 100 else 8
+    assert run_course(branches, stages, "all succeed", settlings(branches)[0], every=every) == orders
+
+
+@pytest.mark.parametrize("settling", settlings(4), ids=named)
+def test_orders_by_chance_of_four_branches_of_three_stages(settling):
+    assert run_random(4, 3, MIXED, settling, seed=7, runs=40) == 40
+
+
+@pytest.mark.parametrize("settling", settlings(4), ids=named)
+def test_two_at_a_time_come_to_the_same(settling):
+    assert run_course(4, 1, MIXED, settling, max_parallel=2) > 1
