@@ -4,7 +4,8 @@
     ├── SourceError                a text is wrong: has a span, a caret excerpt and a hint
     │   ├── DotSyntaxError         the DOT source (spec 2)
     │   ├── ConditionSyntaxError   an edge condition (spec 10)
-    │   └── StylesheetSyntaxError  a model stylesheet (spec 8)
+    │   ├── StylesheetSyntaxError  a model stylesheet (spec 8)
+    │   └── MappingSyntaxError     what passes between a pipeline and its child (spec 9.4)
     ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
     ├── OptionError                an argument, option or environment value is unusable
     ├── ContextValueError          a value cannot be kept in the run context (ruling 31)
@@ -111,6 +112,10 @@ class ConditionSyntaxError(SourceError):
 
 class StylesheetSyntaxError(SourceError):
     """A model stylesheet does not parse (spec 8.2)."""
+
+
+class MappingSyntaxError(SourceError):
+    """``pipeline.inputs`` or ``pipeline.outputs`` does not parse (spec 9.4)."""
 
 
 class ValidationError(AttractorError):

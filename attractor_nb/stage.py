@@ -98,7 +98,7 @@ class Child(Protocol):
         """
         ...
 
-    async def changed(self, timeout_seconds: float | None) -> bool:
+    async def changed(self, timeout_seconds: float | None) -> float:
         """Wait until something happens in it: a stage begins or ends, a gate opens, it ends.
 
         What happened since the last call counts, so nothing is missed.
@@ -107,13 +107,13 @@ class Child(Protocol):
             timeout_seconds: How long to wait, by the run's clock; None for as long as it takes.
 
         Returns:
-            False when nothing happened in that time. A child in another process is only looked at, and
-            every look is one that may have seen something.
+            Seconds that it waited. For a child in another process, which can only be looked at, always the
+            whole time.
         """
         ...
 
     def steer(self, text: str) -> bool:
-        """Give it an instruction for its next prompt; False when it cannot be told: it runs elsewhere, or ended."""
+        """Give it an instruction for its next prompt; False when it runs elsewhere or has ended."""
         ...
 
     def value(self, key: str, default: Any = None) -> Any:
@@ -135,7 +135,7 @@ class Child(Protocol):
 class Children(Protocol):
     """Where stages get their child runs (spec 4.11, 9.4)."""
 
-    async def open(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+    async def start(self, node: Node, inputs: Mapping[str, Any]) -> Child:
         """Start the child run of a node, or take up the one of an attempt that was cut off.
 
         A child that had ended by then is only read; another is resumed, and nothing that it had committed

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.calling import call
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.prompt_sections import with_context
+from attractor_nb.model.prompt_sections import with_context, with_instructions
 from attractor_nb.model.redacted import redacted_response
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from attractor_nb.context import Context
@@ -43,7 +44,7 @@ class CodergenHandler:
         PARTIAL_SUCCESS. What the backend raises is classed by the engine (appendix D).
         """
         scope = current_stage()
-        prompt = compose_prompt(node, graph, scope.preamble)
+        prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
         scope.files.write_text("prompt.md", prompt)
         result: Any = await call(self._backend.run, node, prompt, context)
         if isinstance(result, Outcome):
@@ -59,9 +60,9 @@ class CodergenHandler:
         return outcome if (usage := _usage_of(result)) is None else replace(outcome, usage=usage)
 
 
-def compose_prompt(node: Node, graph: Graph, preamble: str = "") -> str:
-    """The text for the model: carried context, the task, and the request for a verdict."""
-    sections = [with_context(preamble, task_of(node, graph))]
+def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:
+    """The text for the model: carried context, the task, a supervisor's word, the request for a verdict."""
+    sections = [with_instructions(with_context(preamble, task_of(node, graph)), instructions)]
     if asks_for_verdict(node):
         sections.append(verdict_request(node, graph))
     return "\n\n".join(sections)

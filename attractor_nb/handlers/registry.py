@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.shapes import DEFAULT_TYPE, SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
 from attractor_nb.protocols import Handler
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.protocols import MaybeAwaitable
-
-BUILT_IN_TYPES = frozenset(SHAPE_TO_TYPE.values())
-"""The handler types that the spec names (2.8), whether or not they are registered."""
 
 
 class FunctionHandler:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING
 
-from attractor_nb.model.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.shapes import BUILT_IN_TYPES
 
-BUILT_IN_TYPES: Final = frozenset(SHAPE_TO_TYPE.values())
-"""The handler types of spec 2.8."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.model.child_problem import ChildProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,13 @@ class LintOptions:
         known_types: Handler types that mean something: the built-in ones and those registered.
         runnable_types: Types that have a handler, or None when nobody is going to run the graph.
         allow_many_exits: Several exit nodes are accepted (ruling 7).
+        child_problems: What is wrong with the child pipelines that the graph names, as who can read files
+            has found.
+        taken_over: Built-in types that the caller's own handlers execute, as they see fit.
     """
 
     known_types: frozenset[str] = BUILT_IN_TYPES
     runnable_types: frozenset[str] | None = None
     allow_many_exits: bool = False
+    child_problems: Sequence[ChildProblem] = ()
+    taken_over: frozenset[str] = frozenset()

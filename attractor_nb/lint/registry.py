@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.rules import (
+    children,
     conditions,
+    fan_outs,
     handlers,
     routing,
     secrets,
@@ -25,7 +27,9 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *targets.RULES,
     *conditions.RULES,
     *routing.RULES,
+    *fan_outs.RULES,
     *stylesheets.RULES,
+    *children.RULES,
     *secrets.RULES,
 )
 """All rules, in the order in which they run."""

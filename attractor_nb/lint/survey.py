@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.joins import PARALLEL_TYPE, join_of
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -14,6 +15,7 @@ from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
+    from attractor_nb.decisions.joins import Join
     from attractor_nb.lint.options import LintOptions
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Graph
@@ -100,6 +102,11 @@ class Survey:
                     seen.add(target)
                     queue.append(target)
         return seen
+
+    @cached_property
+    def joins(self) -> dict[str, Join]:
+        """Where the branches of each fan-out meet (ruling 22)."""
+        return {node_id: join_of(self.graph, node_id) for node_id in self.of_type(PARALLEL_TYPE)}
 
     @cached_property
     def cycles(self) -> list[list[str]]:

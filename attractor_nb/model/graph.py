@@ -244,6 +244,8 @@ class Graph(Attributed):
             lint reports it.
         edges: All edges in source order, chains expanded.
         subgraphs: All groups, outer before inner.
+        children: By node: the pipelines that its stages run (spec 4.11, 9.4), as they will run. What a graph
+            says does not show them; whoever prepares it for a run finds them.
         source: The text it came from, if any.
     """
 
@@ -252,6 +254,7 @@ class Graph(Attributed):
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     edges: tuple[Edge, ...] = ()
     subgraphs: tuple[Subgraph, ...] = ()
+    children: Mapping[str, Graph] = field(default_factory=lambda: _NO_CHILDREN)
     attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
     source: SourceText | None = field(default=None, compare=False, repr=False)
 
@@ -317,8 +320,10 @@ class Graph(Attributed):
         ).hexdigest()
 
     def to_plain(self) -> dict[str, Any]:
-        """The graph as JSON values: name, attributes, nodes, edges, subgraphs."""
+        """The graph as JSON values: name, attributes, nodes, edges, subgraphs; children where it has any."""
+        nested = {node_id: child.to_plain() for node_id, child in self.children.items()}
         return {
+            **({"children": nested} if nested else {}),
             "name": self.name,
             "attrs": _plain(self.attrs),
             "nodes": [
@@ -344,6 +349,9 @@ class Graph(Attributed):
     def with_edges(self, edges: Iterable[Edge]) -> Graph:
         """A copy with these edges in place of all others."""
         return replace(self, edges=tuple(edges))
+
+
+_NO_CHILDREN: Mapping[str, Graph] = MappingProxyType({})
 
 
 def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, tuple[Edge, ...]]:

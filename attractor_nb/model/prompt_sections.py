@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _CONTEXT = "## Context\n\n"
 _TASK = "\n\n## Task\n\n"
+_INSTRUCTION = "\n\n## Instruction from the supervisor\n\n"
 
 
 def with_context(context: str, task: str) -> str:
@@ -13,6 +19,15 @@ def with_context(context: str, task: str) -> str:
     ('## Context\n\nEarlier: a plan.\n\n## Task\n\nGo on.', 'Go on.')
     """
     return f"{_CONTEXT}{context.strip()}{_TASK}{task}" if context.strip() else task
+
+
+def with_instructions(task: str, instructions: Iterable[str]) -> str:
+    r"""A task with what a supervisor said meanwhile after it; the task alone without that.
+
+    >>> with_instructions("Go on.", ["Be brief."]), with_instructions("Go on.", [])
+    ('Go on.\n\n## Instruction from the supervisor\n\nBe brief.', 'Go on.')
+    """
+    return "".join([task, *(f"{_INSTRUCTION}{text.strip()}" for text in instructions)])
 
 
 def split_context(prompt: str) -> tuple[str, str]:

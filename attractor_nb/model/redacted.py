@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Answer, Option, Question
 
 _NUMBERS = frozenset({"int", "float", "bool", "int | None", "float | None"})
+_REDACTED = frozenset({"Event"})
+"""An event in an event went through its own stream."""
 _OURS = frozenset({"run_id", "graph_hash", "saved_node"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
@@ -49,7 +51,9 @@ def _text_fields(kind: type[Event]) -> tuple[str, ...]:
     """The fields of an event that can hold text of strangers."""
     ours = _OURS | _OURS_OF_STAGES if issubclass(kind, StageEvent) else _OURS
     return tuple(
-        entry.name for entry in fields(kind) if entry.type not in _NUMBERS and entry.name not in ours
+        entry.name
+        for entry in fields(kind)
+        if entry.type not in _NUMBERS | _REDACTED and entry.name not in ours
     )
 
 

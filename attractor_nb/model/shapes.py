@@ -17,6 +17,13 @@ SHAPE_TO_TYPE: Final = {
 }
 """The canonical mapping of spec 2.8."""
 
+PIPELINE_TYPE: Final = "pipeline"
+MANAGER_TYPE: Final = "stack.manager_loop"
+CHILD_TYPES: Final = frozenset({PIPELINE_TYPE, MANAGER_TYPE})
+"""The handler types whose nodes run another pipeline (spec 4.11, 9.4)."""
+BUILT_IN_TYPES: Final = frozenset({*SHAPE_TO_TYPE.values(), PIPELINE_TYPE})
+"""The handler types of spec 2.8, and the one of a sub-pipeline node, which has no shape of its own."""
+
 SHAPE_ALIASES: Final = {"circle": "Mdiamond", "doublecircle": "Msquare"}
 """Shapes found in the wild that are read as another one, with a WARNING (ruling 6)."""
 
@@ -31,3 +38,14 @@ def type_of_shape(shape: str) -> str:
     ('wait.human', 'start', 'codergen')
     """
     return SHAPE_TO_TYPE.get(SHAPE_ALIASES.get(shape, shape), DEFAULT_TYPE)
+
+
+def child_attributes(handler_type: str) -> tuple[tuple[str, str], int]:
+    """The attributes by which a node of a child type names its child: the file's, then the registered name's.
+
+    Returns:
+        Both, and where they may stand: 1 for the node alone, 2 for node and graph.
+    """
+    if handler_type == PIPELINE_TYPE:
+        return ("pipeline.dotfile", "pipeline.name"), 1
+    return ("stack.child_dotfile", "stack.child_pipeline"), 2

@@ -14,6 +14,7 @@ from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
+from attractor_nb.storage.child_directories import child_home, keep_source
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
@@ -125,6 +126,8 @@ def describe_backend(backend: BackendSpec) -> str:
         return "simulated"
     if isinstance(backend, str):
         return backend
+    if recorded := getattr(backend, "recorded_as", ""):
+        return str(recorded)
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
@@ -155,6 +158,7 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         "backend": describe_backend(options.backend),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
+    _keep_children(pipeline, logs_root, options, seams)
     note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
         logs_root,
@@ -165,3 +169,12 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         disk=seams.disk,
     )
     return store, run_id
+
+
+def _keep_children(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+    """Write the sources of child pipelines into the run directory: it alone must be enough to go on."""
+    for node_id, child in pipeline.family.children.items():
+        home = child_home(logs_root, node_id)
+        text, _ = stored_source(child.to_dot(), child.parsed)
+        keep_source(seams.disk, home, text, is_synced=options.durability == "full")
+        _keep_children(child, home, options, seams)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, RunInterrupted, ValidationError
 from attractor_nb.handlers.registry import HandlerRegistry
+from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.languages.dot import write_dot
+from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
+from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import (
@@ -31,7 +35,7 @@ from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.secrets import learn_environment, learn_for_run
 from attractor_nb.pipeline.trust import Origin, absolute_origin
-from attractor_nb.pipeline.wiring import BUILT_IN_TYPES, check_plugs, wire
+from attractor_nb.pipeline.wiring import check_plugs, wire
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
 from attractor_nb.views.svg import render_svg
@@ -39,7 +43,6 @@ from attractor_nb.views.text_table import graph_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     import networkx as nx
 
@@ -61,7 +64,9 @@ class Pipeline:
         parsed: The graph as written.
         source: The text it came from, or None.
         diagnostics: What lint found, in source order.
-        origin: The file or stream that the source came from; None for the caller's own text.
+        origin: The file or stream that the source came from; None for the caller's own text. For own text
+            that names child files with commands the first of these.
+        family: The child pipelines that its nodes run, by node.
         params: Values that every run's context starts with.
         handlers: Custom handlers by type.
         observers: Called with every event of every run.
@@ -88,6 +93,10 @@ class Pipeline:
         strict: bool = False,
         allow_many_exits: bool = False,
         origin: Origin | None = None,
+        pipelines: Mapping[str, Pipeline | Source] | None = None,
+        guards: Mapping[str, GuardFunction] | None = None,
+        child_roots: Sequence[str | Path] = (),
+        ancestry: Ancestry | None = None,
     ) -> None:
         """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
 
@@ -107,13 +116,18 @@ class Pipeline:
             allow_many_exits: More than one exit node may stand (ruling 7).
             origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
                 of ``run``. A file that ``source`` names is its own origin.
+            pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
+            guards: Functions by name that judge a supervised child (``manager.guard_function``).
+            child_roots: Directories in which child files may be, besides those below the file that names
+                them and below the working directory.
+            ancestry: Of a child pipeline: where it stands. For the package alone.
 
         Raises:
             DotSyntaxError: The text does not parse.
             OptionError: The source cannot be read.
         """
         learn_environment()
-        self.origin: Origin | None = absolute_origin(named_file(source) if origin is None else origin)
+        self._own_origin = absolute_origin(named_file(source) if origin is None else origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
@@ -121,10 +135,20 @@ class Pipeline:
         self._severity: dict[str, Severity] = as_dict("severity", severity or {})
         self._is_strict = strict
         self._are_many_exits_allowed = allow_many_exits
-        self._defaults = {"backend": backend, "interviewer": interviewer, "executor": executor, "runs_dir": runs_dir}
+        self._defaults = {
+            "backend": backend,
+            "interviewer": interviewer,
+            "executor": executor,
+            "runs_dir": runs_dir,
+        }
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
         HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
+        self.pipelines: dict[str, Pipeline | Source] = as_dict("pipelines", pipelines or {})
+        self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
+        self._child_sources: dict[str, SourceText | Graph] = {}
+        roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
+        self._ancestry = ancestry or Ancestry(roots=roots)
         self.observers: list[EventObserver] = []
         self._stepped: Run | None = None
         self._step_options: dict[str, Any] = {}
@@ -139,12 +163,50 @@ class Pipeline:
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
+            find_children=self._find_children,
+            taken_over=frozenset(self.handlers),
         )
         prepared = prepare(self._source, preparation)
         self.parsed: Graph = prepared.parsed
         self.graph: Graph = prepared.graph
         self.source: SourceText | None = prepared.document.source if prepared.document else None
         self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+        self.family: Family = prepared.family
+
+    def _find_children(self, graph: Graph) -> Family:
+        if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
+            return Family()
+        origin = self._own_origin if isinstance(self._own_origin, Path) else None
+        own_types = frozenset(self.handlers)
+        return FamilySearch(origin, self.pipelines, self._ancestry, self._make_child, own_types).find(graph)
+
+    def _make_child(self, source: Source, ancestry: Ancestry) -> Pipeline:
+        """A child pipeline of a file or of what was registered, with what this one has registered."""
+        place = named_file(source)
+        if place is not None and str(place) not in self._child_sources:
+            self._child_sources[str(place)] = read_source(place)
+        return Pipeline(
+            source if place is None else self._child_sources[str(place)],
+            handlers=self.handlers,
+            rules=self._rules,
+            severity=self._severity,
+            strict=self._is_strict,
+            allow_many_exits=self._are_many_exits_allowed,
+            origin=place,
+            pipelines=self.pipelines,
+            guards=self.guards,
+            ancestry=ancestry,
+        )
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its commands come from, its children's included."""
+        return self._own_origin if self._own_origin is not None else foreign_origin(self.family)
+
+    @property
+    def run_defaults(self) -> Mapping[str, Any]:
+        """The backend, interviewer and place of runs that it was given; without those that it was not."""
+        return {key: value for key, value in self._defaults.items() if value is not None}
 
     @property
     def name(self) -> str:
@@ -326,8 +388,7 @@ class Pipeline:
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
         self._refuse_errors()
-        defaults = {key: value for key, value in self._defaults.items() if value is not None}
-        options = read_options(defaults, given)
+        options = read_options(self.run_defaults, given)
         learn_for_run(as_list("secrets", options.secrets))
         return options
 

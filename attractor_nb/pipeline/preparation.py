@@ -12,6 +12,7 @@ from attractor_nb.lint import validate
 from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Graph
+from attractor_nb.pipeline.families import Family
 from attractor_nb.source import SourceText
 from attractor_nb.transforms import built_in_transforms
 
@@ -35,6 +36,8 @@ class Preparation:
         runnable_types: Handler types that can be executed.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.
+        find_children: Finds the child pipelines that a graph names.
+        taken_over: Types that the caller's own handlers execute.
     """
 
     transforms: Sequence[Transform] = ()
@@ -43,6 +46,8 @@ class Preparation:
     runnable_types: frozenset[str] = frozenset()
     is_strict: bool = False
     are_many_exits_allowed: bool = False
+    find_children: Callable[[Graph], Family] | None = None
+    taken_over: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,14 @@ class Prepared:
         parsed: The graph as written.
         graph: The graph as it will run.
         diagnostics: All findings in source order.
+        family: The child pipelines that it names.
     """
 
     document: DotDocument | None
     parsed: Graph
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
+    family: Family
 
 
 def read_source(source: Source) -> SourceText | Graph:
@@ -119,14 +126,18 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
     parsed = text if isinstance(text, Graph) else document.graph if document else None
     assert parsed is not None, "a source is a graph or has one"
     graph = _transformed(parsed, (*built_in_transforms(), *preparation.transforms))
+    family = preparation.find_children(graph) if preparation.find_children else Family()
+    graph = family.beside(graph)
     options = LintOptions(
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
         allow_many_exits=preparation.are_many_exits_allowed,
+        child_problems=family.problems,
+        taken_over=preparation.taken_over,
     )
     found = validate(graph, preparation.rules, options=options, severity=preparation.severity)
     notices = document.diagnostics if document else ()
-    return Prepared(document, parsed, graph, in_source_order([*notices, *found]))
+    return Prepared(document, parsed, graph, in_source_order([*notices, *found]), family)
 
 
 def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:

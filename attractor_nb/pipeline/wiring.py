@@ -13,20 +13,26 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.backends import resolve_backend
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
+from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
 from attractor_nb.errors import RunLocked
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
 from attractor_nb.handlers.fan_in import FanInHandler
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler
 from attractor_nb.handlers.parallel import ParallelHandler
 from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.handlers.start import StartHandler
+from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
+from attractor_nb.model.events import InstructionGiven
+from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
+from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
@@ -48,10 +54,6 @@ if TYPE_CHECKING:
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
-BUILT_IN_TYPES = frozenset(
-    {"start", "exit", "codergen", "conditional", "tool", "wait.human", "parallel", "parallel.fan_in"}
-)
-"""Handler types that every run has."""
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
 
 
@@ -108,7 +110,13 @@ class Wired:
 
 
 def wire(
-    pipeline: Pipeline, options: RunOptions, seams: Seams, start: Beginning, *, is_waited_for: bool
+    pipeline: Pipeline,
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    *,
+    is_waited_for: bool,
+    is_child: bool = False,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -118,6 +126,7 @@ def wire(
         seams: Clock, randomness and disk.
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
+        is_child: A stage of another run has started it, and may steer it.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -136,6 +145,20 @@ def wire(
         plugs = shipped_plugs(plugs, options, start.plan)
     registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
     handlers = plugs.shipped(_handlers(registry, start.plan))
+    children = None
+    if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
+        shared = Household(
+            pipeline=pipeline,
+            options=options,
+            seams=seams,
+            gates=gates,
+            backend=backend,
+            processes=processes,
+            bounds=start.plan.bounds,
+            usage=lambda: setup.state.usage,
+            wire=wire,
+        )
+        children = _children(shared, stream, start)
     setup = RunSetup(
         plan=start.plan,
         handlers=handlers,
@@ -155,6 +178,8 @@ def wire(
         warning=start.warning,
         rewound=start.rewound,
         backend=describe_backend(options.backend),
+        children=children,
+        instructions=_instructions(stream, start, is_child=is_child),
     )
     run = Run(
         pipeline,
@@ -169,6 +194,23 @@ def wire(
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
     return Wired(run, Runner(setup))
+
+
+def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
+    """Where stages get child runs; it knows from the log which ones they had."""
+    children = ChildRuns(shared)
+    children.recall(start.events)
+    stream.add_sink(children.take)
+    return children
+
+
+def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions:
+    """What a supervisor tells the run, and has told it before; nobody but a child's parent gives any."""
+    instructions = Instructions(lambda event: stream.announce(event, is_synced=True))
+    if is_child or any(isinstance(event, InstructionGiven) for event in start.events):
+        instructions.recall(start.events)
+        stream.add_sink(instructions.take)
+    return instructions
 
 
 def check_plugs(options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]]) -> None:
@@ -215,6 +257,8 @@ def _registry(
     registry.register("parallel", ParallelHandler())
     registry.register("parallel.fan_in", FanInHandler(backend))
     registry.register("wait.human", WaitHumanHandler(gates))
+    registry.register("stack.manager_loop", ManagerLoopHandler(backend, pipeline.guards))
+    registry.register("pipeline", SubPipelineHandler())
     registry.register_all(pipeline.handlers)
     return registry
 

@@ -1,4 +1,4 @@
-"""Where the child runs of a run are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
+"""Where child runs are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
 
 ``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
 enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``.
@@ -62,7 +62,7 @@ def next_place(home: Path, visit: int, count: int) -> Path:
 def latest_run(home: Path) -> Path | None:
     """The latest child run of any visit; None when there is none."""
     try:
-        names = [entry for entry in os.listdir(home) if _order(entry) != _NO_RUN]
+        names = [entry.name for entry in home.iterdir() if _order(entry.name) != _NO_RUN]
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

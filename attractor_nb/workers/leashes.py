@@ -23,7 +23,8 @@ POLL_SECONDS: Final = 0.1
 """How often a Dask worker looks whether its task was cancelled: nothing wakes a thread of its."""
 CLAIM_SECONDS: Final = 1.0
 """How long a worker waits for a claim that another one has: it has it for good."""
-ENDED: Final = "ended"
+BEGUN, ENDED = "begun_by", "ended"
+"""Keys of messages. Dask adds a key ``worker`` to each of them."""
 
 
 class Leash(Protocol):
@@ -140,7 +141,7 @@ class DaskLeash:
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Look until the scheduler has let go of the task: it was cancelled, or its client is gone."""
-        self._log({"worker": self._worker.address})
+        self._log({BEGUN: self._worker.address})
         while self._is_wanted():  # noqa: ASYNC110 - what the scheduler says sets no event
             await asyncio.sleep(POLL_SECONDS)
         cut()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.workers.leashes import ENDED
+from attractor_nb.workers.leashes import BEGUN, ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class Listener:
         said = _entries(message)
         if said.get(ENDED):
             self.ended.set()
-        elif isinstance(worker := said.get("worker"), str):
+        elif isinstance(worker := said.get(BEGUN), str):
             self.on_worker(worker)
         else:
             channel, text = said.get("channel"), said.get("text")

@@ -214,13 +214,13 @@ async def _handler(task: StageTask, plug: bytes, scope: StageScope, context: Con
 
 
 def _plain_outcome(outcome: Outcome, node_id: str) -> dict[str, Any]:
-    """An outcome whose values can travel.
-
-    Raises:
-        ContextValueError: An update is nothing that a context keeps.
-    """
+    """An outcome whose values can travel, or the FAIL that it is when a context would refuse one."""
     outcome = checked_outcome(outcome, node_id)
-    Context(outcome.context_updates)
+    try:
+        Context(outcome.context_updates)
+    except ContextValueError as error:
+        refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+        outcome = replace(refused, usage=outcome.usage)
     return outcome.to_plain()
 
 

@@ -145,8 +145,7 @@ def plain_graph(graph: Graph, node: Node) -> dict[str, Any]:
         "nodes": [plain_node(graph.nodes[name]) for name in near if name in graph.nodes],
         "edges": [
             {"source": edge.source, "target": edge.target, "attrs": _plain_attrs(edge.attrs)}
-            for edge in dict.fromkeys(edges, None)
-            if True
+            for edge in edges
         ],
     }
 

@@ -10,7 +10,7 @@ from attractor_nb.lint import BUILT_IN_RULES, BUILT_IN_TYPES, LintOptions, valid
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.transforms import built_in_transforms
 
-OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES - {"stack.manager_loop"})
+OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES)
 SPEC_RULES = {
     "start_node": "error",
     "terminal_node": "error",

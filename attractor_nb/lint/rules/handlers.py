@@ -118,13 +118,15 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
     node, after everything before it was paid for. A type that nobody registered, on a shape that is a
     model's, would be answered by a model: a success that nobody had (spec 4.2, task-verification 1).
 
-    Bad, where no handler for `stack.manager_loop` is registered:
+    Bad, where no handler for `team.review` is registered:
 
-        digraph { start [shape=Mdiamond] boss [shape=house] exit [shape=Msquare]  start -> boss -> exit }
+        digraph { start [shape=Mdiamond] check [type="team.review", prompt="Review it"]
+            exit [shape=Msquare]  start -> check -> exit }
 
     Good:
 
-        digraph { start [shape=Mdiamond] boss [shape=box] exit [shape=Msquare]  start -> boss -> exit }
+        digraph { start [shape=Mdiamond] check [prompt="Review it"] exit [shape=Msquare]
+            start -> check -> exit }
     """
     runnable = survey.options.runnable_types
     if runnable is None:

@@ -1,4 +1,4 @@
-"""Rules about which edge a run takes: conditions, ties, gates, cycles and joins (spec 3.3)."""
+"""Rules about which edge a run takes: conditions, ties, gates and cycles (spec 3.3)."""
 
 from __future__ import annotations
 
@@ -214,72 +214,10 @@ def _unconditional(edges: tuple[Edge, ...]) -> list[Edge]:
     return [edge for edge in edges if "condition" not in edge.attrs or not edge.condition.strip()]
 
 
-@rule(Severity.WARNING)
-def no_join(survey: Survey) -> Iterator[Finding]:
-    """The branches of a fan-out meet again.
-
-    Branches that have no node in common run to their ends, and no stage ever sees all their results
-    (ruling 22).
-
-    Bad:
-
-        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
-            exit [shape=Msquare]  start -> fan  fan -> a  fan -> b  a -> exit }
-
-    Good:
-
-        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
-            join [shape=tripleoctagon] exit [shape=Msquare]
-            start -> fan  fan -> a  fan -> b  a -> join  b -> join  join -> exit }
-    """
-    exits = {node.id for node in survey.graph.exit_nodes}
-    to_exit = _leading_to(survey, exits)
-    in_cycle = {node_id for cycle in survey.cycles for node_id in cycle}
-    for node_id in survey.of_type(_FAN_OUT):
-        branches = list(dict.fromkeys(survey.successors[node_id]))
-        # Outside cycles no branch comes back to the fan-out, so an exit that all can get to is common.
-        if len(branches) < 2 or (
-            node_id not in in_cycle and len(exits) == 1 and to_exit.issuperset(branches)
-        ):
-            continue
-        common = _from(survey, branches[0], node_id)
-        for branch in branches[1:]:
-            common &= _from(survey, branch, node_id)
-        if not common:
-            message = f'the branches of "{node_id}" have no node in common to join at'
-            fix = Fix("lead all branches to a node of shape tripleoctagon")
-            yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
-
-
-def _from(survey: Survey, start: str, without: str) -> set[str]:
-    """The nodes that can be reached from one, itself included, on ways that avoid another."""
-    seen = {start} - {without}
-    queue = list(seen)
-    for node_id in queue:
-        for target in survey.successors[node_id]:
-            if target not in seen and target != without:
-                seen.add(target)
-                queue.append(target)
-    return seen
-
-
-def _leading_to(survey: Survey, ends: set[str]) -> set[str]:
-    """The nodes from which one of some others can be reached."""
-    seen = set(ends)
-    queue = list(ends)
-    for node_id in queue:
-        for edge in survey.graph.incoming_edges(node_id):
-            if edge.source not in seen:
-                seen.add(edge.source)
-                queue.append(edge.source)
-    return seen
-
-
 RULES: Final = (
     all_conditions_may_fail,
     ambiguous_unconditional,
     gate_mixes_conditions,
     accelerator_clash,
     unbounded_cycle,
-    no_join,
 )
