@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from attractor_nb.model import events
 from attractor_nb.model.attributes import TABLE, AttrType, Scope, attribute, coerce
 from attractor_nb.model.duration import Duration, parse_duration
-from attractor_nb.model.events import EVENT_TYPES, StageCompleted, event_from_plain
+from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, StageCompleted, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status
 from attractor_nb.model.shapes import SHAPE_TO_TYPE, type_of_shape
@@ -162,7 +162,7 @@ def test_usage_adds_up_and_unknown_cost_is_not_free():
 
 def _sample(kind):
     values = {"str": "x", "int": 2, "float": 0.5, "bool": True, "float | None": 1.0, "int | None": 1}
-    values["Usage | None"] = Usage(1, 2, 0.1, 1)
+    values |= {"Usage | None": Usage(1, 2, 0.1, 1), "Event": InterviewInformed(message="x")}
     made = {}
     for entry in fields(kind):
         if entry.name == "outcome":

@@ -1,0 +1,80 @@
+"""How a child run stands, as its parent's stage sees it (spec 4.11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX: Final = "stack.child."
+"""Context keys that tell of a supervised child begin so (spec 5.1)."""
+_OVER: Final = frozenset({"completed", "failed", "interrupted", "paused", "abandoned"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSnapshot:
+    """A look at a child run.
+
+    Attributes:
+        run_id: Its id.
+        logs_root: Its run directory, as text.
+        status: ``running``, ``waiting`` for a person, ``completed``, ``failed``, or ``interrupted``.
+        outcome: ``success`` or ``fail`` once it has ended, else empty.
+        reason: Why it failed or stopped, or empty.
+        active_stage: The node under way, or empty between two.
+        completed: Nodes of the committed stages, in order.
+        outcomes: Latest status of each committed node.
+        retries: Failed attempts by node.
+        artifacts: Ids of the artifacts that it has stored.
+        usage: What its model calls consumed.
+        steered_ago: Seconds since it was given its latest instruction; None when it never was.
+    """
+
+    run_id: str
+    logs_root: str
+    status: str = "running"
+    outcome: str = ""
+    reason: str = ""
+    active_stage: str = ""
+    completed: tuple[str, ...] = ()
+    outcomes: Mapping[str, str] = field(default_factory=dict[str, str])
+    retries: Mapping[str, int] = field(default_factory=dict[str, int])
+    artifacts: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    steered_ago: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens in it by itself: it has completed, failed, or was stopped."""
+        return self.status in _OVER
+
+    def to_context(self) -> dict[str, Any]:
+        """The ``stack.child.*`` values of the parent's context.
+
+        >>> ChildSnapshot("r1", "runs/r1", active_stage="plan").to_context()["stack.child.active_stage"]
+        'plan'
+        """
+        return {
+            f"{PREFIX}run_id": self.run_id,
+            f"{PREFIX}logs_root": self.logs_root,
+            **self.standing(),
+            f"{PREFIX}active_stage": self.active_stage,
+            f"{PREFIX}completed": list(self.completed),
+            f"{PREFIX}outcomes": dict(self.outcomes),
+            f"{PREFIX}retries": sum(self.retries.values()),
+            f"{PREFIX}retries_by_node": dict(self.retries),
+            f"{PREFIX}artifacts": list(self.artifacts),
+            f"{PREFIX}usage": self.usage.to_plain(),
+        }
+
+    def standing(self) -> dict[str, Any]:
+        """Of those values the ones that tell whether it has ended, and how."""
+        return {
+            f"{PREFIX}status": self.status,
+            f"{PREFIX}outcome": self.outcome,
+            f"{PREFIX}reason": self.reason,
+        }

@@ -1,0 +1,275 @@
+"""Child runs: started or taken up for a stage, watched, steered, stopped (spec 4.11, 9.4).
+
+A child is a run like any other, as a task in its parent's event loop, with its parent's backend, people,
+seams and what is left of its parent's budget. Which child belongs to which attempt is in the parent's
+log; how a child stands is in its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import RunError, RunNotFound
+from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
+from attractor_nb.pipeline.beginning import begin
+from attractor_nb.pipeline.child_run import (
+    FinishedChild,
+    LiveChild,
+    ObservedChild,
+    announce_start,
+    finished_run,
+)
+from attractor_nb.pipeline.lending import LentInterviewer, inside, lent
+from attractor_nb.pipeline.options import BOUNDS
+from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.stage import current_stage
+from attractor_nb.storage.child_directories import (
+    child_home,
+    latest_run,
+    make_home,
+    next_place,
+    runs_of_visit,
+)
+from attractor_nb.storage.lock import is_owned
+from attractor_nb.storage.stored_run import has_event_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.engine.gates import Gates
+    from attractor_nb.model.graph import Node
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.wiring import Wired
+    from attractor_nb.protocols import CodergenBackend, Processes
+    from attractor_nb.stage import Child, StageScope
+
+_NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
+"""A child has the bounds of its own graph, not those that a caller gave its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """What a run shares with its children.
+
+    Attributes:
+        pipeline: The parent's pipeline, which knows its children.
+        options: The parent's options.
+        seams: Clock, randomness and disk.
+        gates: The parent's gates, which reach its people.
+        backend: What answers its prompts.
+        processes: What starts its commands.
+        bounds: The parent's bounds.
+        usage: What the parent has consumed so far.
+        wire: Introduces everybody to everybody in a child.
+    """
+
+    pipeline: Pipeline
+    options: RunOptions
+    seams: Seams
+    gates: Gates
+    backend: CodergenBackend
+    processes: Processes
+    bounds: Bounds
+    usage: Callable[[], Usage]
+    wire: Callable[..., Wired]
+
+
+@dataclass(slots=True)
+class _Record:
+    """What the parent's log says of the latest child of a node.
+
+    Attributes:
+        visit: The visit whose child it is.
+        root: Its run directory, as recorded.
+        is_ended: The stage was done with it.
+        is_consumed: And the attempt that was done with it is over, so another attempt begins another child.
+    """
+
+    visit: int
+    root: str
+    is_ended: bool = False
+    is_consumed: bool = False
+
+
+class ChildRuns:
+    """Gives the stages of a run their children (``stage.Children``)."""
+
+    def __init__(self, household: Household) -> None:
+        self._household = household
+        self._records: dict[tuple[str, str], _Record] = {}
+        self._live: list[LiveChild] = []
+
+    # -- what the log says ---------------------------------------------------------------------------
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take what was recorded before."""
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Take in an event of the parent's log; a sink of its stream."""
+        if isinstance(event, ChildStarted):
+            self._records[event.branch, event.name] = _Record(event.visit, event.child_root)
+        elif isinstance(event, ChildEnded):
+            if record := self._records.get((event.branch, event.name)):
+                record.is_ended = True
+        elif isinstance(event, StageEnd) and self._records:
+            record = self._records.get((event.branch, event.name))
+            if record is not None and record.is_ended:
+                record.is_consumed = True
+
+    # -- the seam ------------------------------------------------------------------------------------
+
+    async def start(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+        """Start the child run of a node, or take up the one of an attempt that was cut off."""
+        scope = current_stage()
+        pipeline = self._pipeline_of(node)
+        options = self._options(pipeline, node, scope, inputs)
+        if options.durability == "none":
+            return self._begin(pipeline, options, scope, None)
+        home = child_home(scope.logs_root, node.id, scope.branch)
+        make_home(self._household.seams.disk, home, is_synced=options.durability == "full")
+        there = runs_of_visit(home, scope.visit)
+        record = self._records.get((scope.branch, node.id))
+        is_new = not there or (
+            record is not None
+            and record.is_consumed
+            and record.visit == scope.visit
+            and Path(record.root).name == there[-1].name
+        )
+        if not is_new:
+            with contextlib.suppress(RunNotFound):  # it was cut off before its first record
+                return self._taken_up(pipeline, options, scope, there[-1])
+        return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
+
+    async def join(self, node: Node, logs_root: str) -> Child:
+        """Take up a child run that somebody else started."""
+        scope = current_stage()
+        place = (
+            Path(logs_root) if logs_root else latest_run(child_home(scope.logs_root, node.id, scope.branch))
+        )
+        if place is None or not has_event_log(place):
+            raise RunNotFound(
+                f'"{node.id}" starts no child (stack.child_autostart=false), and there is no child run '
+                + (f"in {place}" if place else "of its own"),
+                hint="start the child first and name its directory: stack.child_run=DIR",
+            )
+        pipeline = self._household.pipeline.family.children.get(node.id)
+        if pipeline is None:
+            from attractor_nb.pipeline.loading import load_pipeline  # noqa: PLC0415 - loading wires runs
+
+            pipeline = load_pipeline(place, handlers=self._household.pipeline.handlers)
+        options = self._options(pipeline, node, scope, {})
+        options = replace(options, trust=self._household.options.trust if pipeline.origin else options.trust)
+        if is_owned(place):
+            observed = ObservedChild(pipeline, scope, place, self._household.seams.clock)
+            announce_start(observed, is_taken_up=True)
+            return observed
+        return self._taken_up(pipeline, options, scope, place)
+
+    # -- a lifetime, so that nothing outlives the run ------------------------------------------------
+
+    async def open(self) -> None:
+        """Nothing is needed before the first child."""
+
+    async def close(self) -> None:
+        """Stop what a handler has left behind."""
+        left, self._live = self._live, []
+        for child in left:
+            await child.stop()
+
+    # -- beginning and going on ----------------------------------------------------------------------
+
+    def _pipeline_of(self, node: Node) -> Pipeline:
+        pipeline = self._household.pipeline.family.children.get(node.id)
+        if pipeline is None:
+            raise RunError(f'"{node.id}" names no child pipeline that can run', hint="see pipeline.lint()")
+        return pipeline
+
+    def _begin(
+        self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path | None
+    ) -> LiveChild:
+        options = replace(options, logs_root=place)
+        return self._launched(pipeline, options, scope, begin(pipeline, options, self._household.seams))
+
+    def _taken_up(self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path) -> Child:
+        ended = finished_run(pipeline, place)
+        if ended is not None:
+            child = FinishedChild(ended, scope, place)
+            announce_start(child, is_taken_up=True)
+            return child
+        start = continue_run(pipeline, place, options, self._household.seams, on_graph_change="error")
+        return self._launched(pipeline, options, scope, start, is_taken_up=True)
+
+    def _launched(
+        self,
+        pipeline: Pipeline,
+        options: RunOptions,
+        scope: StageScope,
+        start: Beginning,
+        *,
+        is_taken_up: bool = False,
+    ) -> LiveChild:
+        try:
+            wired = self._household.wire(
+                pipeline, options, self._household.seams, start, is_waited_for=True, is_child=True
+            )
+            child = LiveChild(wired, scope, self._household.seams.clock, start.events)
+            announce_start(child, is_taken_up=is_taken_up)
+        except BaseException:
+            start.store.close()
+            raise
+        child.start()
+        self._live = [*(other for other in self._live if not other.is_done), child]
+        return child
+
+    def _options(
+        self, pipeline: Pipeline, node: Node, scope: StageScope, inputs: Mapping[str, Any]
+    ) -> RunOptions:
+        """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
+        house = self._household
+        own = pipeline.run_defaults
+        workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get(
+            "stack.child_workdir", str, ""
+        )
+        path = f"{scope.branch}/{node.id}" if scope.branch else node.id
+        return replace(
+            house.options,
+            params=dict(inputs),
+            logs_root=None,
+            runs_dir=None,
+            backend=own.get("backend") or lent(house.backend, house.options.backend),
+            interviewer=own.get("interviewer")
+            or LentInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
+            processes=inside(house.processes, workdir),
+            **{**_NO_BOUNDS, **self._left(pipeline)},
+            host="kernel",
+            stop_after=None,
+            trust=True,  # the parent's surface has its commands, and somebody vouched for that
+            observers=(),
+            is_shown=False,
+            clock=house.seams.clock,
+            randomness=house.seams.randomness,
+            disk=house.seams.disk,
+        )
+
+    def _left(self, pipeline: Pipeline) -> dict[str, Any]:
+        """What the child may spend: what its graph says, and no more than is left of the parent's."""
+        bounds, usage = self._household.bounds, self._household.usage()
+        found: dict[str, Any] = {}
+        if bounds.max_budget_usd is not None:
+            left = max(0.0, bounds.max_budget_usd - (usage.cost_usd or 0.0))
+            own = pipeline.graph.get("max_budget_usd", float)
+            found["max_budget_usd"] = left if own is None else min(left, own)
+        if bounds.max_tokens_total is not None:
+            tokens = max(0, bounds.max_tokens_total - usage.total_tokens)
+            own_tokens = pipeline.graph.get("max_tokens_total", int)
+            found["max_tokens_total"] = tokens if own_tokens is None else min(tokens, own_tokens)
+        return found

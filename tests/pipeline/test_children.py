@@ -1,0 +1,768 @@
+"""Child runs: managers and sub-pipelines with real runs on the disk (spec 4.11, 9.4)."""
+
+import asyncio
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeline
+from attractor_nb.errors import UntrustedSource, ValidationError
+from attractor_nb.model.events import (
+    ChildEnded,
+    ChildEvent,
+    ChildStarted,
+    ChildSteered,
+    InstructionGiven,
+    RunWarning,
+    StageStarted,
+)
+from attractor_nb.model.response import Response
+from attractor_nb.stage import current_stage
+from attractor_nb.storage.stored_run import read_run
+from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer
+
+WORKER = """digraph worker { start [shape=Mdiamond] plan [prompt="Plan it"] build [prompt="Build it"]
+  done [shape=Msquare] start -> plan -> build -> done }"""
+FRAME = "digraph top {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
+
+
+def managed(attributes="", body="", graph=""):
+    """A pipeline text with a manager ``boss`` of the registered pipeline ``worker``."""
+    more = f", {attributes}" if attributes else ""
+    text = f"{graph} boss [shape=house, stack.child_pipeline=worker{more}] start -> boss {body or 'boss -> done'}"
+    return FRAME.format(body=text)
+
+
+def nested(attributes=""):
+    """A pipeline text with a stage ``sub`` that runs the registered pipeline ``worker``."""
+    more = f", {attributes}" if attributes else ""
+    return FRAME.format(body=f"sub [type=pipeline, pipeline.name=worker{more}] start -> sub -> done")
+
+
+class Holding:
+    """A backend that holds one node until it is let go, and says when it is there."""
+
+    def __init__(self, node, usage=None):
+        self.node, self.usage = node, usage
+        self.prompts = []
+        self.reached = asyncio.Event()
+        self.free = asyncio.Event()
+
+    async def run(self, node, prompt, context):
+        """Answer, or wait."""
+        self.prompts.append((node.id, prompt))
+        if node.id == self.node:
+            self.reached.set()
+            await self.free.wait()
+        return Response("done", usage=self.usage)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A run directory to be."""
+    return tmp_path / "run"
+
+
+def in_a_loop(test):
+    """Run an async test."""
+
+    @functools.wraps(test)
+    def wrapped(**given):
+        asyncio.run(test(**given))
+
+    return wrapped
+
+
+def run(text, directory, worker=WORKER, **options):
+    """Run a pipeline whose child is ``worker`` to its end."""
+    pipelines = options.pop("pipelines", {"worker": worker})
+    made = {key: options.pop(key) for key in ("guards", "handlers") if key in options}
+    pipeline = Pipeline(text, pipelines=pipelines, **made)
+    options = {"backend": ScriptedBackend(), "durability": "fast", **options}
+    return pipeline.run(wait=True, logs_root=directory, **options)
+
+
+def events_of(directory, kind):
+    """Events of one kind in a run's log."""
+    return [event for event in read_run(Path(directory)).events if isinstance(event, kind)]
+
+
+# -- a child is a real run ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+def test_a_child_is_a_run_with_a_directory_below_its_parents(text, directory):
+    result = run(text, directory)
+    node = result.completed_nodes[1]
+    assert result.status == "success"
+    child = Run.load(directory / "children" / node / "1")
+    assert child.result().completed_nodes == ("start", "plan", "build", "done")
+    (started,), (ended,) = events_of(directory, ChildStarted), events_of(directory, ChildEnded)
+    assert (started.child_id, started.child_root) == (child.id, f"children/{node}/1")
+    assert (ended.child_id, ended.status) == (child.id, "completed")
+
+
+def test_a_manager_tells_its_context_how_the_child_stands(directory):
+    backend = ScriptedBackend({"build": [Outcome.retry("again"), "built"]})
+    worker = WORKER.replace('prompt="Build it"', 'prompt="Build it", max_retries=2')
+    context = run(managed(), directory, worker, backend=backend, clock=ManualClock()).context
+    told = {
+        key.removeprefix("stack.child."): context.get(key)
+        for key in context
+        if key.startswith("stack.child.")
+    }
+    assert told["status"] == "completed"
+    assert told["outcome"] == "success"
+    assert told["completed"] == ["start", "plan", "build", "done"]
+    assert told["retries_by_node"] == {"build": 1}
+    assert (told["retries"], told["run_id"]) == (1, Run.load(told["logs_root"]).id)
+
+
+def test_without_observe_the_context_has_only_how_the_child_ended(directory):
+    context = run(managed('manager.actions="wait"'), directory).context
+    assert context.get("stack.child.outcome") == "success"
+    assert "stack.child.completed" not in context
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(managed(), "Child failed: no paper"), (nested(), "worker failed: no paper")],
+    ids=["manager", "pipeline"],
+)
+def test_a_child_that_fails_fails_the_stage_with_its_reason(text, reason, directory):
+    result = run(text, directory, backend=ScriptedBackend({"build": Outcome.fail("no paper")}))
+    assert (result.status, reason in result.reason) == ("fail", True)
+
+
+def test_an_observer_of_the_parent_sees_the_childs_events(directory):
+    seen = []
+    run(managed(), directory, observers=[seen.append])
+    inner = [event.event for event in seen if isinstance(event, ChildEvent)]
+    assert [event.name for event in inner if isinstance(event, StageStarted)] == [
+        "start",
+        "plan",
+        "build",
+        "done",
+    ]
+    assert not events_of(directory, ChildEvent)
+
+
+def test_the_graphs_of_children_are_beside_the_parents(directory):
+    pipeline = Pipeline(managed(), pipelines={"worker": WORKER})
+    assert list(pipeline.graph.children["boss"].nodes) == ["start", "plan", "build", "done"]
+    assert Pipeline(managed(), pipelines={"worker": WORKER.replace("Plan", "Think")}).graph.content_hash != (
+        pipeline.graph.content_hash
+    )
+
+
+def test_children_run_in_memory_where_nothing_is_stored():
+    pipeline = Pipeline(managed(), pipelines={"worker": WORKER}, backend=ScriptedBackend())
+    assert pipeline.run(wait=True, durability="none").status == "success"
+
+
+# -- inputs, outputs ---------------------------------------------------------------------------------
+
+
+def test_inputs_and_outputs_are_mapped(directory):
+    backend = ScriptedBackend({"build": "a boat"})
+    text = nested(
+        'pipeline.inputs="topic=context.subject, n=3, mood=\'dry\'", pipeline.outputs="made=context.last_response"'
+    )
+    result = run(text, directory, backend=backend, params={"subject": "boats"})
+    given = next(call.context for call in backend.calls if call.node_id == "plan")
+    assert (given["topic"], given["n"], given["mood"], "subject" in given) == ("boats", 3, "dry", False)
+    assert result.context.get("made") == "a boat"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ('pipeline.inputs="topic=context.subject"', 'the context has no "subject"'),
+        ('pipeline.outputs="made=context.nothing"', "completed without nothing"),
+    ],
+)
+def test_a_value_that_is_not_there_fails_the_stage(attributes, reason, directory):
+    result = run(nested(attributes), directory)
+    assert result.status == "fail"
+    assert reason in result.reason
+
+
+# -- the manager's loop ------------------------------------------------------------------------------
+
+
+async def supervised(text, directory, backend, **options):
+    """Start a supervision whose child waits; the run and what the backend saw."""
+    made = {key: options.pop(key) for key in ("guards",) if key in options}
+    pipeline = Pipeline(text, pipelines={"worker": WORKER}, **made)
+    started = pipeline.run(logs_root=directory, backend=backend, durability="fast", host="kernel", **options)
+    await asyncio.wait_for(backend.reached.wait(), 20)
+    return started
+
+
+@in_a_loop
+async def test_max_cycles_fails_and_stops_the_child(directory):
+    backend = Holding("build")
+    clock = ManualClock()
+    text = managed("manager.max_cycles=3, manager.poll_interval=10s")
+    result = await (await supervised(text, directory, backend, clock=clock))
+    assert (result.status, "Max cycles exceeded" in result.reason) == ("fail", True)
+    assert Run.load(directory / "children/boss/1").status == "interrupted"
+    assert result.context.get("stack.child.cycle") == 3
+    assert clock.sleeps.count(10.0) >= 1
+
+
+@in_a_loop
+async def test_the_stop_condition_succeeds_and_stops_the_child(directory):
+    backend = Holding("build")
+    text = managed('manager.stop_condition="context.stack.child.active_stage=build"')
+    result = await (await supervised(text, directory, backend, clock=ManualClock()))
+    assert (result.status, result["boss"].outcome.notes) == ("success", "Stop condition satisfied")
+    assert Run.load(directory / "children/boss/1").status == "interrupted"
+
+
+@in_a_loop
+async def test_escalation_stops_the_child_and_routes_as_a_failure(directory):
+    backend = Holding("build")
+    text = managed(
+        'manager.escalate="context.stack.child.active_stage=build"',
+        'boss -> done [condition="outcome=success"] call [prompt="Call for help"]\n'
+        'boss -> call [condition="outcome=fail"] call -> done',
+    )
+    result = await (await supervised(text, directory, backend, clock=ManualClock()))
+    assert result.completed_nodes == ("start", "boss", "call", "done")
+    assert result.context.get("stack.child.guard") == "escalate"
+
+
+@in_a_loop
+async def test_a_guard_that_does_not_hold_steers_and_one_that_holds_does_not(directory):
+    backend = Holding("build")
+    text = managed(
+        'manager.guard="context.stack.child.active_stage!=build", manager.actions="observe,steer,wait", '
+        'manager.instructions="Hurry", manager.max_cycles=5, manager.poll_interval=10s, manager.steer_cooldown=1h'
+    )
+    await (await supervised(text, directory, backend, clock=ManualClock()))
+    (steered,) = events_of(directory, ChildSteered)
+    assert (steered.child_stage, steered.text) == ("build", "Hurry")
+
+
+@pytest.mark.parametrize(
+    ("said", "steered"),
+    [("continue", 0), (True, 0), ("intervene", 1), (False, 1)],
+    ids=["go", "yes", "tell", "no"],
+)
+@in_a_loop
+async def test_a_registered_guard_judges_the_child(said, steered, directory):
+    backend = Holding("build")
+    looks = []
+
+    def guard(child, context):
+        looks.append((child.active_stage, context.get("stack.child.status")))
+        return said
+
+    text = managed(
+        'manager.guard_function=sprint, manager.actions="observe,steer,wait", manager.instructions="Hurry", '
+        "manager.max_cycles=2, manager.steer_cooldown=1h"
+    )
+    await (await supervised(text, directory, backend, clock=ManualClock(), guards={"sprint": guard}))
+    assert len(events_of(directory, ChildSteered)) == steered
+    assert ("build", "running") in looks
+
+
+@pytest.mark.parametrize("said", ["sometimes", 7, None])
+def test_a_guard_that_says_nonsense_fails_the_stage(said, directory):
+    result = run(
+        managed("manager.guard_function=sprint"), directory, guards={"sprint": lambda child, context: said}
+    )
+    assert "the guard" in result.reason
+    assert result.status == "fail"
+
+
+def test_a_guard_that_is_not_registered_fails_the_stage(directory):
+    assert "no guard is registered" in run(managed("manager.guard_function=sprint"), directory).reason
+
+
+@in_a_loop
+async def test_events_wake_the_manager_long_before_its_interval(directory):
+    backend = Holding("build")
+    text = managed("manager.poll_interval=1d")
+    running = await supervised(text, directory, backend)
+    backend.free.set()
+    assert (await asyncio.wait_for(asyncio.wrap_future(running._future()), 20)).status == "success"
+
+
+# -- steering ----------------------------------------------------------------------------------------
+
+STEERING = (
+    'manager.actions="observe,steer,wait", manager.steer_cooldown=1h, manager.instructions="Use less glue"'
+)
+
+
+class Steered(Holding):
+    """Holds ``plan`` until an instruction has been given, then fails it once."""
+
+    def __init__(self):
+        super().__init__("")
+        self.failed = False
+
+    async def run(self, node, prompt, context):
+        """Answer."""
+        self.prompts.append((node.id, prompt))
+        files = current_stage().files.directory
+        while node.id == "plan" and not list(files.rglob("instruction-*.md")):  # noqa: ASYNC110 - the file is the event
+            await asyncio.sleep(0)
+        if node.id == "plan" and not self.failed:
+            self.failed = True
+            return Outcome.retry("not yet")
+        return "done"
+
+
+def test_an_instruction_is_in_the_next_attempts_prompt_and_not_in_the_stages_after(directory):
+    backend = Steered()
+    worker = WORKER.replace('prompt="Plan it"', 'prompt="Plan it", max_retries=1')
+    guard = 'manager.guard="context.stack.child.active_stage!=plan"'
+    result = run(managed(f"{STEERING}, {guard}"), directory, worker, backend=backend)
+    assert result.status == "success"
+    carried = [(node, "Use less glue" in prompt) for node, prompt in backend.prompts]
+    assert carried == [("plan", False), ("plan", True), ("build", False)]
+    child = directory / "children/boss/1"
+    (given,) = events_of(child, InstructionGiven)
+    assert (given.text, given.stage, given.file) == ("Use less glue", "plan", "instruction-1.md")
+    kept = list((child / "plan").rglob("instruction-1.md"))
+    assert [path.read_text() for path in kept] == ["Use less glue"]
+
+
+def test_an_instruction_for_a_stage_that_needs_no_other_attempt_is_in_the_next_stages_prompt(directory):
+    backend = Steered()
+    backend.failed = True
+    run(
+        managed(f'{STEERING}, manager.guard="context.stack.child.active_stage!=plan"'),
+        directory,
+        backend=backend,
+    )
+    assert [(node, "Use less glue" in prompt) for node, prompt in backend.prompts] == [
+        ("plan", False),
+        ("build", True),
+    ]
+
+
+def test_a_manager_with_a_prompt_lets_its_model_write_the_instruction(directory):
+    class Backend(Steered):
+        async def run(self, node, prompt, context):
+            if node.id == "boss":
+                self.prompts.append((node.id, prompt))
+                return Response("Use two nails", usage=Usage(7, 3, 0.5, 1))
+            return await super().run(node, prompt, context)
+
+    backend = Backend()
+    backend.failed = True
+    text = managed(
+        'prompt="What should it do?", manager.actions="observe,steer,wait", manager.steer_cooldown=1h, '
+        'manager.guard="context.stack.child.active_stage!=plan"'
+    )
+    result = run(text, directory, backend=backend)
+    asked = next(prompt for node, prompt in backend.prompts if node == "boss")
+    assert "What should it do?" in asked
+    assert "Active stage: plan" in asked
+    assert "Use two nails" in next(prompt for node, prompt in backend.prompts if node == "build")
+    assert result.usage_by_node["boss"] == Usage(7, 3, 0.5, 1)
+    assert (directory / "boss/steer-1.md").read_text() == "Use two nails"
+
+
+def test_a_model_that_cannot_write_an_instruction_does_not_end_the_childs_work(directory):
+    backend = ScriptedBackend({"boss": RuntimeError("overloaded")})
+    text = managed('prompt="What?", manager.actions="observe,steer,wait"')
+    assert run(text, directory, backend=backend).status == "success"
+    assert any("overloaded" in event.message for event in events_of(directory, RunWarning))
+
+
+def test_an_instruction_without_its_secrets(directory):
+    backend = Steered()
+    backend.failed = True
+    attributes = STEERING.replace("Use less glue", "The word is hunter2-hunter2")
+    run(
+        managed(f'{attributes}, manager.guard="context.stack.child.active_stage!=plan"'),
+        directory,
+        backend=backend,
+        secrets=["hunter2-hunter2"],
+    )
+    texts = [
+        path.read_text() for path in directory.rglob("*") if path.is_file() and path.name != "pipeline.dot"
+    ]
+    assert not [text for text in texts if "hunter2-hunter2" in text]
+    assert any("The word is" in prompt for _, prompt in backend.prompts)
+
+
+# -- people ------------------------------------------------------------------------------------------
+
+ASKING = """digraph worker { start [shape=Mdiamond] ok [shape=hexagon, label="Fine?"] done [shape=Msquare]
+  sorry [prompt="Say sorry"] start -> ok ok -> done [label="Yes"] ok -> sorry [label="No"] sorry -> done }"""
+
+
+def test_a_childs_gate_reaches_the_same_person_marked_with_its_path(directory):
+    interviewer = ScriptedInterviewer({"boss/ok": "No"})
+    result = run(managed(), directory, ASKING, interviewer=interviewer)
+    assert [question.stage for question in interviewer.questions] == ["boss/ok"]
+    assert Run.load(directory / "children/boss/1").result().completed_nodes == (
+        "start",
+        "ok",
+        "sorry",
+        "done",
+    )
+    assert result.status == "success"
+
+
+def test_a_childs_gate_is_answered_through_the_parents_handle(directory):
+    pipeline = Pipeline(managed(), pipelines={"worker": ASKING}, backend=ScriptedBackend())
+    running = pipeline.run(logs_root=directory, durability="fast", interviewer="deferred")
+    gate = running.wait_for_gate(timeout=20)
+    assert gate.stage == "boss/ok"
+    running.answer(gate.id, "Yes")
+    assert running.result(timeout=20).status == "success"
+
+
+# -- stopping and going on ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+@in_a_loop
+async def test_stopping_the_parent_stops_the_child_within_a_second_and_both_go_on(text, directory):
+    backend = Holding("build")
+    pipeline = Pipeline(text, pipelines={"worker": WORKER})
+    running = pipeline.run(logs_root=directory, backend=backend, durability="fast", host="kernel")
+    await asyncio.wait_for(backend.reached.wait(), 20)
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    running.cancel()
+    result = await running
+    assert loop.time() - before <= 1.0
+    assert result.status == "interrupted"
+    node = next(iter(pipeline.graph.children))
+    child = directory / "children" / node / "1"
+    assert Run.load(child).status == "interrupted"
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task for task in others if not task.done()]
+    after = ScriptedBackend()
+    again = await pipeline.resume(directory, backend=after, durability="fast", host="kernel")
+    assert again.status == "success"
+    assert [call.node_id for call in after.calls] == ["build"]  # plan was committed, and is not run again
+    assert Run.load(child).id == events_of(directory, ChildStarted)[-1].child_id
+    assert events_of(directory, ChildStarted)[-1].is_taken_up
+
+
+@in_a_loop
+async def test_a_child_that_had_ended_before_its_parents_commit_is_only_read(directory):
+    backend = Holding("build")
+    pipeline = Pipeline(nested('pipeline.outputs="made=context.last_response"'), pipelines={"worker": WORKER})
+    running = pipeline.run(logs_root=directory, backend=backend, durability="fast", host="kernel")
+    await asyncio.wait_for(backend.reached.wait(), 20)
+    running.cancel()
+    await running
+    child = Run.load(directory / "children/sub/1")
+    finished = Pipeline(WORKER).resume(
+        child.logs_root, backend=ScriptedBackend({"build": "alone"}), durability="fast"
+    )
+    finished.result(timeout=20)
+    after = ScriptedBackend()
+    again = await pipeline.resume(directory, backend=after, durability="fast", host="kernel")
+    assert (again.status, again.context.get("made"), after.calls) == ("success", "alone", [])
+
+
+def test_another_attempt_begins_another_child(directory):
+    backend = ScriptedBackend({"build": [Outcome.fail("first"), "second"]})
+    result = run(nested("max_retries=1"), directory, backend=backend, clock=ManualClock())
+    assert result.status == "success"
+    assert Run.load(directory / "children/sub/1").status == "failed"
+    assert Run.load(directory / "children/sub/1.2").status == "completed"
+
+
+def test_another_visit_begins_another_child(directory):
+    text = FRAME.format(
+        body="sub [type=pipeline, pipeline.name=worker] check [prompt=Check, verdict=json] start -> sub -> check\n"
+        'check -> sub [condition="outcome=fail"] check -> done [condition="outcome=success"]'
+    )
+    backend = ScriptedBackend({"check": [Outcome.fail("no"), Outcome(StageStatus.SUCCESS)]})
+    assert run(text, directory, backend=backend).status == "success"
+    assert [Run.load(directory / f"children/sub/{visit}").status for visit in (1, 2)] == ["completed"] * 2
+
+
+@in_a_loop
+async def test_a_stage_that_takes_too_long_ends_its_child_and_counts_what_it_spent(directory):
+    class Slow(Holding):
+        async def run(self, node, prompt, context):
+            return await super().run(node, prompt, context)
+
+    backend = Slow("build", usage=Usage(10, 5, 0.25, 1))
+    pipeline = Pipeline(nested("timeout=1s"), pipelines={"worker": WORKER})
+    result = await pipeline.run_async(logs_root=directory, backend=backend, durability="fast")
+    assert "timeout" in result.reason
+    assert result.usage == Usage(10, 5, 0.25, 1)
+    assert Run.load(directory / "children/sub/1").status == "interrupted"
+
+
+# -- a child that somebody else started --------------------------------------------------------------
+
+
+def test_without_autostart_there_must_be_a_child(directory):
+    result = run(managed("stack.child_autostart=false"), directory)
+    assert "there is no child run" in result.reason
+
+
+def test_without_autostart_a_finished_child_is_read(directory, tmp_path):
+    other = tmp_path / "other"
+    Pipeline(WORKER, backend=ScriptedBackend()).run(wait=True, logs_root=other, durability="fast")
+    backend = ScriptedBackend()
+    text = managed(f'stack.child_autostart=false, stack.child_run="{other}"')
+    result = run(text, directory, backend=backend)
+    assert (result.status, backend.calls) == ("success", [])
+    assert result.context.get("stack.child.completed") == ["start", "plan", "build", "done"]
+
+
+def test_a_child_with_another_owner_is_observed_and_cannot_be_steered(directory, tmp_path):
+    other = tmp_path / "other"
+    holding = Pipeline(ASKING, backend=ScriptedBackend()).run(
+        logs_root=other, durability="fast", interviewer="deferred"
+    )
+    holding.wait_for_gate(timeout=20)
+    looks = []
+
+    class Clock(ManualClock):
+        async def sleep(self, seconds):
+            looks.append(seconds)
+            if len(looks) == 2:
+                holding.answer("ok", "Yes")
+                await asyncio.wrap_future(holding._future())
+            await super().sleep(seconds)
+
+    text = managed(f'stack.child_autostart=false, stack.child_run="{other}", {STEERING.replace("1h", "0s")}')
+    result = run(text, directory, ASKING, clock=Clock(), interviewer="auto")
+    assert result.status == "success"
+    assert any("another process" in event.message for event in events_of(directory, RunWarning))
+    assert not events_of(other, InstructionGiven)
+
+
+# -- usage and budgets -------------------------------------------------------------------------------
+
+
+class Costly:
+    """Each call costs half a dollar."""
+
+    def __init__(self):
+        self.calls = []
+
+    async def run(self, node, prompt, context):
+        """Answer."""
+        self.calls.append(node.id)
+        return Response("done", usage=Usage(10, 10, 0.5, 1))
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+def test_the_childs_usage_counts_for_the_parents_stage(text, directory):
+    result = run(text, directory, backend=Costly())
+    assert result.usage == Usage(20, 20, 1.0, 2)
+
+
+@pytest.mark.parametrize(
+    "bound", [{"max_budget_usd": 0.5}, {"max_tokens_total": 15}], ids=["money", "tokens"]
+)
+def test_what_is_left_of_the_parents_budget_bounds_the_child(bound, directory):
+    backend = Costly()
+    result = run(nested(), directory, backend=backend, **bound)
+    assert (result.status, backend.calls) == ("fail", ["plan"])
+    assert next(iter(bound)) in result.reason
+
+
+def test_the_parents_duration_bounds_the_child_and_a_longer_one_lets_it_go_on(directory):
+    backend = Holding("build")
+    pipeline = Pipeline(nested(), pipelines={"worker": WORKER})
+    result = pipeline.run(
+        wait=True, logs_root=directory, backend=backend, durability="fast", max_duration=0.5
+    )
+    assert result.bound == "max_duration"
+    assert Run.load(directory / "children/sub/1").status == "interrupted"
+    after = ScriptedBackend()
+    again = pipeline.resume(directory, backend=after, durability="fast", max_duration=60).result(timeout=20)
+    assert (again.status, [call.node_id for call in after.calls]) == ("success", ["build"])
+
+
+def test_the_simulated_backend_runs_parent_and_child_offline(directory):
+    assert run(managed(), directory, backend="simulated").status == "success"
+    assert json.loads((directory / "children/boss/1/manifest.json").read_text())["backend"] == "simulated"
+
+
+# -- files, trust, depth -----------------------------------------------------------------------------
+
+
+def family(tmp_path, **files):
+    """Write pipeline files; the directory they are in."""
+    for name, text in files.items():
+        (tmp_path / f"{name}.dot").write_text(text)
+    return tmp_path
+
+
+def by_file(path, name="sub"):
+    """A pipeline text with a stage that runs the child in a file."""
+    return FRAME.format(body=f'{name} [type=pipeline, pipeline.dotfile="{path}"] start -> {name} -> done')
+
+
+def errors_of(pipeline):
+    """Messages of the errors that lint finds."""
+    return [found.message for found in pipeline.diagnostics if found.is_error]
+
+
+def test_a_childs_file_is_looked_for_beside_its_parents(tmp_path, directory):
+    family(tmp_path, top=by_file("worker.dot"), worker=WORKER)
+    pipeline = Pipeline(tmp_path / "top.dot", backend=ScriptedBackend())
+    assert errors_of(pipeline) == []
+    assert pipeline.run(wait=True, logs_root=directory, durability="fast", trust=True).status == "success"
+
+
+@pytest.mark.parametrize(
+    ("child", "message"),
+    [
+        ("missing.dot", "there is no file"),
+        ("../outside.dot", "outside of the directories"),
+        ("link.dot", "outside of the directories"),
+        ("folder", "is no file"),
+        ("broken.dot", "cannot be read"),
+        ("faulty.dot", "has an error"),
+        ("top.dot", "includes itself: top.dot -> top.dot"),
+        ("circle.dot", "includes itself: top.dot -> circle.dot -> top.dot"),
+    ],
+)
+def test_a_child_that_cannot_run_is_refused_before_anything_runs(child, message, tmp_path, monkeypatch):
+    inner = tmp_path / "inner"
+    (inner / "folder").mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    family(tmp_path, outside=WORKER)
+    family(
+        inner,
+        top=by_file(child),
+        broken="digraph {",
+        faulty="digraph { start [shape=Mdiamond] }",
+        circle=by_file("top.dot"),
+    )
+    (inner / "link.dot").symlink_to(tmp_path / "outside.dot")
+    pipeline = Pipeline(inner / "top.dot")
+    found = [each for each in pipeline.diagnostics if each.is_error]
+    assert [each.rule for each in found] == ["child_pipeline"]
+    assert message in found[0].message
+    with pytest.raises(ValidationError):
+        pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_child_roots_allow_another_directory(tmp_path, monkeypatch):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    family(tmp_path, outside=WORKER)
+    family(inner, top=by_file("../outside.dot"))
+    assert errors_of(Pipeline(inner / "top.dot"))
+    assert not errors_of(Pipeline(inner / "top.dot", child_roots=[tmp_path]))
+
+
+def test_the_depth_of_nesting_has_a_bound(tmp_path):
+    for level in range(4):
+        family(tmp_path, **{f"level{level}": by_file(f"level{level + 1}.dot")})
+    family(tmp_path, level4=WORKER)
+    assert not errors_of(Pipeline(tmp_path / "level0.dot"))
+    text = (tmp_path / "level0.dot").read_text().replace("{", "{ graph [max_child_depth=3]", 1)
+    (tmp_path / "level0.dot").write_text(text)
+    assert "deeper than max_child_depth=3" in errors_of(Pipeline(tmp_path / "level0.dot"))[0]
+
+
+def test_a_registered_pipeline_that_names_itself_is_refused():
+    text = nested()
+    assert "includes itself" in errors_of(Pipeline(text, pipelines={"worker": nested()}))[0]
+
+
+def test_an_unregistered_name_suggests_the_nearest():
+    assert (
+        'did you mean "worker"'
+        in errors_of(Pipeline(nested().replace("=worker", "=wroker"), pipelines={"worker": WORKER}))[0]
+    )
+
+
+COMMANDS = FRAME.format(body='sweep [shape=parallelogram, tool_command="touch swept"] start -> sweep -> done')
+
+
+def test_a_childs_commands_are_part_of_what_must_be_trusted(tmp_path, directory):
+    family(tmp_path, top=by_file("worker.dot"), worker=COMMANDS)
+    pipeline = Pipeline(tmp_path / "top.dot", backend=ScriptedBackend())
+    with pytest.raises(UntrustedSource, match="touch swept") as refused:
+        pipeline.run(wait=True, logs_root=directory, durability="fast")
+    assert not directory.exists()
+    changed = COMMANDS.replace("swept", "gone")
+    (tmp_path / "worker.dot").write_text(changed)
+    with pytest.raises(UntrustedSource, match="touch gone"):
+        Pipeline(tmp_path / "top.dot").run(wait=True, logs_root=directory, trust=refused.value.surface_hash)
+
+
+def test_a_file_that_ones_own_text_names_must_be_trusted_too(tmp_path, directory, monkeypatch):
+    monkeypatch.chdir(family(tmp_path, worker=COMMANDS, calm=WORKER))
+    with pytest.raises(UntrustedSource, match="sub/sweep"):
+        Pipeline(by_file("worker.dot")).run(wait=True, logs_root=directory, durability="fast")
+    calm = Pipeline(by_file("calm.dot"), backend=ScriptedBackend())
+    assert calm.run(wait=True, logs_root=directory, durability="fast").status == "success"
+
+
+def test_a_childs_commands_run_in_its_workdir(tmp_path, directory, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "yard").mkdir()
+    result = run(managed("stack.child_workdir=yard"), directory, COMMANDS)
+    assert (result.status, (tmp_path / "yard/swept").exists()) == ("success", True)
+    assert "is no directory" in run(managed("stack.child_workdir=moon"), tmp_path / "two", COMMANDS).reason
+
+
+def test_a_run_directory_alone_is_enough_to_go_on(tmp_path):
+    class Stop(ScriptedBackend):
+        async def run(self, node, prompt, context):
+            if node.id == "before":
+                raise KeyboardInterrupt
+            return await super().run(node, prompt, context)
+
+    text = FRAME.format(
+        body='sub [type=pipeline, pipeline.dotfile="worker.dot"] before [prompt=B] start -> before -> sub -> done'
+    )
+    family(tmp_path, top=text, worker=WORKER)
+    first = Pipeline(tmp_path / "top.dot").run(
+        wait=True,
+        logs_root=tmp_path / "run",
+        backend=ScriptedBackend(),
+        durability="fast",
+        stop_after=1,
+        trust=True,
+    )
+    assert first.status == "paused"
+    (tmp_path / "worker.dot").unlink()
+    again = load_pipeline(tmp_path / "run", backend=ScriptedBackend()).resume(
+        tmp_path / "run", durability="fast"
+    )
+    assert again.result(timeout=20).status == "success"
+
+
+def test_a_planted_link_in_place_of_child_runs_is_not_followed(tmp_path, directory):
+    class Plant(ScriptedBackend):
+        async def run(self, node, prompt, context):
+            home = directory / "children" / "sub"
+            (home / "1").symlink_to(tmp_path)
+            return "planted"
+
+    text = FRAME.format(
+        body="sub [type=pipeline, pipeline.name=worker] before [prompt=B] start -> before -> sub -> done"
+    )
+    with pytest.raises(Exception, match="not the directory of a child run"):
+        run(text, directory, backend=Plant())
+    assert not (tmp_path / "events.jsonl").exists()
+
+
+def test_children_in_branches_have_directories_of_their_own(directory):
+    text = FRAME.format(
+        body="fan [shape=component] join [shape=tripleoctagon] a [type=pipeline, pipeline.name=worker]\n"
+        "b [type=pipeline, pipeline.name=worker] start -> fan fan -> a fan -> b a -> join b -> join join -> done"
+    )
+    result = run(text, directory)
+    assert result.status == "success"
+    assert len(list((directory / "children").glob("*~*/1/events.jsonl"))) == 2
