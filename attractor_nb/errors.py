@@ -5,7 +5,8 @@
     │   ├── DotSyntaxError         the DOT source (spec 2)
     │   ├── ConditionSyntaxError   an edge condition (spec 10)
     │   ├── StylesheetSyntaxError  a model stylesheet (spec 8)
-    │   └── MappingSyntaxError     what passes between a pipeline and its child (spec 9.4)
+    │   ├── MappingSyntaxError     what passes between a pipeline and its child (spec 9.4)
+    │   └── ParamsSyntaxError      a file of inputs is not JSON Lines or CSV
     ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
     ├── OptionError                an argument, option or environment value is unusable
     ├── ContextValueError          a value cannot be kept in the run context (ruling 31)
@@ -29,6 +30,7 @@
         ├── RunLocked              another process owns the run: pid, host, since
         ├── RunInterrupted         waiting for a run that was stopped
         ├── GraphChanged           resume with another graph than the one that ran
+        ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
         ├── UntrustedSource        an executable surface nobody vouched for
         └── StorageError           the disk said no; the old state is intact
@@ -116,6 +118,10 @@ class StylesheetSyntaxError(SourceError):
 
 class MappingSyntaxError(SourceError):
     """``pipeline.inputs`` or ``pipeline.outputs`` does not parse (spec 9.4)."""
+
+
+class ParamsSyntaxError(SourceError):
+    """A file of inputs is not the JSON Lines or CSV that it should be."""
 
 
 class ValidationError(AttractorError):
@@ -256,6 +262,10 @@ class RunInterrupted(RunError):
 
 class GraphChanged(RunError):
     """The graph is not the one that the run was started with (ruling 29)."""
+
+
+class InputsChanged(RunError):
+    """The inputs are not those that the map was started with."""
 
 
 class CheckpointCorrupt(RunError):

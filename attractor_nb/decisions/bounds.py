@@ -126,11 +126,21 @@ def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> B
                 hint=f"the bounds are {', '.join(_NAMES)}",
             )
         if value is not None:
-            changes[name] = _checked(given, name, value)
+            changes[name] = checked_bound(given, name, value)
     return replace(bounds, **changes) if changes else bounds
 
 
-def _checked(given: str, name: str, value: object) -> int | float:
+def checked_bound(given: str, name: str, value: object) -> int | float:
+    """The value of a bound.
+
+    Args:
+        given: What the caller calls it.
+        name: Which of ``Bounds`` it is like.
+        value: A number; for ``max_duration_seconds`` also a Duration or its text.
+
+    Raises:
+        OptionError: It is no such bound.
+    """
     least = _LEAST.get(name, 0)
     number: object = value
     if name == "max_duration_seconds":

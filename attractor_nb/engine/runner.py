@@ -152,7 +152,7 @@ class Runner:
         finally:
             try:
                 for lifetime in reversed(begun):
-                    await _closed(lifetime)
+                    await closed(lifetime)
             finally:
                 setup.stream.close()
                 setup.store.close()
@@ -397,7 +397,8 @@ def mirror_graph(plan: Plan, context: Context) -> None:
     context.set("graph.goal", plan.graph.goal)
 
 
-async def _closed(lifetime: BackendLifetime) -> None:
+async def closed(lifetime: BackendLifetime) -> None:
+    """Close a backend; whatever that comes to, the result is there."""
     try:
         await lifetime.close()
     except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is

@@ -82,17 +82,28 @@ def seams_of(options: RunOptions) -> Seams:
     )
 
 
-def begin(pipeline: Pipeline, options: RunOptions, seams: Seams) -> Beginning:
+def begin(
+    pipeline: Pipeline, options: RunOptions, seams: Seams, *, inputs: Mapping[str, Any] | None = None
+) -> Beginning:
     """A fresh run in a fresh directory.
+
+    Args:
+        pipeline: What runs.
+        options: How.
+        seams: Clock, randomness and disk.
+        inputs: Of a part of something larger, such as a row of a map: all values that it begins with. Its
+            commands were checked, and noted for the directory around it, by whoever began that.
 
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
         UntrustedSource: Nobody vouched for its commands.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    check_trust(plan.graph, pipeline.origin, options)
-    inputs = checked_inputs({**pipeline.params, **options.params})
-    store, run_id = _new_store(pipeline, plan, options, seams)
+    is_part = inputs is not None
+    if not is_part:
+        check_trust(plan.graph, pipeline.origin, options)
+    inputs = checked_inputs({**pipeline.params, **options.params} if inputs is None else inputs)
+    store, run_id = _new_store(pipeline, plan, options, seams, is_part=is_part)
     context = Context(store=store.values)
     try:
         mirror_graph(plan, context)
@@ -131,7 +142,9 @@ def describe_backend(backend: BackendSpec) -> str:
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
-def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams) -> tuple[RunStore, str]:
+def _new_store(
+    pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams, *, is_part: bool
+) -> tuple[RunStore, str]:
     if options.durability == "none":
         return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
     if options.logs_root is not None:
@@ -159,7 +172,8 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         **({"is_source_redacted": True} if is_redacted else {}),
     }
     _keep_children(pipeline, logs_root, options, seams)
-    note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
+    if not is_part:
+        note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
         logs_root,
         durability=options.durability,

@@ -22,6 +22,7 @@ from attractor_nb.pipeline.recorded import (
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import result_of
 from attractor_nb.source import SourceText
+from attractor_nb.storage.map_directory import is_map, read_map_source
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import StoredRun, list_runs, read_run
 
@@ -38,17 +39,20 @@ LOST_OWNER = "abandoned: its process ended"
 
 
 def load_pipeline(logs_root: str | Path, **options: Any) -> Pipeline:
-    """The pipeline that a run directory holds.
+    """The pipeline that a run directory, or that of a map, holds.
 
     Args:
-        logs_root: The run directory.
+        logs_root: The directory.
         **options: As of ``Pipeline``: custom handlers are not stored and must be given again.
 
     Raises:
         RunNotFound: There is no run, or it does not hold its source.
     """
-    stored = read_run(as_path(logs_root))
-    return _pipeline(stored, options)
+    path = as_path(logs_root)
+    if is_map(path):
+        origin = path.absolute() / SOURCE_NAME
+        return Pipeline(SourceText(read_map_source(path), str(origin)), origin=origin, **options)
+    return _pipeline(read_run(path), options)
 
 
 def _pipeline(stored: StoredRun, options: dict[str, Any]) -> Pipeline:

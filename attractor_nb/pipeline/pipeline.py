@@ -17,6 +17,8 @@ from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.maps.launch import MapWish, continue_map, start_map
+from attractor_nb.pipeline.maps.options import split_options
 from attractor_nb.pipeline.options import (
     BackendSpec,
     ExecutorSpec,
@@ -42,7 +44,7 @@ from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import graph_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import networkx as nx
 
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic, Severity
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.maps.map_result import MapResult
+    from attractor_nb.pipeline.maps.map_run import MapRun
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.source import SourceText
@@ -302,6 +306,76 @@ class Pipeline:
         with held_interrupts() as interrupt:
             return await self._start(chosen, interrupt, is_waited_for=True)
 
+    @overload
+    def map(
+        self, params: Iterable[Mapping[str, Any]], *, wait: Literal[False] = False, **options: Any
+    ) -> MapRun: ...
+    @overload
+    def map(
+        self, params: Iterable[Mapping[str, Any]], *, wait: Literal[True], **options: Any
+    ) -> MapResult: ...
+    def map(
+        self, params: Iterable[Mapping[str, Any]], *, wait: bool = False, **options: Any
+    ) -> MapRun | MapResult:
+        """Run this pipeline over many inputs, several at a time; each row is a run of its own.
+
+        Args:
+            params: The inputs of each row: dicts, or a pandas DataFrame.
+            wait: Block until the end.
+            **options: See ``MapOptions``, and ``RunOptions`` for each row.
+
+        Raises:
+            ValidationError: Lint found errors; nothing was run.
+            OptionError, ContextValueError, StorageError: An option, a row or the directory is unusable.
+            UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
+        """
+        with held_interrupts() as interrupt:
+            wish = self._map_wish(options, interrupt)
+            if wait:
+                _refuse_own_loop(wish.of_rows)
+            handle = start_map(self, params, wish)
+            return handle.result() if wait else handle.handed_over(interrupt)
+
+    async def map_async(self, params: Iterable[Mapping[str, Any]], **options: Any) -> MapResult:
+        """Map in the current event loop and return the result; raises as ``map`` does."""
+        with held_interrupts() as interrupt:
+            return await start_map(self, params, self._map_wish({"host": "kernel", **options}, interrupt))
+
+    def resume_map(
+        self,
+        directory: str | Path | MapRun | MapResult,
+        *,
+        params: Iterable[Mapping[str, Any]] | None = None,
+        on_graph_change: str = "error",
+        **options: Any,
+    ) -> MapRun:
+        """Go on with a map: finished rows are read, not run; interrupted ones resumed, missing ones started.
+
+        Args:
+            directory: The map, or its directory.
+            params: The same inputs again; they are in the directory, too.
+            on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            **options: As of ``map``; the directory is the map's own.
+
+        Raises:
+            RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
+            OptionError: An option is unusable, or nothing of the map was kept.
+            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+        """
+        place = getattr(directory, "directory", directory)
+        if place is None:
+            raise OptionError(
+                'nothing of the map is kept, for its durability was "none"', hint="start it anew"
+            )
+        with held_interrupts() as interrupt:
+            wish = self._map_wish(options, interrupt)
+            handle = continue_map(self, as_path(place), params, wish, on_graph_change=on_graph_change)
+            return handle.handed_over(interrupt)
+
+    def _map_wish(self, given: Mapping[str, Any], interrupt: HeldInterrupt) -> MapWish:
+        own, of_rows = split_options(given)
+        return MapWish(own, self._options(of_rows), interrupt)
+
     def step(self, **options: Any) -> RunResult:
         """Run exactly one stage and stop; call it again for the next. Options hold for the steps after.
 
@@ -387,12 +461,17 @@ class Pipeline:
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
-        self._refuse_errors()
+        self.refuse_errors()
         options = read_options(self.run_defaults, given)
         learn_for_run(as_list("secrets", options.secrets))
         return options
 
-    def _refuse_errors(self) -> None:
+    def refuse_errors(self) -> None:
+        """Refuse to run what lint found errors in.
+
+        Raises:
+            ValidationError: It found some.
+        """
         if any(found.is_error for found in self.diagnostics):
             raise ValidationError(self.diagnostics)
 

@@ -120,7 +120,13 @@ def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
     check_directory(logs_root)
     if options.backend is not None:
         return options
-    recorded = str(read_facts(logs_root).get("backend", ""))
+    return with_named_backend(options, str(read_facts(logs_root).get("backend", "")))
+
+
+def with_named_backend(options: RunOptions, recorded: str) -> RunOptions:
+    """Options that answer prompts as a manifest says, when nobody says otherwise; raises as above."""
+    if options.backend is not None:
+        return options
     if recorded in {"", "simulated"}:
         return options
     if recorded in NAMED:

@@ -236,8 +236,12 @@ class Run(Handle[RunResult]):
         return f"the run was stopped{where}"
 
     @classmethod
-    def load(cls, logs_root: str | Path) -> Run:
+    def load(cls, logs_root: str | Path, pipeline: Pipeline | None = None) -> Run:
         """A run that was stored, from its directory alone; nobody needs to own it.
+
+        Args:
+            logs_root: The run directory.
+            pipeline: What ran, for who has it; it is read from the directory otherwise.
 
         Raises:
             RunNotFound: There is no run at that place.
@@ -246,7 +250,7 @@ class Run(Handle[RunResult]):
         from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
 
         with held_interrupts():
-            return load_run(as_path(logs_root))
+            return load_run(as_path(logs_root), pipeline)
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Origin = str | Path
 """Where a text came from: a file, whose answers are remembered, or a stream that only has a name."""
 TRUST_VARIABLE: Final = "ATTRACTOR_TRUST"
-_RESTART_NAME: Final = re.compile(r"restart-[0-9]+\Z")
+_PART_NAME: Final = re.compile(r"(restart|row)-[0-9]+\Z")
 _DIFF_LINES: Final = 60
 
 
@@ -213,14 +213,15 @@ def _hashes_of_environment() -> Iterable[str]:
 def _places(origin: Origin) -> list[str]:
     """Under which names answers about an origin are kept, the nearest first.
 
-    A restart's directory is part of the run in whose directory it is.
+    A restart's directory is part of the run in whose directory it is, and a row's of its map.
     """
     if not isinstance(origin, Path):
         return []
     found = [_place(origin)]
     directory = origin.parent
-    if origin.name == SOURCE_NAME and _RESTART_NAME.match(directory.name):
-        found.append(_place(directory.parent / SOURCE_NAME))
+    while origin.name == SOURCE_NAME and _PART_NAME.match(directory.name):
+        directory = directory.parent
+        found.append(_place(directory / SOURCE_NAME))
     return found
 
 

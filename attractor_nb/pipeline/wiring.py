@@ -42,7 +42,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.protocols import CodergenBackend, Handler, Interviewer, Processes
+    from attractor_nb.protocols import CodergenBackend, EventSink, Handler, Interviewer, Processes
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
@@ -81,6 +81,11 @@ class Wired:
         result = result_of(self.run, setup.state, context, ended)
         self.run.settle(result)
         return result
+
+    def listen(self, sinks: Iterable[EventSink]) -> None:
+        """Hand sinks of ours every event from now on."""
+        for sink in sinks:
+            self.runner.setup.stream.add_sink(sink)
 
     @contextlib.contextmanager
     def _watched(self) -> Generator[None]:
@@ -117,6 +122,7 @@ def wire(
     *,
     is_waited_for: bool,
     is_child: bool = False,
+    backend: CodergenBackend | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -127,6 +133,8 @@ def wire(
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         is_child: A stage of another run has started it, and may steer it.
+        backend: One that the caller has opened for several runs without an executor, in place of one of
+            the run's own.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -138,9 +146,8 @@ def wire(
         seams.clock,
         recorded=start.interviews,
     )
-    backend = resolve_backend(options.backend)
     processes = options.processes or LocalProcesses(disk=seams.disk)
-    plugs = Plugs(backend, processes)
+    plugs = Plugs(backend or resolve_backend(options.backend), processes)
     if options.executor is not None:
         plugs = shipped_plugs(plugs, options, start.plan)
     registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
@@ -170,7 +177,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=plugs.lifetimes,
+        lifetimes=plugs.lifetimes if backend is None else (),
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,

@@ -179,6 +179,30 @@ color:var(--dim)}
 """
 
 
+_MAP_RULES: Final = """
+&.attractor-map{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
+padding:6px 10px;margin:6px 0;display:inline-block;min-width:26em;max-width:100%;overflow-x:auto;
+font:12px SANS}
+& .headline{padding:2px 8px 4px;white-space:pre-wrap}
+& .headline .state{font-weight:600}
+& .bar{display:flex;height:6px;margin:2px 8px 6px;border-radius:3px;overflow:hidden;background:var(--frame)}
+& .bar .done{background:var(--success-line)}
+& .bar .bad{background:var(--fail-line)}
+& table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
+&.attractor-map table tr{background:none;border:none}
+&.attractor-map table td{text-align:left;padding:2px 8px;border:none;color:inherit;vertical-align:baseline}
+&.attractor-map table .state{white-space:nowrap}
+&.attractor-map table .place{font-family:MONO;color:var(--dim);text-align:right}
+&.attractor-map table .time{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;
+color:var(--dim)}
+&.attractor-map table .more td{color:var(--dim)}
+&.attractor-map table .status-running .state,& .status-running .state{color:var(--running-line)}
+&.attractor-map table .status-success .state,& .status-success .state{color:var(--success-line)}
+&.attractor-map table .status-fail .state,& .status-fail .state{color:var(--fail-line)}
+&.attractor-map table .status-fail .words{color:var(--fail-line)}
+"""
+
+
 @cache
 def drawing_css() -> str:
     """The style sheet of a drawing: colours of both themes, then the rules."""
@@ -195,6 +219,12 @@ def findings_css() -> str:
 def session_css() -> str:
     """The style sheet of a table of agents."""
     return _sheet(_SESSION_RULES)
+
+
+@cache
+def map_css() -> str:
+    """The style sheet of a table of a map's rows."""
+    return _sheet(_MAP_RULES)
 
 
 def _sheet(rules: str) -> str:

@@ -1,0 +1,247 @@
+"""Where a map begins, or goes on: everything is checked, then its directory is made, then rows are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.backends import resolve_backend
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
+from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
+from attractor_nb.pipeline.beginning import describe_backend, seams_of
+from attractor_nb.pipeline.hosts import check_host, new_job
+from attractor_nb.pipeline.maps.inputs import read_rows
+from attractor_nb.pipeline.maps.map_run import MapRun
+from attractor_nb.pipeline.maps.recording import session_of
+from attractor_nb.pipeline.maps.rows import RowTask
+from attractor_nb.pipeline.maps.work import MapWork
+from attractor_nb.pipeline.presenters import present
+from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
+from attractor_nb.pipeline.secrets import stored_source
+from attractor_nb.pipeline.trust import check_trust, note_run
+from attractor_nb.pipeline.wiring import check_plugs
+from attractor_nb.redaction import redacted
+from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.views.map_view import MapView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.pipeline.beginning import Seams
+    from attractor_nb.pipeline.maps.options import MapOptions
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class MapWish:
+    """What a caller wants: the map's own options, those of each row, and whether an interrupt came."""
+
+    own: MapOptions
+    of_rows: RunOptions
+    interrupt: HeldInterrupt
+
+
+def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
+    """Begin a map in a fresh directory.
+
+    Raises:
+        OptionError, ContextValueError: An option or a row is unusable; nothing was made.
+        UntrustedSource: Nobody vouched for the pipeline's commands.
+        StorageError: The directory cannot be made.
+    """
+    wish = _checked(pipeline, wish)
+    own, options = wish.own, wish.of_rows
+    check_trust(pipeline.graph, pipeline.origin, options)
+    rows = read_rows(params, {**pipeline.params, **options.params})
+    seams = seams_of(options)
+    if options.durability == "none":
+        return _launch(pipeline, rows, wish, seams.randomness.new_id(), None)
+    path, map_id = _new_directory(own, options, seams)
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    note_run(pipeline.graph, path, options)
+    directory = MapDirectory.create(
+        path,
+        durability=options.durability,
+        source_text=source_text,
+        facts={
+            "map_id": map_id,
+            "pipeline_name": pipeline.name,
+            "graph_hash": pipeline.graph.content_hash,
+            "backend": describe_backend(options.backend),
+            "outputs": list(own.outputs),
+            **({"is_source_redacted": True} if is_redacted else {}),
+        },
+        rows=rows,
+        clock=seams.clock,
+        disk=seams.disk,
+    )
+    return _launch(pipeline, rows, wish, map_id, directory)
+
+
+def continue_map(
+    pipeline: Pipeline, path: Path, params: object, wish: MapWish, *, on_graph_change: str
+) -> MapRun:
+    """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
+
+    Raises:
+        RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
+        OptionError: An option is unusable.
+        UntrustedSource: Nobody vouched for the pipeline's commands.
+    """
+    if on_graph_change not in GRAPH_CHANGES:
+        raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
+    if wish.of_rows.durability == "none" or wish.own.map_dir is not None:
+        raise OptionError(
+            "a map goes on in its own directory", hint='leave map_dir and durability="none" out'
+        )
+    facts = read_map(path)
+    wish = replace(wish, of_rows=with_named_backend(wish.of_rows, str(facts.get("backend", ""))))
+    if not wish.own.outputs:
+        wish = replace(wish, own=replace(wish.own, outputs=tuple(facts.get("outputs", ()))))
+    wish = _checked(pipeline, wish)
+    _check_graph(pipeline, facts, on_graph_change)
+    check_trust(pipeline.graph, pipeline.origin, wish.of_rows, path)
+    rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
+    seams = seams_of(wish.of_rows)
+    directory = MapDirectory.open(
+        path,
+        durability=wish.of_rows.durability,
+        clock=seams.clock,
+        disk=seams.disk,
+        take_over=wish.of_rows.take_over,
+    )
+    try:
+        directory.save({"status": "resumed", "end_time": None, "graph_hash": pipeline.graph.content_hash})
+    except BaseException:
+        directory.close()
+        raise
+    map_id = str(facts.get("map_id", ""))
+    return _launch(pipeline, rows, wish, map_id, directory, on_graph_change=on_graph_change)
+
+
+def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
+    """The same, with an interviewer for all rows: without one nobody answers their gates.
+
+    Raises:
+        OptionError: A plug or a bound is unusable, or would never answer.
+    """
+    options = wish.of_rows
+    check_host(options.host)
+    check_plugs(options, pipeline.handlers)
+    bounds_of(pipeline.graph, options.bounds)
+    if wish.own.map_dir is not None and options.durability == "none":
+        raise OptionError(
+            'durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"'
+        )
+    interviewer = resolve_interviewer(options.interviewer or "refuse")
+    if isinstance(interviewer, DeferredInterviewer):
+        raise OptionError(
+            "gates of a map cannot be answered by hand: its rows are not handles",
+            hint='interviewer="auto", a function of a question, or QueueInterviewer([…])',
+        )
+    return replace(wish, of_rows=replace(options, interviewer=interviewer))
+
+
+def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
+    if own.map_dir is not None:
+        return Path(own.map_dir), seams.randomness.new_id()
+    return new_run_directory(
+        Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE,
+        clock=seams.clock,
+        randomness=seams.randomness,
+        disk=seams.disk,
+        is_synced=options.durability == "full",
+    )
+
+
+def _check_graph(pipeline: Pipeline, facts: Mapping[str, Any], on_graph_change: str) -> None:
+    now, ran = pipeline.graph.content_hash, str(facts.get("graph_hash", ""))
+    if now == ran or on_graph_change != "error":
+        return
+    hint = 'resume with pipeline.dot of the map directory, or say on_graph_change="accept" or "warn"'
+    if facts.get("is_source_redacted"):
+        hint = (
+            "pipeline.dot of this map holds [redacted] in place of a secret that its source had: "
+            "resume with your own pipeline, Pipeline(…).resume_map(directory)"
+        )
+    raise GraphChanged(f"the graph is not the one that the map ran ({now[:8]} against {ran[:8]})", hint=hint)
+
+
+def _same_rows(pipeline: Pipeline, params: object, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows given again, which must be those that the map began with.
+
+    Raises:
+        InputsChanged: They are others; the message names the first.
+    """
+    rows = read_rows(params, pipeline.params)
+    entries: Sequence[Mapping[str, Any]] = facts["rows"]
+    hint = "resume without params: the map has kept its inputs; or start a new map"
+    if len(rows) != len(entries):
+        raise InputsChanged(f"params has {len(rows):,} rows, and the map has {len(entries):,}", hint=hint)
+    for row, (inputs, entry) in enumerate(zip(rows, entries, strict=True)):
+        if inputs_hash(inputs) != entry["inputs"]:
+            raise InputsChanged(f"params[{row}] is not what the map began with", hint=hint)
+    return rows
+
+
+def _launch(
+    pipeline: Pipeline,
+    rows: Sequence[Mapping[str, Any]],
+    wish: MapWish,
+    map_id: str,
+    directory: MapDirectory | None,
+    *,
+    on_graph_change: str = "error",
+) -> MapRun:
+    """Start the work; nobody gets the handle of a map that was interrupted before it began."""
+    own, options = wish.own, wish.of_rows
+    recorder = None
+    try:
+        tasks = [
+            RowTask(
+                row,
+                inputs,
+                None if directory is None else directory.path / row_name(row),
+                own.outputs,
+                on_graph_change,
+            )
+            for row, inputs in enumerate(rows)
+        ]
+        source_file = str(pipeline.origin or "")
+        recorder = session_of((task.row for task in tasks), source_file, place=own.session)
+        work = MapWork(
+            pipeline,
+            tasks,
+            own,
+            # Its commands were checked above, once for all rows.
+            replace(options, trust=True, params={}),
+            MapView(redacted(pipeline.name), len(tasks)),
+            directory,
+            # Without an executor one for all rows; with one each row's stages find their way to the workers.
+            resolve_backend(options.backend) if options.executor is None else None,
+            recorder,
+        )
+        handle = MapRun(map_id, work)
+        if options.is_shown:
+            present(handle)
+        job = new_job(options.host)
+        handle.attach(job)
+        _refuse_interrupted(wish.interrupt, handle)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        if recorder is not None:
+            recorder.close()
+        raise
+    job.start(lambda: handle.drive(work))  # from here on the work closes its directory
+    return handle
+
+
+def _refuse_interrupted(interrupt: HeldInterrupt, handle: MapRun) -> None:
+    if interrupt.is_noted:
+        raise RunInterrupted("the map was stopped before it began", hint=handle.how_to_go_on)

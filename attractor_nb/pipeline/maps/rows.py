@@ -1,0 +1,160 @@
+"""One row of a map as a complete, ordinary run: started, gone on with, or read when it has ended.
+
+``row_worker.py`` does the same from plain data alone, for a worker that shares nothing with the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import AttractorError, RunNotFound
+from attractor_nb.logs import own_logger
+from attractor_nb.model.events import PipelineFailed
+from attractor_nb.model.row_result import RowResult
+from attractor_nb.pipeline.beginning import begin, seams_of
+from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.wiring import wire
+from attractor_nb.redaction import redacted
+from attractor_nb.storage.standing import read_last_event, standing_of
+from attractor_nb.storage.stored_run import has_event_log, read_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.model.row_result import RowStatus
+    from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.run_result import RunResult
+    from attractor_nb.protocols import CodergenBackend, EventSink
+
+LOGGER = own_logger(__name__)
+REASON_CHARS = 2_000
+"""The whole reason is in the row's directory."""
+_ROW_STATUS: dict[str, RowStatus] = {"success": "success", "fail": "fail"}
+
+
+@dataclass(frozen=True, slots=True)
+class RowTask:
+    """A row to be run.
+
+    Attributes:
+        row: Its number.
+        inputs: Its context inputs, those common to all rows too.
+        directory: Its run directory; None when nothing is kept.
+        outputs: Context values to keep of it.
+        on_graph_change: What to do when it began with another graph; see ``Pipeline.resume``.
+    """
+
+    row: int
+    inputs: Mapping[str, Any]
+    directory: Path | None
+    outputs: Sequence[str] = ()
+    on_graph_change: str = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlugs:
+    """What the caller has for all rows.
+
+    Attributes:
+        backend: Answers prompts, and is open already; None: each row has one of its own.
+        sinks: Take the row's events; quick, and never raising.
+    """
+
+    backend: CodergenBackend | None = None
+    sinks: Sequence[EventSink] = ()
+
+
+_NO_PLUGS = RowPlugs()
+
+
+async def run_row(
+    pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS
+) -> RowResult:
+    """Bring a row to its end, from wherever its directory says that it stands.
+
+    Args:
+        pipeline: What runs.
+        task: The row.
+        options: As of ``run``, with an interviewer; its ``params`` and ``logs_root`` are the row's.
+        plugs: What the caller has for all rows.
+
+    Returns:
+        How it ended. Whatever keeps it from running is the reason of a failure.
+
+    Raises:
+        asyncio.CancelledError: It was cancelled before it began.
+    """
+    try:
+        return await _run(pipeline, task, options, plugs)
+    except AttractorError as error:
+        return _failed(task, f"{type(error).__name__}: {error.message}")
+    except Exception as error:
+        LOGGER.exception("row %s of a map cannot be run", task.row)
+        return _failed(task, redacted(f"{type(error).__name__}: {error}"))
+
+
+async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: RowPlugs) -> RowResult:
+    own = replace(options, logs_root=task.directory)
+    if task.directory is not None and (finished := _finished(pipeline, task, task.directory)):
+        return finished
+    seams = seams_of(own)
+    start = _beginning(pipeline, task, own, seams)
+    try:
+        wired = wire(pipeline, own, seams, start, is_waited_for=True, backend=plugs.backend)
+    except BaseException:
+        start.store.close()
+        raise
+    wired.listen(plugs.sinks)
+    return _row_result(task, await wired.work())
+
+
+def _beginning(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Seams) -> Beginning:
+    """Where the row begins or goes on; one that was cut off before its first record begins anew."""
+    if task.directory is not None and has_event_log(task.directory):
+        try:
+            return continue_run(
+                pipeline, task.directory, options, seams, on_graph_change=task.on_graph_change
+            )
+        except RunNotFound:
+            pass
+    return begin(pipeline, options, seams, inputs=task.inputs)
+
+
+def _finished(pipeline: Pipeline, task: RowTask, directory: Path) -> RowResult | None:
+    """The row as its directory says, when it has ended and nothing would run again."""
+    if not has_event_log(directory):
+        return None
+    if standing_of(directory, read_facts(directory)).status not in {"completed", "failed"}:
+        return None
+    run = Run.load(directory, pipeline)
+    last = read_last_event(run.logs_root)
+    if isinstance(last, PipelineFailed) and last.is_resumable:
+        return None  # a bound, or a backend that was down: it may go on now
+    return replace(_row_result(task, run.result(0.0)), was_finished=True)
+
+
+def _row_result(task: RowTask, result: RunResult) -> RowResult:
+    return RowResult(
+        task.row,
+        _ROW_STATUS.get(result.status, "interrupted"),
+        reason=result.reason[:REASON_CHARS],
+        run_id=result.run_id,
+        directory=_directory_name(task),
+        stages=len(result.completed_nodes),
+        duration=result.duration,
+        usage=result.usage,
+        outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
+    )
+
+
+def _failed(task: RowTask, reason: str) -> RowResult:
+    return RowResult(task.row, "fail", reason=reason[:REASON_CHARS], directory=_directory_name(task))
+
+
+def _directory_name(task: RowTask) -> str:
+    return task.directory.name if task.directory is not None and task.directory.exists() else ""

@@ -1,0 +1,216 @@
+"""Runs the rows of a map, so many at a time, until all have ended or no further one may be started."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attractor_nb.calling import call
+from attractor_nb.decisions.map_bounds import rows_used_up
+from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.runner import closed
+from attractor_nb.errors import AttractorError, RunError
+from attractor_nb.logs import own_logger
+from attractor_nb.model.events import Event, StageStarted
+from attractor_nb.model.row_result import RowResult
+from attractor_nb.pipeline.maps.recording import RowRecord
+from attractor_nb.pipeline.maps.rows import RowPlugs, run_row
+from attractor_nb.protocols import BackendLifetime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from attractor_nb.decisions.map_bounds import MapBounds
+    from attractor_nb.pipeline.maps.options import MapOptions
+    from attractor_nb.pipeline.maps.rows import RowTask
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.protocols import CodergenBackend, EventSink
+    from attractor_nb.sessions import SessionRecorder
+    from attractor_nb.storage.map_directory import MapDirectory
+    from attractor_nb.views.map_view import MapView
+
+LOGGER = own_logger(__name__)
+CANCELLED = "cancelled"
+STOPPED = "stopped"
+_LONG_STATUS = {"success": "completed", "fail": "failed"}
+
+
+@dataclass(slots=True)
+class MapWork:
+    """The work of one map.
+
+    Attributes:
+        pipeline: What runs.
+        tasks: All rows.
+        options: The map's own options.
+        run_options: Those of each row.
+        view: What is shown of it.
+        directory: The map's directory; None when nothing is kept.
+        backend: Answers the prompts of all rows; None: each row has one of its own.
+        recorder: Keeps the session's status, or None.
+        results: How each row ended, so far.
+    """
+
+    pipeline: Pipeline
+    tasks: Sequence[RowTask]
+    options: MapOptions
+    run_options: RunOptions
+    view: MapView
+    directory: MapDirectory | None
+    backend: CodergenBackend | None
+    recorder: SessionRecorder | None = None
+    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
+    _bounds: MapBounds = field(init=False)
+    _halted: str = ""
+    _is_interrupted: bool = False
+    _running: dict[int, asyncio.Task[RowResult]] = field(default_factory=dict[int, "asyncio.Task[RowResult]"])
+
+    def __post_init__(self) -> None:
+        self._bounds = self.options.bounds
+
+    def stop(self) -> None:
+        """Start no further rows; those that run come to their end. From any thread."""
+        self._halt(STOPPED, is_interrupted=True)
+
+    async def run(self) -> None:
+        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end.
+
+        Raises:
+            RunLocked: Another process took the map over.
+            StorageError: The map's directory cannot be written; rows that are recorded are safe.
+        """
+        try:
+            try:
+                await self._open_backend()
+                await self._run_rows()
+            finally:
+                await self._close_backend()
+            self._end()
+        except RunError as lost:
+            self.view.end("interrupted", lost.message)
+            raise
+        finally:
+            if self.directory is not None:
+                self.directory.close()
+            await self._close_session()
+
+    async def _run_rows(self) -> None:
+        tasks = iter(self.tasks)
+        count = min(self.options.max_parallel, len(self.tasks))
+        workers = {asyncio.create_task(self._work(tasks)) for _ in range(count)}
+        pending = workers
+        while pending:
+            try:
+                _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            except asyncio.CancelledError:
+                self._halt(CANCELLED, is_interrupted=True)
+                self._cancel_rows()
+            if any(worker.done() and worker.exception() for worker in workers):
+                self._halt("the map was lost")
+                self._cancel_rows()
+        for worker in workers:
+            worker.result()  # raises what made it end early
+
+    def _cancel_rows(self) -> None:
+        for task in tuple(self._running.values()):
+            task.cancel()
+
+    async def _work(self, tasks: Iterator[RowTask]) -> None:
+        """Run one row after the other, for as long as further ones may be started."""
+        for task in tasks:
+            if not self._may_start():
+                return
+            if self.directory is not None:
+                self.directory.check_owner()
+            await self._run_one(task)
+
+    def _may_start(self) -> bool:
+        if not self._halted:
+            elapsed = time.monotonic() - self.view.began
+            self._halted = rows_used_up(self._bounds, self.view.usage, elapsed)
+            self.view.reason = self._halted
+        return not self._halted
+
+    async def _run_one(self, task: RowTask) -> None:
+        row = task.row
+        self.view.begin(row)
+        observers = () if self.recorder is None else (RowRecord(self.recorder, row),)
+        plugs = RowPlugs(self.backend, (self._follow(row), *observers))
+        running = asyncio.create_task(run_row(self.pipeline, task, self.run_options, plugs))
+        self._running[row] = running
+        try:
+            result = await running
+        except asyncio.CancelledError:
+            if not running.cancelled():
+                raise
+            return  # before it began
+        finally:
+            del self._running[row]
+            self.view.leave(row)
+        self.results[row] = result
+        self.view.take(result)
+        for observer in observers:
+            observer.end(result)
+        if result.status == "fail" and self.options.on_failure == "stop":
+            self._halt(f"row {row} failed, and on_failure is stop")
+
+    def _follow(self, row: int) -> EventSink:
+        def enter(event: Event) -> None:
+            if isinstance(event, StageStarted):
+                self.view.enter(row, event.name)
+
+        return enter
+
+    def _halt(self, reason: str, *, is_interrupted: bool = False) -> None:
+        """Start no further rows. The first reason holds; that somebody stopped it counts in any case."""
+        self._halted = self.view.reason = self._halted or reason
+        self._is_interrupted = self._is_interrupted or is_interrupted
+
+    def _end(self) -> None:
+        """Note the rows that were not started, and how it ended as a whole."""
+        for task in self.tasks:
+            if task.row not in self.results:
+                left = self.results[task.row] = RowResult(task.row, "not_started", reason=self._halted)
+                self.view.take(left)
+        counts = self.view.counts
+        is_unfinished = bool(counts["interrupted"] or counts["not_started"])
+        if self._is_interrupted and is_unfinished:
+            status, reason = "interrupted", self._halted
+        elif counts["fail"] or is_unfinished:
+            status = "fail"
+            reason = (
+                self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"
+            )
+        else:
+            status, reason = "success", ""
+        if self.directory is not None:
+            self.directory.finish(_LONG_STATUS.get(status, status), reason)
+        self.view.end(status, reason)
+
+    async def _open_backend(self) -> None:
+        """Start what stands behind the model stages, once for all rows; without it none is started."""
+        if not isinstance(self.backend, BackendLifetime):
+            return
+        try:
+            await self.backend.open()
+        except asyncio.CancelledError:
+            self._halt(CANCELLED, is_interrupted=True)
+        except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the map (ruling 30)
+            self._halt(f"the backend did not start: {outcome_of_exception(error).failure_reason}")
+
+    async def _close_backend(self) -> None:
+        if isinstance(self.backend, BackendLifetime):
+            await closed(self.backend)
+
+    async def _close_session(self) -> None:
+        """End the session's status; a fault of it is never the map's."""
+        if self.recorder is not None:
+            try:
+                await call(self.recorder.close)
+            except asyncio.CancelledError:  # stopped twice: leave at once
+                LOGGER.warning("the session's status was not waited for")
+            except AttractorError as error:
+                LOGGER.warning("the session's status cannot be written: %s", error)

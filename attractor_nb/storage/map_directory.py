@@ -1,0 +1,273 @@
+"""Where a map lives: a directory with a manifest of its own, the inputs, and a run directory for each row.
+
+``map.json`` says what runs over which inputs and is written at the beginning and at the end alone. How a row
+stands is said by its own run directory, so a killed map needs no repair. One process owns a map, as one owns
+a run: the kernel's lock says so, and whoever lost it writes nothing more here.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
+from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.disk import Disk, check_durability
+from attractor_nb.storage.fence import FencedDisk
+from attractor_nb.storage.lock import OwnerLock
+from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
+from attractor_nb.storage.sealed_file import SealedFile, read_generations
+from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.protocols import Clock
+
+MAP_NAME = "map.json"
+INPUTS_NAME = "inputs.jsonl"
+_MAX_INPUTS_BYTES = 4 * 1024**3
+_MAX_SOURCE_BYTES = 64 * 1024 * 1024
+
+
+def row_name(row: int) -> str:
+    """Name of a row's run directory.
+
+    >>> row_name(12)
+    'row-00012'
+    """
+    return f"row-{row:05}"
+
+
+def inputs_hash(inputs: Mapping[str, Any]) -> str:
+    """SHA-256 of a row's inputs, whatever the order of their keys."""
+    return sha256(json.dumps(inputs, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+class MapDirectory:
+    """The directory of a map that this process owns; ``create`` and ``open`` are the ways to come here.
+
+    Attributes:
+        path: Where it is.
+    """
+
+    def __init__(
+        self, path: Path, *, durability: str, clock: Clock, disk: Disk | None, take_over: bool = False
+    ) -> None:
+        """Take ownership; ``create`` and ``open`` are the ways to come here."""
+        disk = disk or Disk()
+        self._is_synced = check_durability(durability) == "full"
+        self._clock = clock
+        self._facts: dict[str, Any] = {}
+        self._root = RunDirectory(disk, path)
+        self.path = self._root.path
+        try:
+            self._lock = OwnerLock(disk, self._root, clock, take_over=take_over)
+        except BaseException:
+            self._root.close()
+            raise
+        self._disk = FencedDisk(disk, self._lock.check)
+        self._manifest = SealedFile(self._disk, self._root, MAP_NAME, is_synced=self._is_synced)
+        try:
+            self._lock.announce(self._disk, self._lock.token, is_fenced=True)
+            sweep(self._disk, self._root.descriptor)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        durability: str,
+        source_text: str,
+        facts: Mapping[str, Any],
+        rows: Sequence[Mapping[str, Any]],
+        clock: Clock,
+        disk: Disk | None = None,
+    ) -> MapDirectory:
+        """Begin a map in a directory, which is made if need be. The manifest is written last.
+
+        Args:
+            path: The map's directory.
+            durability: ``full`` or ``fast``.
+            source_text: The DOT source, kept as ``pipeline.dot``.
+            facts: Entries of map.json; status, start time and rows are filled in.
+            rows: The inputs of each row.
+            clock: Time.
+            disk: The disk's operations; tests give their own.
+
+        Raises:
+            RunLocked: Another process owns the directory.
+            StorageError: The directory holds a map or a run already, or the disk refused.
+        """
+        make_directory(disk or Disk(), path, is_synced=durability == "full")
+        found = cls(path, durability=durability, clock=clock, disk=disk)
+        try:
+            found._begin(source_text, facts, rows)
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    @classmethod
+    def open(
+        cls, path: Path, *, durability: str, clock: Clock, disk: Disk | None = None, take_over: bool = False
+    ) -> MapDirectory:
+        """Take ownership of a map that was stopped.
+
+        Raises:
+            RunNotFound: There is no map.
+            RunLocked: Another process owns it.
+            CheckpointCorrupt: Its manifest is damaged.
+            StorageError: The disk refused.
+        """
+        facts = read_map(path)
+        found = cls(path, durability=durability, clock=clock, disk=disk, take_over=take_over)
+        found._facts = facts
+        return found
+
+    def _begin(self, source_text: str, facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+        for name in (MAP_NAME, "events.jsonl", "checkpoint.json"):
+            if (self.path / name).exists():
+                what = "map" if name == MAP_NAME else "run"
+                raise StorageError(
+                    f"{self.path} holds a {what} already",
+                    path=str(self.path / name),
+                    hint="resume it, or choose another directory",
+                )
+        lines = b"".join(json_bytes(inputs) + b"\n" for inputs in rows)
+        for name, data in (
+            (SOURCE_NAME, source_text.encode("utf-8", "surrogatepass")),
+            (INPUTS_NAME, lines),
+        ):
+            write_whole(
+                self._disk,
+                self._root.descriptor,
+                name,
+                data,
+                directory=self.path,
+                is_synced=self._is_synced,
+            )
+        entries = [
+            {"inputs": inputs_hash(inputs), "directory": row_name(row)} for row, inputs in enumerate(rows)
+        ]
+        started = utc_text(self._clock.time())
+        self.save({**facts, "status": "running", "start_time": started, "end_time": None, "rows": entries})
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The manifest as it stands."""
+        return dict(self._facts)
+
+    def save(self, changes: Mapping[str, Any]) -> None:
+        """Change entries of the manifest and write it.
+
+        Raises:
+            RunLocked: Another process took the map over.
+            StorageError: The disk refused; the manifest is as before.
+        """
+        facts = {"schema_version": 1, **self._facts, **changes}
+        self._manifest.write(facts)
+        self._facts = facts
+
+    def finish(self, status: str, reason: str) -> None:
+        """Write how the map ended."""
+        self.save({"status": status, "reason": reason, "end_time": utc_text(self._clock.time())})
+
+    def check_owner(self) -> None:
+        """Check that this process still owns the map.
+
+        Raises:
+            RunLocked: Another process took it over.
+        """
+        self._lock.check()
+
+    def close(self) -> None:
+        """Give up ownership."""
+        self._lock.release()
+        self._root.close()
+
+
+def is_map(path: Path) -> bool:
+    """Whether a directory is one of a map."""
+    return (path / MAP_NAME).is_file()
+
+
+def read_map(path: Path) -> dict[str, Any]:
+    """The manifest of a map; nobody needs to own it.
+
+    Raises:
+        RunNotFound: There is no map.
+        CheckpointCorrupt: Its manifest is damaged.
+        StorageError: It cannot be read.
+    """
+    facts, problems = read_generations(path, MAP_NAME, _check)
+    if facts is None and problems:
+        raise CheckpointCorrupt(
+            f"{path / MAP_NAME}: {'; '.join(problems)}",
+            hint="each row is a run of its own: resume those that are not finished one by one",
+        )
+    if facts is None:
+        raise RunNotFound(f"{path} holds no map: it has no {MAP_NAME}", hint="name the map's own directory")
+    return facts
+
+
+def read_map_source(path: Path) -> str:
+    """The DOT text that a map keeps.
+
+    Raises:
+        RunNotFound: It keeps none.
+        StorageError: It cannot be read.
+    """
+    data = read_plain_file(path / SOURCE_NAME, max_bytes=_MAX_SOURCE_BYTES)
+    if data is None:
+        raise RunNotFound(
+            f"{path} does not hold the pipeline's source",
+            hint="load the pipeline yourself: Pipeline(path).resume_map(directory)",
+        )
+    return data.decode("utf-8", "surrogatepass")
+
+
+def read_inputs(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The inputs of a map's rows, each compared with its hash in the manifest.
+
+    Args:
+        path: The map's directory.
+        facts: Its manifest.
+
+    Raises:
+        CheckpointCorrupt: The file is not the one that was written.
+        StorageError: It cannot be read.
+    """
+    data = read_plain_file(path / INPUTS_NAME, max_bytes=_MAX_INPUTS_BYTES) or b""
+    lines = data.split(b"\n")[:-1]
+    entries: Sequence[Mapping[str, Any]] = facts["rows"]
+    if len(lines) != len(entries):
+        raise _damaged(path, f"has {len(lines)} rows, and {MAP_NAME} has {len(entries)}")
+    rows: list[dict[str, Any]] = []
+    for row, (line, entry) in enumerate(zip(lines, entries, strict=True)):
+        try:
+            inputs = read_json(line)
+        except JsonProblem as problem:
+            raise _damaged(path, f"row {row}: {problem}") from None
+        if not isinstance(inputs, dict) or inputs_hash(cast("dict[str, Any]", inputs)) != entry["inputs"]:
+            raise _damaged(path, f"row {row} is not what {MAP_NAME} knows")
+        rows.append(cast("dict[str, Any]", inputs))
+    return rows
+
+
+def _damaged(path: Path, problem: str) -> CheckpointCorrupt:
+    return CheckpointCorrupt(
+        f"{path / INPUTS_NAME}: {problem}",
+        hint="give the inputs again: pipeline.resume_map(directory, params=…)",
+    )
+
+
+def _check(plain: Mapping[str, Any]) -> None:
+    from attractor_nb.model.map_manifest import MapManifest  # noqa: PLC0415 - imports pydantic
+
+    MapManifest.model_validate(plain)

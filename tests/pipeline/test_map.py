@@ -1,0 +1,585 @@
+"""``pipeline.map``: one pipeline over many inputs, each row a run of its own."""
+
+import asyncio
+import json
+import sys
+import threading
+from math import nan
+
+import pytest
+
+from attractor_nb import FunctionBackend, Outcome, Pipeline, QueueInterviewer, Run, Usage
+from attractor_nb.errors import (
+    ContextValueError,
+    OptionError,
+    RunError,
+    RunInterrupted,
+    StorageError,
+    UntrustedSource,
+    ValidationError,
+)
+from attractor_nb.model.response import Response
+from attractor_nb.storage.map_directory import MAP_NAME, read_inputs, read_map
+
+TWO_STAGES = """digraph demo {
+    start [shape=Mdiamond]
+    plan [prompt="Plan"]
+    write [prompt="Write"]
+    done [shape=Msquare]
+    start -> plan -> write -> done
+}"""
+GATE = """digraph gated {
+    start [shape=Mdiamond]
+    gate [shape=hexagon, label="Good?"]
+    done [shape=Msquare]
+    other [prompt="Other"]
+    start -> gate
+    gate -> done [label="[Y] Yes"]
+    gate -> other [label="[N] No"]
+    other -> done
+}"""
+TOOL = """digraph tooled {
+    start [shape=Mdiamond]
+    build [shape=parallelogram, tool_command="true"]
+    done [shape=Msquare]
+    start -> build -> done
+}"""
+
+
+def failing_on(*bad):
+    """A backend that fails the rows whose ``n`` is one of these."""
+
+    def answer(node, prompt, context):
+        if context["n"] in bad:
+            return Outcome.fail(f"no {context['n']}")
+        return f"{node.id} {context['n']}"
+
+    return FunctionBackend(answer)
+
+
+def rows(count):
+    return [{"n": number} for number in range(count)]
+
+
+class Door:
+    """A backend whose prompts wait until it is opened; counts how many wait at the same time."""
+
+    def __init__(self):
+        self.is_open = asyncio.Event()
+        self.inside = 0
+        self.most = 0
+        self.came = []
+        self.loop = None
+        self.arrivals = threading.Semaphore(0)
+
+    async def run(self, node, prompt, context):
+        self.loop = asyncio.get_running_loop()
+        self.came.append(context["n"])
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.arrivals.release()
+        try:
+            await self.is_open.wait()
+        finally:
+            self.inside -= 1
+        return "through"
+
+    def wait_for(self, count):
+        for _ in range(count):
+            assert self.arrivals.acquire(timeout=30)
+
+    def open(self):
+        self.loop.call_soon_threadsafe(self.is_open.set)
+
+
+# -- results ----------------------------------------------------------------------------------------------
+
+
+def test_every_row_is_a_complete_run_with_its_own_inputs():
+    result = Pipeline(TWO_STAGES, backend=failing_on()).map(rows(5), wait=True)
+    assert result.is_success
+    assert (result.status, result.reason, len(result)) == ("success", "", 5)
+    for row in result:
+        run = result.run(row)
+        assert run["write"].response == f"write {row}"
+        assert run.result().context["n"] == row
+        assert run.id == result[row].run_id
+        assert Run.load(result.directory / result[row].directory).status == "completed"
+
+
+def test_failures_are_kept_apart_with_their_reasons():
+    result = Pipeline(TWO_STAGES, backend=failing_on(1, 3)).map(rows(5), wait=True)
+    assert result.status == "fail"
+    assert result.reason == "2 of 5 rows failed"
+    assert list(result.failures) == [1, 3]
+    assert list(result.results) == [0, 2, 4]
+    assert "no 3" in result.failures[3].reason
+    assert result.counts == {"success": 3, "fail": 2, "interrupted": 0, "not_started": 0}
+    assert result.unfinished == {}
+
+
+def test_only_the_outputs_that_were_asked_for_are_kept():
+    result = Pipeline(TWO_STAGES, backend=failing_on()).map(
+        rows(2), wait=True, outputs=["last_response", "n", "nothing"]
+    )
+    assert result[1].outputs == {"last_response": "write 1", "n": 1}
+
+
+def test_usage_is_that_of_all_rows():
+    backend = FunctionBackend(lambda prompt: Response("x", usage=Usage(10, 5, 0.5, 1)))
+    result = Pipeline(TWO_STAGES, backend=backend).map(rows(3), wait=True)
+    assert result.usage == Usage(60, 30, 3.0, 6)
+    assert result[0].usage == Usage(20, 10, 1.0, 2)
+
+
+def test_the_pipelines_own_params_are_every_rows():
+    result = Pipeline(TWO_STAGES, params={"team": "a", "n": 9}).map(
+        [{"n": 1}, {}], wait=True, outputs=["team", "n"]
+    )
+    assert [result[row].outputs for row in result] == [{"team": "a", "n": 1}, {"team": "a", "n": 9}]
+
+
+def test_a_result_is_a_mapping_from_numbers_to_rows():
+    result = Pipeline(TWO_STAGES).map(rows(3), wait=True, durability="none")
+    assert list(result) == [0, 1, 2]
+    assert result[2].row == 2
+    assert [row for row, entry in result.items() if entry.is_success] == [0, 1, 2]
+    assert 3 not in result
+    with pytest.raises(OptionError, match="no row 3"):
+        result[3]
+
+
+def test_a_result_reads_well_as_text():
+    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(rows(3), wait=True)
+    assert str(result) == (
+        "✕ fail   3 of 3 rows   2 success, 1 failed   1 of 3 rows failed\n"
+        "\n"
+        "✕ failed  1  no 1\n"
+        "\n"
+        "next: result.run(1)"
+    ).replace("✕", "\N{MULTIPLICATION X}")
+    assert "2 more" in result.table(1)
+
+
+def test_nothing_is_kept_on_disk_without_durability(tmp_path):
+    result = Pipeline(TWO_STAGES).map(rows(3), wait=True, durability="none")
+    assert result.is_success
+    assert result.directory is None
+    assert not (tmp_path / ".attractor").exists()
+    with pytest.raises(OptionError, match="nothing is kept of row 1"):
+        result.run(1)
+
+
+def test_a_frame_has_inputs_ends_and_outputs():
+    pd = pytest.importorskip("pandas")
+    params = pd.DataFrame({"n": [0, 1], "status": ["open", "shut"]})
+    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(params, wait=True, outputs=["last_stage"])
+    frame = result.to_frame()
+    assert list(frame.index) == [0, 1]
+    assert list(frame["inputs.status"]) == ["open", "shut"]
+    assert list(frame["status"]) == ["success", "fail"]
+    assert list(frame["n"]) == [0, 1]
+    assert frame["directory"][1] == "row-00001"
+    assert frame["last_stage"][0] == "write"
+
+
+def test_without_pandas_the_frame_says_what_is_missing(monkeypatch):
+    result = Pipeline(TWO_STAGES).map(rows(1), wait=True, durability="none")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(OptionError, match="pandas"):
+        result.to_frame()
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
+
+
+def test_numpy_numbers_and_missing_cells_become_plain():
+    np = pytest.importorskip("numpy")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"n": np.array([1, 2]), "share": [0.5, None], "word": ["a", None]})
+    result = Pipeline(TWO_STAGES).map(frame, wait=True, outputs=["n", "share", "word"])
+    assert [result[row].outputs for row in result] == [
+        {"n": 1, "share": 0.5, "word": "a"},
+        {"n": 2, "share": None, "word": None},
+    ]
+    plain = Pipeline(TWO_STAGES).map(
+        [{"n": np.int64(3), "deep": [{"x": np.float32(0.5)}]}], wait=True, outputs=["n", "deep"]
+    )
+    assert plain[0].outputs == {"n": 3, "deep": [{"x": 0.5}]}
+    assert type(plain[0].outputs["n"]) is int
+
+
+def test_pandas_is_not_imported_for_dicts():
+    import subprocess
+
+    program = (
+        "from attractor_nb import Pipeline; import sys\n"
+        f"p = Pipeline({TWO_STAGES!r})\n"
+        "assert p.map([{'n': 1}], wait=True, durability='none').is_success\n"
+        "print(sorted({'pandas', 'numpy'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "words"),
+    [
+        ([{"n": 1}, {"n": {1}}], ContextValueError, r"params\[1\]"),
+        ([{"n": 1}, {"n": nan}], ContextValueError, r"params\[1\]"),
+        ([{"n": 1}, {2: 1}], ContextValueError, r"params\[1\]"),
+        ([{"n": 1}, [2]], OptionError, r"params\[1\] is a dict, not list"),
+        ([{"n": 1}, {"graph.goal": "x"}], OptionError, r"params\[1\].*engine's own"),
+        ([], OptionError, "no rows"),
+        ("abc", OptionError, "a list of dicts"),
+        ({"n": 1}, OptionError, "a list of dicts"),
+        (7, OptionError, "a list of dicts"),
+        (None, OptionError, "a list of dicts"),
+    ],
+)
+def test_bad_rows_are_refused_before_anything_runs(params, error, words, tmp_path):
+    calls = []
+    pipeline = Pipeline(TWO_STAGES, backend=FunctionBackend(lambda prompt: calls.append(prompt) or "x"))
+    with pytest.raises(error, match=words):
+        pipeline.map(params, wait=True)
+    assert calls == []
+    assert not (tmp_path / ".attractor").exists()
+
+
+def test_columns_that_make_no_inputs_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(OptionError, match="column 0 of params is no text"):
+        Pipeline(TWO_STAGES).map(pd.DataFrame([[1]]))
+    with pytest.raises(OptionError, match="column 'n' twice"):
+        Pipeline(TWO_STAGES).map(pd.DataFrame([[1, 2]], columns=["n", "n"]))
+    with pytest.raises(ContextValueError, match=r"params\[0\]"):
+        Pipeline(TWO_STAGES).map(pd.DataFrame({"day": pd.to_datetime(["2026-01-01"])}))
+
+
+def test_rows_without_end_are_refused(monkeypatch):
+    from attractor_nb.pipeline.maps import inputs
+
+    monkeypatch.setattr(inputs, "MAX_ROWS", 10)
+    with pytest.raises(OptionError, match="more than 10 rows"):
+        Pipeline(TWO_STAGES).map({"n": 1} for _ in iter(int, 1))
+
+
+# -- options ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_parallel": 0}, "max_parallel"),
+        ({"max_parallel": "4"}, "max_parallel"),
+        ({"max_parallel": True}, "max_parallel"),
+        ({"on_failure": "retry"}, "on_failure is continue or stop"),
+        ({"max_paralel": 4}, "did you mean"),
+        ({"logs_root": "here"}, "map_dir"),
+        ({"stop_after": 1}, "stop_after"),
+        ({"outputs": "answer"}, "outputs is a list"),
+        ({"outputs": [1]}, "keys of the context"),
+        ({"max_budget_usd_all": -1}, "max_budget_usd_all"),
+        ({"max_tokens_all": 1.5}, "max_tokens_all"),
+        ({"max_duration_all": "soon"}, "max_duration_all"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"session": 3}, "session is True or a directory"),
+        ({"map_dir": "x", "durability": "none"}, "no map_dir"),
+        ({"interviewer": "deferred"}, "cannot be answered by hand"),
+        ({"backend": "gpt"}, "no backend"),
+        ({"host": "cloud"}, "unknown host"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(options, words, tmp_path):
+    with pytest.raises(OptionError, match=words):
+        Pipeline(TWO_STAGES).map(rows(2), **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipeline_with_errors_is_not_mapped():
+    broken = Pipeline("digraph d { start [shape=Mdiamond] done [shape=Msquare] start -> dne }")
+    with pytest.raises(ValidationError):
+        broken.map(rows(1))
+
+
+def test_commands_from_elsewhere_are_asked_about_once_for_all_rows(tmp_path):
+    (tmp_path / "tool.dot").write_text(TOOL)
+    with pytest.raises(UntrustedSource):
+        Pipeline(tmp_path / "tool.dot").map(rows(2), wait=True)
+    assert not (tmp_path / ".attractor").exists()
+    result = Pipeline(tmp_path / "tool.dot").map(rows(2), wait=True, trust=True)
+    assert result.is_success
+    # Its own directory vouches for it, and so it does for a row of it.
+    from attractor_nb import load_pipeline
+
+    again = load_pipeline(result.directory).resume_map(result.directory).result()
+    assert again.is_success
+    rewound = load_pipeline(result.directory / "row-00001").resume(
+        result.directory / "row-00001", rewind_to="build"
+    )
+    assert rewound.result().is_success
+
+
+# -- at the same time -------------------------------------------------------------------------------------
+
+
+def test_no_more_rows_run_at_a_time_than_were_allowed():
+    door = Door()
+    handle = Pipeline(TWO_STAGES, backend=door).map(rows(10), max_parallel=3, durability="none")
+    door.wait_for(3)
+    assert sorted(handle.view.under_way) == [0, 1, 2]
+    assert {entry.stage for entry in handle.view.under_way.values()} == {"plan"}
+    door.open()
+    assert handle.result(30).is_success
+    assert door.most == 3
+
+
+def test_on_failure_stop_starts_no_further_rows():
+    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(
+        rows(6), wait=True, max_parallel=1, on_failure="stop"
+    )
+    assert result.counts == {"success": 1, "fail": 1, "interrupted": 0, "not_started": 4}
+    assert result.status == "fail"
+    assert result[5].reason == "row 1 failed, and on_failure is stop"
+    assert list(result.unfinished) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        ({"max_budget_usd_all": 2}, "max_budget_usd_all=2 reached: $2.0000 spent"),
+        ({"max_tokens_all": 45}, "max_tokens_all=45 reached: 60 tokens used"),
+        ({"max_duration_all": 0}, "max_duration_all=0s reached: 0.0 s have passed"),
+    ],
+)
+def test_a_bound_of_all_rows_starts_no_further_ones(bound, reason):
+    backend = FunctionBackend(lambda prompt: Response("x", usage=Usage(10, 5, 0.5, 1)))
+    result = Pipeline(TWO_STAGES, backend=backend).map(rows(9), wait=True, max_parallel=1, **bound)
+    assert result.status == "fail"
+    assert result.reason == reason
+    assert result.counts["fail"] == 0
+    assert result.counts["success"] == (0 if "max_duration_all" in bound else 2)
+    assert result.counts["not_started"] == 9 - result.counts["success"]
+
+
+def test_a_bound_of_a_row_is_each_rows_own():
+    result = Pipeline(TWO_STAGES).map(rows(2), wait=True, max_steps=2)
+    assert result.counts["fail"] == 2
+    assert "max_steps=2 reached" in result[0].reason
+
+
+def test_gates_without_an_interviewer_fail_with_the_reason():
+    result = Pipeline(GATE).map(rows(2), wait=True)
+    assert result.counts["fail"] == 2
+    assert "needs an answer, and nobody is here" in result[0].reason
+
+
+def test_gates_are_answered_by_the_interviewer():
+    result = Pipeline(GATE).map(rows(3), wait=True, interviewer="auto")
+    assert result.is_success
+    queue = QueueInterviewer(["Y"])
+    result = Pipeline(GATE).map(rows(1), wait=True, interviewer=queue)
+    assert result.is_success
+
+
+def test_a_backend_is_opened_once_for_all_rows():
+    calls = []
+
+    class Lasting:
+        async def open(self):
+            calls.append("open")
+
+        async def close(self):
+            calls.append("close")
+
+        async def run(self, node, prompt, context):
+            calls.append("run")
+            return "x"
+
+    assert Pipeline(TWO_STAGES, backend=Lasting()).map(rows(2), wait=True).is_success
+    assert calls == ["open", *["run"] * 4, "close"]
+
+
+def test_a_backend_that_does_not_start_runs_no_row():
+    class Down:
+        async def open(self):
+            raise ConnectionRefusedError("port 9")
+
+        async def close(self):
+            pass
+
+        async def run(self, node, prompt, context):
+            raise AssertionError
+
+    result = Pipeline(TWO_STAGES, backend=Down()).map(rows(2), wait=True)
+    assert result.status == "fail"
+    assert result.counts["not_started"] == 2
+    assert "the backend did not start" in result[1].reason
+
+
+def test_a_row_that_cannot_be_run_is_a_failure_of_its_own(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "row-00001").write_text("in the way")
+    result = Pipeline(TWO_STAGES).map(rows(3), wait=True, map_dir=tmp_path / "kept")
+    assert [result[row].status for row in result] == ["success", "fail", "success"]
+    assert "StorageError" in result[1].reason
+
+
+# -- the directory ----------------------------------------------------------------------------------------
+
+
+def test_the_directory_says_what_runs_over_what(tmp_path):
+    result = Pipeline(TWO_STAGES).map(rows(2), wait=True, map_dir=tmp_path / "kept", outputs=["n"])
+    facts = read_map(tmp_path / "kept")
+    assert result.directory == tmp_path / "kept"
+    assert (facts["status"], facts["map_id"], facts["outputs"]) == ("completed", result.map_id, ["n"])
+    assert [entry["directory"] for entry in facts["rows"]] == ["row-00000", "row-00001"]
+    assert read_inputs(result.directory, facts) == rows(2)
+    assert (result.directory / "pipeline.dot").read_text() == TWO_STAGES
+    assert json.loads((result.directory / MAP_NAME).read_text())["graph_hash"]
+
+
+def test_maps_are_made_where_runs_are(tmp_path):
+    result = Pipeline(TWO_STAGES, runs_dir=tmp_path / "out").map(rows(1), wait=True)
+    assert result.directory.parent == tmp_path / "out"
+
+
+def test_a_directory_that_holds_something_is_refused(tmp_path):
+    pipeline = Pipeline(TWO_STAGES)
+    pipeline.map(rows(1), wait=True, map_dir=tmp_path / "map")
+    with pytest.raises(StorageError, match="holds a map already"):
+        pipeline.map(rows(1), wait=True, map_dir=tmp_path / "map")
+    pipeline.run(wait=True, logs_root=tmp_path / "run")
+    with pytest.raises(StorageError, match="holds a run already"):
+        pipeline.map(rows(1), wait=True, map_dir=tmp_path / "run")
+
+
+def test_secrets_in_inputs_are_nowhere_in_the_directory(tmp_path):
+    secret = "sk-ant-" + "a1B2" * 12
+    result = Pipeline(TWO_STAGES).map(
+        [{"n": 1, "key": secret}], wait=True, map_dir=tmp_path / "map", outputs=["key"]
+    )
+    assert result.is_success
+    assert result[0].outputs == {"key": "[redacted]"}
+    for path in (tmp_path / "map").rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+
+
+# -- handles ----------------------------------------------------------------------------------------------
+
+
+def test_map_async_runs_in_the_loop_of_the_caller():
+    async def main():
+        return await Pipeline(TWO_STAGES).map_async(rows(3), durability="none")
+
+    assert asyncio.run(main()).is_success
+
+
+def test_a_handle_can_be_awaited():
+    async def main():
+        return await Pipeline(TWO_STAGES).map(rows(3), durability="none")
+
+    assert asyncio.run(main()).is_success
+
+
+def test_waiting_in_the_loop_that_runs_it_is_refused():
+    async def main():
+        with pytest.raises(OptionError, match="blocking call"):
+            Pipeline(TWO_STAGES).map(rows(3), wait=True, host="kernel")
+        handle = Pipeline(TWO_STAGES).map(rows(3), host="kernel", durability="none")
+        with pytest.raises(RunError, match="the map runs in this event loop"):
+            handle.result()
+        return await handle
+
+    assert asyncio.run(main()).is_success
+
+
+def test_stop_lets_running_rows_come_to_their_end():
+    door = Door()
+    handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
+    door.wait_for(2)
+    handle.stop()
+    door.open()
+    result = handle.result(30)
+    assert (result.status, result.reason) == ("interrupted", "stopped")
+    assert result.counts == {"success": 2, "fail": 0, "interrupted": 0, "not_started": 7}
+    assert handle.status == "interrupted"
+    assert read_map(result.directory)["status"] == "interrupted"
+
+
+def test_cancel_interrupts_running_rows():
+    door = Door()
+    handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
+    door.wait_for(2)
+    with pytest.raises(TimeoutError, match="it goes on"):
+        handle.result(0.01)
+    handle.cancel()
+    result = handle.result(30)
+    assert result.status == "interrupted"
+    assert result.counts == {"success": 0, "fail": 0, "interrupted": 2, "not_started": 7}
+    assert door.inside == 0
+    assert f'resume_map("{result.directory}")' in str(result)
+
+
+def test_a_cancelled_await_stops_the_map():
+    door = Door()
+
+    async def main():
+        task = asyncio.create_task(Pipeline(TWO_STAGES, backend=door).map_async(rows(4)))
+        await asyncio.to_thread(door.wait_for, 1)
+        task.cancel()
+        with pytest.raises(RunInterrupted, match="the map was stopped after 0 of 4 rows"):
+            await task
+
+    asyncio.run(main())
+
+
+def test_observers_hear_the_events_of_all_rows():
+    heard = []
+    pipeline = Pipeline(TWO_STAGES)
+    pipeline.on_event(lambda event: heard.append((event.run_id, event.type)))
+    result = pipeline.map(rows(3), wait=True, durability="none")
+    assert {run_id for run_id, name in heard if name == "PipelineCompleted"} == {
+        result[row].run_id for row in result
+    }
+
+
+# -- sessions ---------------------------------------------------------------------------------------------
+
+
+def test_rows_are_agents_of_a_session(tmp_path):
+    from attractor_nb.sessions import get_active_session, load_session_status
+
+    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(rows(3), wait=True, session=tmp_path)
+    session = load_session_status(get_active_session(tmp_path))
+    assert [(agent["name"], agent["status"]) for agent in session["agents"]] == [
+        ("row 0", "complete"),
+        ("row 1", "failed"),
+        ("row 2", "complete"),
+    ]
+    assert session["status"] == "failed"
+    # Rows that had ended before are not cancelled.
+    Pipeline(TWO_STAGES).resume_map(result, session=tmp_path, backend="simulated").result()
+    session = load_session_status(get_active_session(tmp_path))
+    assert [agent["status"] for agent in session["agents"]] == ["complete", "failed", "complete"]
+
+
+# -- from plain data --------------------------------------------------------------------------------------
+
+
+def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
+    from attractor_nb.pipeline.row_worker import run_plain_row
+
+    work = {
+        "source": TWO_STAGES,
+        "row": 7,
+        "inputs": {"n": 7},
+        "directory": str(tmp_path / "row-00007"),
+        "outputs": ["n"],
+        "options": {"backend": "simulated", "durability": "fast"},
+    }
+    ended = run_plain_row(json.loads(json.dumps(work)))
+    assert (ended["row"], ended["status"], ended["outputs"]) == (7, "success", {"n": 7})
+    assert json.loads(json.dumps(ended)) == ended
+    assert Run.load(tmp_path / "row-00007").id == ended["run_id"]
