@@ -1,13 +1,14 @@
 """Where the branches of a fan-out meet again (spec 4.8; ruling 22).
 
 All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
-it. The first turn in which all have come to a fan-in node finds the join.
+it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only ways
+that lead to a fan-in are followed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +41,16 @@ def branch_edges(graph: Graph, node_id: str) -> tuple[Edge, ...]:
     return tuple(edge for edge in graph.outgoing_edges(node_id) if not edge.condition.strip())
 
 
+def joins_of(graph: Graph) -> dict[str, Join]:
+    """Where the branches of each fan-out of a graph meet."""
+    ahead = _fan_ins_ahead(graph)
+    return {
+        node_id: _join_of(graph, node_id, ahead)
+        for node_id, handler_type in graph.handler_types.items()
+        if handler_type == PARALLEL_TYPE
+    }
+
+
 def join_of(graph: Graph, node_id: str) -> Join:
     """Where the branches of a fan-out meet: the nearest fan-in node, else the nearest common node.
 
@@ -50,6 +61,10 @@ def join_of(graph: Graph, node_id: str) -> Join:
         graph: The graph.
         node_id: The fan-out, a node of type ``parallel``.
     """
+    return _join_of(graph, node_id, _fan_ins_ahead(graph))
+
+
+def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
     starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
     everybody = (1 << len(starts)) - 1
     if not starts:
@@ -67,8 +82,46 @@ def join_of(graph: Graph, node_id: str) -> Join:
             return Join(min(fan_ins), is_fan_in=True)
         if complete and not ordinary:
             ordinary = min(complete)
+        if ordinary:
+            if len(coming) == 1 and complete and (fan_in := _only_way(complete[0], node_id, ahead)):
+                return Join(fan_in, is_fan_in=True)
+            coming = {name: branches for name, branches in coming.items() if name in ahead}
         coming = _one_deeper(graph, node_id, coming, arrived, ways)
     return Join(ordinary)
+
+
+class _Ahead(NamedTuple):
+    """The nearest fan-in that can be reached from a node: how many edges away, and its id."""
+
+    distance: int
+    fan_in: str
+
+
+def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
+    """For each node from which a fan-in can be reached, the nearest; walked backwards from all of them."""
+    level = {name: name for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
+    found: dict[str, _Ahead] = {}
+    distance = 0
+    while level:
+        found.update((name, _Ahead(distance, fan_in)) for name, fan_in in level.items())
+        before: dict[str, str] = {}
+        for name, fan_in in level.items():
+            for edge in graph.incoming_edges(name):
+                source = edge.source
+                if source in graph.nodes and source not in found:
+                    before[source] = min(fan_in, before.get(source, fan_in))
+        level = before
+        distance += 1
+    return found
+
+
+def _only_way(name: str, fan_out: str, ahead: Mapping[str, _Ahead]) -> str:
+    """The join when all branches are at one node and nowhere else: the fan-in ahead of it.
+
+    Empty when there is none, or when the way to it may lead through the fan-out: then it must be walked.
+    """
+    here, there = ahead.get(name), ahead.get(fan_out)
+    return here.fan_in if here and (there is None or here.distance < there.distance) else ""
 
 
 def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int) -> list[str]:

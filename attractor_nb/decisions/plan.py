@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, join_of
+from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
 from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
@@ -184,8 +184,15 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         edges.append(planned)
         leaving.setdefault(edge.source, []).append(planned)
     exits = frozenset(node.id for node in graph.exit_nodes)
+    joins = joins_of(graph)
     nodes = {
-        node.id: _planned_node(graph, node, leaving.get(node.id, ()), is_exit=node.id in exits)
+        node.id: _planned_node(
+            graph,
+            node,
+            leaving.get(node.id, ()),
+            is_exit=node.id in exits,
+            join=joins.get(node.id, Join()).node_id,
+        )
         for node in graph.nodes.values()
     }
     return Plan(
@@ -231,7 +238,9 @@ def _handler_type(graph: Graph, node: Node, *, is_exit: bool) -> str:
     return "start" if node.id == graph.start_nodes[0].id else node.handler_type
 
 
-def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_exit: bool) -> PlannedNode:
+def _planned_node(
+    graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_exit: bool, join: str
+) -> PlannedNode:
     edges = tuple(edges)
     ranked = sorted(edges, key=_rank)
     conditional = tuple(edge for edge in ranked if edge.condition is not None)
@@ -276,7 +285,7 @@ def _planned_node(graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_
         fidelity=resolve_fidelity(None, node, graph),
         on_interrupted=_on_interrupted(node),
         branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
-        join=join_of(graph, node.id).node_id if is_fan_out else "",
+        join=join if is_fan_out else "",
     )
 
 

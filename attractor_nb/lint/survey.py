@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.joins import PARALLEL_TYPE, join_of
+from attractor_nb.decisions.joins import joins_of
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -106,7 +106,7 @@ class Survey:
     @cached_property
     def joins(self) -> dict[str, Join]:
         """Where the branches of each fan-out meet (ruling 22)."""
-        return {node_id: join_of(self.graph, node_id) for node_id in self.of_type(PARALLEL_TYPE)}
+        return joins_of(self.graph)
 
     @cached_property
     def cycles(self) -> list[list[str]]:

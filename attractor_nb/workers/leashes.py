@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import platform
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -25,6 +27,11 @@ CLAIM_SECONDS: Final = 1.0
 """How long a worker waits for a claim that another one has: it has it for good."""
 BEGUN, ENDED = "begun_by", "ended"
 """Keys of messages. Dask adds a key ``worker`` to each of them."""
+
+
+def worker_name() -> str:
+    """Host and process, for people."""
+    return f"{platform.node()}:{os.getpid()}"
 
 
 class Leash(Protocol):
@@ -141,7 +148,7 @@ class DaskLeash:
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Look until the scheduler has let go of the task: it was cancelled, or its client is gone."""
-        self._log({BEGUN: self._worker.address})
+        self._log({BEGUN: worker_name()})
         while self._is_wanted():  # noqa: ASYNC110 - what the scheduler says sets no event
             await asyncio.sleep(POLL_SECONDS)
         cut()

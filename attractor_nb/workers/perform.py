@@ -29,7 +29,7 @@ from attractor_nb.redaction import learn, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.workers.brought import bring
-from attractor_nb.workers.leashes import leash_of
+from attractor_nb.workers.leashes import leash_of, worker_name
 from attractor_nb.workers.speech import Speech
 from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageTask, graph_of, node_of
 from attractor_nb.workers.worker_loop import named_backend, run_in_loop
@@ -68,7 +68,7 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
 
 def probe() -> dict[str, Any]:
     """What a coordinator asks before it ships anything: who answers, and in which form."""
-    return {"worker": _worker_name(), "form": FORM, "python": platform.python_version()}
+    return {"worker": worker_name(), "form": FORM, "python": platform.python_version()}
 
 
 async def _held(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
@@ -229,12 +229,8 @@ def _failed(outcome: Outcome) -> StageReport:
 
 
 def _report(**facts: Any) -> StageReport:
-    return StageReport(_worker_name(), **facts)
-
-
-def _worker_name() -> str:
-    return f"{platform.node()}:{os.getpid()}"
+    return StageReport(worker_name(), **facts)
 
 
 def _other_form(plain: Mapping[str, Any]) -> str:
-    return f"worker {_worker_name()} reads tasks of form {FORM}, not {plain.get('form')!r}"
+    return f"worker {worker_name()} reads tasks of form {FORM}, not {plain.get('form')!r}"

@@ -230,22 +230,20 @@ def made(spec: ExecutorSpec) -> Executor:
 
 
 class _Arrivals:
-    """Hears which workers begin a task: from the second on, one was lost."""
+    """Hears which workers have a task: from the second on, the one before was lost."""
 
     def __init__(self, scope: StageScope) -> None:
         self._scope = scope
-        self._is_first = True
+        self._workers: list[str] = []
 
     def __call__(self, worker: str) -> None:
-        if not self._is_first:
-            self._scope.announce(
-                RunWarning(
-                    message=f"{self._scope.node_id}: its worker was lost, and {worker} began it anew "
-                    "(on_interrupted=rerun)",
-                    node=self._scope.node_id,
-                )
-            )
-        self._is_first = False
+        if worker in self._workers:
+            return
+        if self._workers:
+            node_id, lost = self._scope.node_id, self._workers[-1]
+            message = f"{node_id}: worker {lost} was lost, and {worker} began it anew (on_interrupted=rerun)"
+            self._scope.announce(RunWarning(message=message, node=node_id))
+        self._workers.append(worker)
 
 
 def _refuse_secrets(task: StageTask) -> None:
@@ -274,6 +272,7 @@ def _texts(value: Any) -> list[str]:
 
 def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None:
     """Give out what was not heard yet, and write the files."""
+    listener.on_worker(report.worker)
     for channel, text in report.output.items():
         scope.stream(text[listener.heard.get(channel, 0) :], channel)
     for path, data in report.files.items():

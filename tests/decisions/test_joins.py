@@ -1,0 +1,174 @@
+"""Where the branches of a fan-out meet (ruling 22), from tables and against the definition."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.decisions.joins import Join, branch_edges, join_of, joins_of
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.graph import Edge, Graph, Node
+
+
+def graph_of(edges, fan_ins=(), fan_outs=("fan",)):
+    """A graph of ``"fan a, fan b, a join"``; the named nodes are fan-ins and fan-outs."""
+    pairs = [tuple(pair.split()) for pair in edges.split(",")]
+    shapes = dict.fromkeys(fan_ins, "tripleoctagon") | dict.fromkeys(fan_outs, "component")
+    names = dict.fromkeys(name for pair in pairs for name in pair)
+    nodes = {name: Node(name, {"shape": shapes.get(name, "box")}) for name in names}
+    return Graph("g", nodes=nodes, edges=tuple(Edge(*pair) for pair in pairs))
+
+
+@pytest.mark.parametrize(
+    ("edges", "fan_ins", "join"),
+    [
+        ("fan a, fan b, a j, b j", ["j"], "j"),
+        ("fan a, fan b, a near, b near, near far", ["near", "far"], "near"),
+        ("fan a, fan b, a x, b x, x j", ["j"], "j"),
+        ("fan a, fan b, a z, b z, z j, a k, b k", ["j", "k"], "k"),
+        ("fan a, fan b, a k, b k, a j, b j", ["j", "k"], "j"),
+        ("fan a, fan b, a k, b b2, b2 k, a a2, a2 j, b j", ["j", "k"], "j"),
+        ("fan a, fan b, a mine, mine j, b j", ["mine", "j"], "j"),
+        ("fan a, fan b, fan c, a j, b j, c k, j k", ["j", "k"], "k"),
+        ("fan a, fan b, a a2, a2 a3, a3 j, b j", ["j"], "j"),
+        ("fan a, fan j, a j", ["j"], "j"),
+        ("fan a, a b, b j", ["j"], "j"),
+    ],
+    ids=[
+        "the-one",
+        "nearer-of-two",
+        "behind-an-ordinary-node",
+        "nearer-than-behind-an-ordinary-node",
+        "equally-near-by-id",
+        "equally-far-by-the-farther-branch",
+        "not-one-of-one-branch-alone",
+        "not-one-of-some-branches-alone",
+        "branches-of-different-length",
+        "a-branch-that-begins-there",
+        "one-branch",
+    ],
+)
+def test_ruling_22_the_join_is_the_nearest_fan_in_that_all_branches_lead_to(edges, fan_ins, join):
+    assert join_of(graph_of(edges, fan_ins), "fan") == Join(join, is_fan_in=True)
+
+
+@pytest.mark.parametrize(
+    ("edges", "fan_ins", "join"),
+    [
+        ("fan a, fan b, a x, b x, x y", [], "x"),
+        ("fan a, fan b, a y, b y, a x, b x", [], "x"),
+        ("fan a, fan b, a x, b x, fan2 j, k j", ["j"], "x"),
+        ("fan a, fan b, a x, b x, a j", ["j"], "j"),
+        ("fan a, fan b, a b, b x", [], "b"),
+        ("fan a, a x", [], "a"),
+    ],
+    ids=[
+        "the-nearest",
+        "equally-near-by-id",
+        "a-fan-in-that-none-leads-to",
+        "a-fan-in-of-one-branch",
+        "the-first-node-of-a-branch",
+        "one-branch",
+    ],
+)
+def test_ruling_22_without_a_common_fan_in_it_is_the_nearest_common_node(edges, fan_ins, join):
+    found = join_of(graph_of(edges, fan_ins), "fan")
+    assert found == (Join("x") if join == "j" else Join(join))
+
+
+@pytest.mark.parametrize(
+    "edges",
+    ["fan a, fan b, a x, b y", "fan a, fan b, a x, b fan", "fan a, fan b, a fan, b fan", "x fan"],
+    ids=["apart", "one-loops-back", "both-loop-back", "no-branches"],
+)
+def test_ruling_22_branches_that_have_no_node_in_common_have_no_join(edges):
+    assert join_of(graph_of(edges), "fan") == Join("", is_fan_in=False)
+
+
+def test_a_loop_back_to_the_fan_out_is_no_way_to_a_join():
+    loop = "fan a, fan b, fan c, c j, a x, x fan, b x"
+    assert join_of(graph_of(loop, ["j"]), "fan") == Join()
+
+
+def test_a_loop_within_a_branch_ends_nowhere():
+    assert join_of(graph_of("fan a, fan b, a a2, a2 a, a2 j, b b, b j", ["j"]), "fan").node_id == "j"
+
+
+def test_nested_fan_outs_have_joins_of_their_own():
+    edges = "fan in, fan b, in x, in y, x k, y k, k j, b j"
+    graph = graph_of(edges, ["j", "k"], ["fan", "in"])
+    assert joins_of(graph) == {"fan": Join("j", is_fan_in=True), "in": Join("k", is_fan_in=True)}
+
+
+def test_an_edge_with_a_condition_begins_no_branch():
+    graph = parse_dot(
+        'digraph { fan [shape=component] a b x fan -> a fan -> x [condition="outcome=fail"] fan -> b a -> x b -> x }'
+    )
+    assert [edge.target for edge in branch_edges(graph, "fan")] == ["a", "b"]
+    assert join_of(graph, "fan") == Join("x")
+
+
+NAMES = "abcdefgh"
+GRAPHS = st.tuples(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([*NAMES, "fan"])), max_size=16),
+    st.sets(st.sampled_from(NAMES), max_size=4),
+)
+
+
+def distances(graph, start):
+    """Edges from a branch's first node to each node, on ways that avoid the fan-out."""
+    found, level = {start: 0}, [start]
+    for name in level:
+        for edge in graph.outgoing_edges(name):
+            if edge.target not in found and edge.target != "fan":
+                found[edge.target] = found[name] + 1
+                level.append(edge.target)
+    return found
+
+
+@given(GRAPHS)
+def test_ruling_22_the_join_of_any_graph_is_the_one_of_the_definition(drawn):
+    starts, pairs, fan_ins = drawn
+    shapes = dict.fromkeys(fan_ins, "tripleoctagon") | {"fan": "component"}
+    nodes = {name: Node(name, {"shape": shapes.get(name, "box")}) for name in [*NAMES, "fan"]}
+    edges = [Edge("fan", start) for start in starts] + [Edge(*pair) for pair in pairs]
+    graph = Graph("g", nodes=nodes, edges=tuple(edges))
+    reached = [distances(graph, start) for start in starts]
+    common = set.intersection(*(set(each) for each in reached))
+    ranked = sorted((name not in fan_ins, max(each[name] for each in reached), name) for name in common)
+    expected = Join(ranked[0][2], is_fan_in=not ranked[0][0]) if ranked else Join()
+    assert join_of(graph, "fan") == joins_of(graph)["fan"] == expected
+
+
+def wide(count):
+    lines = [f"fan b{number}, b{number} c{number}, c{number} j" for number in range(count)]
+    return graph_of(",".join(lines), ["j"])
+
+
+def chained(count, fan_ins):
+    """Fan-outs one after the other, each with two branches."""
+    lines = [f"f{n} a{n}, f{n} b{n}, a{n} j{n}, b{n} j{n}, j{n} f{n + 1}" for n in range(count)]
+    return graph_of(",".join(lines), fan_ins, [f"f{n}" for n in range(count)])
+
+
+def effort(work):
+    began = time.process_time()
+    work()
+    return max(time.process_time() - began, 0.002)
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        pytest.param(lambda n: wide(n), id="branches"),
+        pytest.param(lambda n: chained(n, []), id="fan-outs-without-fan-in"),
+        pytest.param(lambda n: chained(n, [f"j{n - 1}"]), id="fan-outs-with-one-far-fan-in"),
+    ],
+)
+def test_joins_are_found_in_about_linear_time(graphs):
+    small, large = graphs(250), graphs(1000)
+    for graph in (small, large):
+        assert all(join.node_id for join in joins_of(graph).values())  # what a graph keeps is there now
+    assert effort(lambda: joins_of(large)) < 16 * effort(lambda: joins_of(small))

@@ -1,0 +1,183 @@
+"""Executors to ship to: pools of this machine, and a Dask cluster of a scheduler and two workers."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from attractor_nb import Pipeline
+
+FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
+START_SECONDS = 60
+
+
+@pytest.fixture
+def make():
+    """A pipeline of the given statements, simulated."""
+
+    def build(body, **options):
+        return Pipeline(FRAME.format(body=body), **options)
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """A pool of two processes."""
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture
+def threads():
+    """A pool of two threads."""
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture(params=["threads", "processes"])
+def pool(request):
+    """Each of them."""
+    return request.getfixturevalue(request.param)
+
+
+class LosingExecutor(Executor):
+    """Loses the first workers that it is given stages for; then does them in this thread."""
+
+    def __init__(self, losses, error=BrokenExecutor("a process ended abruptly")):
+        self.losses, self.error, self.stages = losses, error, []
+
+    def submit(self, function, /, *args, **kwargs):
+        future = Future()
+        if args:
+            self.stages.append(args[0])
+            if len(self.stages) <= self.losses:
+                future.set_exception(self.error)
+                return future
+        future.set_result(function(*args))
+        return future
+
+
+@pytest.fixture
+def losing():
+    return LosingExecutor
+
+
+def wait_until(is_true, seconds=20.0, what="it"):
+    """Poll what sets no event: other processes, and files that they write."""
+    give_up = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < give_up, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+
+
+@pytest.fixture(name="wait_until")
+def _wait_until():
+    return wait_until
+
+
+def commands_with(mark):
+    """Processes that have the mark in their command line, and are no zombies."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if mark in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture(name="commands_with")
+def _commands_with():
+    return commands_with
+
+
+class DaskProcesses:
+    """A scheduler and workers as processes of their own on loopback, ended by their id."""
+
+    def __init__(self, folder):
+        self._file = folder / "scheduler.json"
+        self._log = (folder / "dask.log").open("wb")
+        self.scheduler = self._start("scheduler", "--port", "0")
+        self.workers = []
+
+    def _start(self, what, *more):
+        command = [sys.executable, "-m", "dask", what, "--scheduler-file", str(self._file), "--no-dashboard"]
+        command += ["--host", "127.0.0.1", *more]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
+
+    def add_worker(self):
+        more = ("--no-nanny", "--nthreads", "1", "--death-timeout", str(START_SECONDS))
+        self.workers.append(self._start("worker", *more))
+
+    @property
+    def file(self):
+        wait_until(self._file.exists, START_SECONDS, "the scheduler's file")
+        return str(self._file)
+
+    def kill_worker(self, pid):
+        (process,) = [worker for worker in self.workers if worker.pid == pid]
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.workers.remove(process)
+
+    def replace_worker(self, pid):
+        """Another one starts while the test goes on."""
+        self.add_worker()
+        self.kill_worker(pid)
+
+    def stop_scheduler(self):
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            if process.poll() is None:
+                process.terminate()
+        for process in (*self.workers, self.scheduler):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._log.close()
+
+
+@pytest.fixture(scope="session")
+def start_dask(tmp_path_factory):
+    """Starts clusters; all are stopped at the end."""
+    started = []
+
+    def start(workers):
+        cluster = DaskProcesses(tmp_path_factory.mktemp("dask"))
+        started.append(cluster)
+        for _ in range(workers):
+            cluster.add_worker()
+        return cluster
+
+    yield start
+    for cluster in started:
+        cluster.close()
+
+
+def pid_file(path):
+    """The number in a file that a worker writes."""
+    wait_until(lambda: path.exists() and path.read_text().strip().isdigit(), 30, f"{path.name}")
+    return int(path.read_text())
+
+
+@pytest.fixture(name="pid_file")
+def _pid_file():
+    return pid_file
+
+
+@pytest.fixture
+def own_pid():
+    return os.getpid()

@@ -1,0 +1,172 @@
+"""Stages on a Dask cluster: a scheduler and workers as processes, lost workers, stops, a dead scheduler."""
+
+import os
+import threading
+
+import pytest
+from distributed import Client
+
+from attractor_nb.errors import OptionError
+from attractor_nb.interviewers import RefusingInterviewer
+from attractor_nb.model.events import RunWarning, StageOutput, StageStarted
+from attractor_nb.storage.stored_run import read_run
+
+TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
+MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
+# It says who runs it, and then waits to be killed; the second worker finds that and goes on.
+MORTAL = "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4713; }}"
+
+
+def tool(command, more=""):
+    return TOOL.format(command=command, more=more)
+
+
+@pytest.fixture(scope="module")
+def clusters(start_dask):
+    """All of them start at the same time, which takes seconds: two workers, and twice one of its own."""
+    return [start_dask(2), start_dask(1), start_dask(1)]
+
+
+@pytest.fixture
+def cluster(clusters):
+    return clusters[0]
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def events(result):
+    return read_run(result.logs_root).events
+
+
+def test_stages_are_done_by_the_workers_and_their_files_come_back(make, cluster, client):
+    def answer(prompt):
+        return f"{os.getpid()}: {prompt}"
+
+    body = 'a [prompt="Say it"] b [shape=parallelogram, tool_command="mkdir out; echo $PPID > out/who"] start -> a -> b -> done'
+    pipeline = make(body, backend=answer, executor=client.get_executor())
+    result = pipeline.run(wait=True, logs_root="run")
+    assert (result.status, result.reason) == ("success", "")
+    workers = {worker.pid for worker in cluster.workers}
+    assert int(result["a"].response.split(":")[0]) in workers
+    assert int((result.logs_root / "b/out/who").read_text()) in workers
+
+
+def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
+    heard = threading.Event()
+    said = []
+
+    def hear(event):
+        if isinstance(event, StageOutput):
+            said.append(event.text)
+            heard.set()
+
+    command = f"echo begun; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo over"
+    run = make(tool(command), executor=client.get_executor()).run(logs_root="run", observers=[hear])
+    assert heard.wait(30), "nothing was heard before the end"
+    (tmp_path / "go").touch()
+    result = run.result(30)
+    assert result.context["tool.output"] == "begun\nover\n"
+
+
+def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, wait_until, commands_with):
+    command = f"touch {tmp_path}/begun; sleep 4714"
+    run = make(tool(command), executor=client.get_executor()).run(logs_root="run")
+    wait_until((tmp_path / "begun").exists, 30)
+    run.cancel()
+    assert run.result(20).status == "interrupted"
+    wait_until(lambda: not commands_with("sleep 4714"), 3, "the end of the command")
+
+
+def killed(make, cluster, client, folder, more, pid_file, **options):
+    """Run a command whose worker is killed in the middle of it."""
+    run = make(tool(MORTAL.format(folder=folder), more), executor=client.get_executor()).run(
+        logs_root="run", **options
+    )
+    cluster.replace_worker(pid_file(folder / "pid"))
+    return run.result(60)
+
+
+def test_a_killed_workers_stage_is_run_again_where_its_rule_says_so(
+    make, cluster, client, tmp_path, pid_file, commands_with
+):
+    result = killed(make, cluster, client, tmp_path, ", idempotent=true", pid_file)
+    assert (result.status, result.reason) == ("success", "")
+    assert len((tmp_path / "begun").read_text().split()) == 2
+    (warning,) = [event.message for event in events(result) if isinstance(event, RunWarning)]
+    assert warning.startswith("b: worker ") and warning.endswith("began it anew (on_interrupted=rerun)")
+    assert commands_with("sleep 4713") == [], "what the killed worker ran has ended with it"
+
+
+def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
+    make, cluster, client, tmp_path, pid_file
+):
+    """Dask runs a task of a lost worker again by itself; the second worker finds it claimed."""
+    result = killed(make, cluster, client, tmp_path, ", on_interrupted=fail", pid_file)
+    assert result.status == "fail"
+    reason = result.outcomes["b"].failure_reason
+    assert "another worker had begun it before, and was lost" in reason
+    assert len((tmp_path / "begun").read_text().split()) == 1
+    assert [
+        event.attempt for event in events(result) if isinstance(event, StageStarted) and event.name == "b"
+    ] == [1]
+
+
+def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resumable(
+    make, cluster, client, tmp_path, pid_file
+):
+    result = killed(make, cluster, client, tmp_path, "", pid_file, interviewer=RefusingInterviewer())
+    assert result.status in {"fail", "interrupted"}
+    assert len((tmp_path / "begun").read_text().split()) == 1
+    pipeline = make(tool(MORTAL.format(folder=tmp_path), ""), executor=client.get_executor())
+    resumed = pipeline.resume(result.logs_root, on_interrupted="rerun").result(60)
+    assert resumed.status == "success"
+
+
+def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
+    with pytest.raises(OptionError, match="executor= got a Dask client") as caught:
+        make(MODEL.format(more=""), executor=client).run(wait=True, durability="none")
+    assert caught.value.hint == "give client.get_executor()"
+
+
+def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
+    make, clusters, tmp_path, wait_until, commands_with
+):
+    cluster = clusters[1]
+    with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=60)
+        executor = client.get_executor()
+        options = {"logs_root": "run", "worker_wait": "3s"}
+        make(MODEL.format(more=""), executor=executor).run(
+            wait=True, durability="none"
+        )  # imports what it takes
+        command = f"touch {tmp_path}/begun; sleep 4715"
+        run = make(tool(command, ", idempotent=true"), executor=executor).run(**options)
+        wait_until((tmp_path / "begun").exists, 30)
+        cluster.stop_scheduler()
+        result = run.result(60)
+        assert result.status == "fail"
+        assert "stage b has no worker" in result.reason or "takes no task" in result.reason
+        wait_until(lambda: not commands_with("sleep 4715"), 30, "the end of the command")
+        again = make(MODEL.format(more=""), executor=executor).run(logs_root="again", worker_wait="1s")
+        assert "the executor did not start" in again.result(60).reason
+
+
+def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, clusters, tmp_path, pid_file):
+    cluster = clusters[2]
+    with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=60)
+        executor = client.get_executor()
+        make(MODEL.format(more=""), executor=executor).run(
+            wait=True, durability="none"
+        )  # imports what it takes
+        pipeline = make(tool(MORTAL.format(folder=tmp_path), ", idempotent=true"), executor=executor)
+        run = pipeline.run(logs_root="run", worker_wait="3s")
+        cluster.kill_worker(pid_file(tmp_path / "pid"))
+        result = run.result(60)
+        assert result.status == "fail"
+        assert "the cluster has no workers" in result.reason
