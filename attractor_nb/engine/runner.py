@@ -70,6 +70,8 @@ class RunSetup:
         is_resumed: It goes on from a recorded state.
         warning: Something to say at the beginning, or empty.
         rewound: The record of a rewind, to be written first: it is what makes the run stand there.
+        left: The later directory of the run that a rewind leaves; owned until that record is written, so that
+            nobody goes on in it meanwhile.
         backend: What answers prompts, for the record.
     """
 
@@ -90,6 +92,7 @@ class RunSetup:
     is_resumed: bool = False
     warning: str = ""
     rewound: PipelineRewound | None = None
+    left: RunStore | None = None
     backend: str = ""
 
 
@@ -151,6 +154,7 @@ class Runner:
             finally:
                 setup.stream.close()
                 setup.store.close()
+                self._close_left()
             with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
                 await setup.stream.drain()
 
@@ -180,6 +184,11 @@ class Runner:
             self._restart(end.restart_target)
             self._begin()
 
+    def _close_left(self) -> None:
+        left, self.setup.left = self.setup.left, None
+        if left is not None:
+            left.close()
+
     def _begin(self) -> None:
         setup = self.setup
         state = setup.state
@@ -194,9 +203,12 @@ class Runner:
             )
             setup.store.save_manifest({"status": "resumed", "end_time": None})
             if setup.rewound is not None:
+                if setup.left is not None:
+                    setup.left.check_owner()
                 setup.stream.announce(setup.rewound, is_synced=True)
                 setup.store.save_manifest({"restarted_as": ""})
                 setup.rewound = None
+                self._close_left()
         else:
             event = PipelineStarted(
                 name=setup.plan.name,

@@ -362,7 +362,7 @@ class Pipeline:
             wired.run.attach(job)
             _refuse_interrupted(interrupt, start)
         except BaseException:
-            start.store.close()
+            start.close()
             raise
         job.start(wired.work)  # from here on the engine closes the store
         return wired.run

@@ -146,6 +146,7 @@ def wire(
         is_resumed=start.sequence > 0,
         warning=start.warning,
         rewound=start.rewound,
+        left=start.left,
         backend=describe_backend(options.backend),
     )
     run = Run(
