@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,28 +75,25 @@ def continue_run(
     wish = _Wish(options, on_graph_change, rewind)
     if options.take_over:
         _way_on(plan, _read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
-    store, latest = _open_latest(plan, logs_root, options, seams)
-    left = None
-    try:
-        stored, state = latest.stored, latest.state
+    with (
+        contextlib.ExitStack() as owned
+    ):  # given up when it cannot go on, so that the next resume finds it free
+        store, latest = _open_latest(plan, logs_root, options, seams)
+        owned.callback(store.close)
+        stored, state, left = latest.stored, latest.state, None
         if state.ended and stored.manifest.get("status") != state.ended:
             store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
         way_on = _way_on(plan, latest, wish)
         if way_on.whole.logs_root != stored.logs_root:
             store, left = _open(way_on.whole.logs_root, options, seams), store
+            owned.callback(store.close)
         stored, state = way_on.stored, way_on.state
         state.reopen()
         state.resumed_hops = 1 if state.fidelity == "full" else 0
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-    except (
-        BaseException
-    ):  # an interrupt too: nobody else has them yet, and the next resume must find them free
-        store.close()
-        if left is not None:
-            left.close()
-        raise
+        owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
         plan,
