@@ -18,6 +18,7 @@ from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.pipeline.hosts import STOP_SECONDS
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.presenters import check_wait
 from attractor_nb.pipeline.run_result import RunResult, StageReader, StageView, view_stage
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
-STOP_SECONDS = 10.0
 HOW_TO_GO_ON = "continue with run.resume()"
 
 
