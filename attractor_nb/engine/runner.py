@@ -264,7 +264,8 @@ class Runner:
                     result = await attempts.run(effect)
                 elif isinstance(effect, Commit):
                     self._commit(effect)
-                    await self._breathe()
+                    if self._is_breath_due():
+                        await asyncio.sleep(0)
                 elif isinstance(effect, Announce):
                     setup.stream.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
                 elif isinstance(effect, Wait):
@@ -296,11 +297,12 @@ class Runner:
         self._save_checkpoint(is_forced=effect.is_landmark)
         setup.stream.announce(CheckpointSaved(saved_node=effect.event.name))
 
-    async def _breathe(self) -> None:
+    def _is_breath_due(self) -> bool:
         now = self.setup.clock.monotonic()
-        if now - self._breathed_at > BREATH_SECONDS:
-            self._breathed_at = now
-            await asyncio.sleep(0)
+        if now - self._breathed_at <= BREATH_SECONDS:
+            return False
+        self._breathed_at = now
+        return True
 
     def _restart(self, target: str) -> None:
         """Go on in a fresh directory: graph values and inputs only (ruling 21)."""

@@ -1,8 +1,8 @@
 """The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
 
 An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
-One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
-over before (``fence.py``): such an append is a commit, and somebody acts on it.
+One that raised is not in the log. It has also been made sure that nobody took the run over before
+(``fence.py``): somebody acts on each record, on a commit as on the intent of a stage.
 
 The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
 stays the same; they are cut off at the end.
@@ -19,7 +19,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.disk import Disk, storage_error, write_all
 from attractor_nb.storage.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
-from attractor_nb.storage.fence import is_closed_mode
+from attractor_nb.storage.fence import OPEN_BIT
 from attractor_nb.storage.lock import taken_over
 
 if TYPE_CHECKING:
@@ -133,10 +133,9 @@ class EventLog:
         except OSError as error:
             self._withdraw(self.offset)
             raise storage_error(error, "write", self._path) from error
-        if is_synced:
-            if self._is_full:
-                self._sync(end)
-            self.check()
+        if is_synced and self._is_full:
+            self._sync(end)
+        self.check()
         self.sequence += 1
         self.offset = end
         self._is_writing = False
@@ -147,7 +146,7 @@ class EventLog:
         Raises:
             RunLocked: Somebody took it over.
         """
-        if self._descriptor >= 0 and is_closed_mode(os.fstat(self._descriptor).st_mode):
+        if self._descriptor >= 0 and not os.fstat(self._descriptor).st_mode & OPEN_BIT:
             self._is_lost = self._is_broken = True
             raise taken_over(self._directory, self.token)
 

@@ -38,9 +38,12 @@ class FolderFiles:
         """Write a file."""
         (self.directory / name).write_text(text, "utf-8")
 
-    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives."""
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write the text that ``compose`` gives into a new file; whether it is."""
+        if (self.directory / name).exists():
+            return False
         self.write_text(name, compose())
+        return True
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file."""
