@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import concurrent.futures.thread  # noqa: F401 - what is registered first ends last: our jobs, then its threads
+import concurrent.futures.thread  # noqa: F401  # pyright: ignore[reportUnusedImport] - what registers first ends last
 import contextlib
 import contextvars
 import os
