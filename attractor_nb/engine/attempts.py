@@ -81,8 +81,10 @@ class Attempts:
         planned, started = effect.planned, effect.started
         began = self.clock.monotonic()
         files = self.store.open_stage(planned.id, started.visit, started.attempt)
-        # No record is appended to a run that was taken over: what the handler does cannot be taken back.
-        self.stream.announce(started, is_synced=planned.on_interrupted != "rerun")
+        is_synced = planned.on_interrupted != "rerun"
+        self.stream.announce(started, is_synced=is_synced)
+        if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
+            self.store.check_owner()
         scope = StageScope(
             run_id=self.run_id,
             node_id=planned.id,

@@ -1,8 +1,8 @@
 """The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
 
 An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
-One that raised is not in the log. It has also been made sure that nobody took the run over before
-(``fence.py``): somebody acts on each record, on a commit as on the intent of a stage.
+One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
+over before (``fence.py``): such an append is a commit, and somebody acts on it.
 
 The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
 stays the same; they are cut off at the end.
@@ -133,9 +133,10 @@ class EventLog:
         except OSError as error:
             self._withdraw(self.offset)
             raise storage_error(error, "write", self._path) from error
-        if is_synced and self._is_full:
-            self._sync(end)
-        self.check()
+        if is_synced:
+            if self._is_full:
+                self._sync(end)
+            self.check()
         self.sequence += 1
         self.offset = end
         self._is_writing = False

@@ -4,7 +4,7 @@ A frozen process holds its lock and knows nothing of a take-over: it may go on i
 operation. What it does then must not count, in whatever order things happen. Three means together:
 
 - The log's inode is the fence. Whoever takes over closes the old log to writing, which its owner sees
-  after each record, then copies it to a new file under the old name. A commit that was acknowledged was
+  after each commit, then copies it to a new file under the old name. A commit that was acknowledged was
   written before the fence, so it is in the copy; one that is written after it is refused, and its bytes
   go to a file without a name.
 - Every other file is replaced by renaming a temporary one. The old owner looks at the fence between making

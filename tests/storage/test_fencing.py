@@ -58,14 +58,6 @@ def test_the_old_owner_is_told_who_has_the_run_and_nothing_of_it_counts(begun, t
     assert read_run(old.logs_root).events == (event_of(1), event_of(2))
 
 
-def test_the_old_owner_begins_no_stage_although_its_intent_is_not_flushed(begun, take_over, event_of):
-    old = begun()
-    take_over(old.logs_root)
-    with pytest.raises(RunLocked):
-        old.append(event_of(2), is_synced=False)
-    assert read_run(old.logs_root).events == (event_of(1),)
-
-
 def test_a_commit_of_before_the_take_over_is_in_the_new_log(begun, take_over, event_of):
     old = begun()
     old.append(event_of(2), is_synced=True)
