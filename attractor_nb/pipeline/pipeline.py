@@ -422,11 +422,11 @@ class Pipeline:
             wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
             if options.is_shown:
                 present(wired.run)
-            job = new_job(options.host)
+            job = new_job(options.host, _title(options, start))
             wired.run.attach(job)
             _refuse_interrupted(interrupt, start)
         except BaseException:
-            start.store.close()
+            start.close()
             raise
         job.start(wired.work)  # from here on the engine closes the store
         return wired.run
@@ -451,6 +451,12 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
     if start.sequence:
         raise RunInterrupted("the run was stopped before it went on", hint="resume it again")
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
+
+
+def _title(options: RunOptions, start: Beginning) -> str:
+    if options.durability == "none":
+        return f"run {start.run_id}"
+    return f"run {start.run_id} in {start.store.logs_root}"
 
 
 def _refuse_own_loop(options: RunOptions) -> None:
