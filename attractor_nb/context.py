@@ -245,6 +245,17 @@ class AttemptContext(Context):
             )
 
 
+def check_values(values: Mapping[str, Any]) -> None:
+    """Whether a context would take these values, without one.
+
+    Raises:
+        ContextValueError: It would refuse one.
+    """
+    for key, value in values.items():
+        if not _is_plain(key, value):
+            Context({key: value})
+
+
 def _is_plain(key: object, value: object) -> bool:
     """Whether key and value can be kept without a closer look, as nearly all can."""
     if type(key) is not str or not key or not key.isascii():

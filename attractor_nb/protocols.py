@@ -195,6 +195,10 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    async def wait_out(self, seconds: float) -> None:
+        """Wait for something that has a deadline in the world: time in which the machine sleeps counts."""
+        ...
+
 
 class Randomness(Protocol):
     """Random numbers and ids, so that tests own both."""

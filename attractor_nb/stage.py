@@ -41,8 +41,11 @@ class StageFiles(Protocol):
         """Write a file of the stage that may hold anything, and be in folders of it: ``out/plot.png``."""
         ...
 
-    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives; what stays in memory composes it when it is read."""
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write the text that ``compose`` gives into a new file; whether it is: there may be one already.
+
+        What stays in memory composes it when it is read.
+        """
         ...
 
     def append_text(self, name: str, text: str) -> None:
@@ -203,7 +206,7 @@ class StageScope:
     branches: Branches | None = None
     children: Children | None = None
     instructions: tuple[str, ...] = ()
-    _streams: dict[str, StreamRedactor] = field(default_factory=dict[str, StreamRedactor], repr=False)
+    _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -217,12 +220,14 @@ class StageScope:
 
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""
+        if self._streams is None:
+            self._streams = {}
         stream = self._streams.setdefault(channel, StreamRedactor())
         self._announce_output(stream.feed(text), channel)
 
     def end_streams(self) -> None:
         """Give out what may have been the beginning of a secret and was none. For the engine alone."""
-        for channel, stream in self._streams.items():
+        for channel, stream in (self._streams or {}).items():
             self._announce_output(stream.finish(), channel)
 
     def _announce_output(self, text: str, channel: str) -> None:

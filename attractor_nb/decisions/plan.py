@@ -1,13 +1,15 @@
 """A graph made ready to run: conditions parsed, edges sorted, policies and targets resolved.
 
-Everything that can be decided before the first stage is decided here, once, so that a step of the
-run only looks things up. Knows nothing of any run.
+Everything that can be refused is refused before the first stage. What leads out of a node is sorted once,
+when the node is first looked up: a run that goes on near its end needs few of them. Knows nothing of any run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeVar
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
@@ -20,13 +22,45 @@ from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from attractor_nb.languages.condition.syntax import Condition
     from attractor_nb.model.graph import Edge, Graph, Node
 
 CONDITIONAL_TYPE = "conditional"
 TOOL_TYPE = "tool"
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class OnDemand(Mapping[K, V]):
+    """Values that are made when they are first looked up, and kept."""
+
+    __slots__ = ("_keys", "_made", "_make")
+
+    def __init__(self, keys: Collection[K], make: Callable[[K], V]) -> None:
+        """Have a value for each of ``keys``; ``make`` gives it, always the same, and never fails."""
+        self._keys = keys
+        self._make = make
+        self._made: dict[K, V] = {}
+
+    def __getitem__(self, key: K) -> V:
+        try:
+            return self._made[key]
+        except KeyError:
+            if key not in self._keys:
+                raise
+        value = self._made[key] = self._make(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +165,8 @@ class Plan:
         graph: The graph, as lint passed it.
         name: Its name.
         nodes: All nodes by id.
-        edges: All edges, in source order.
+        edges: All edges by their position among the graph's edges.
+        handler_types: What executes each node, by its id.
         start: Id of the start node.
         bounds: How far the run may go.
         graph_retry_targets: Existing ones among the graph's ``retry_target`` and ``fallback_retry_target``.
@@ -144,7 +179,8 @@ class Plan:
     graph: Graph
     name: str
     nodes: Mapping[str, PlannedNode]
-    edges: tuple[PlannedEdge, ...]
+    edges: Mapping[int, PlannedEdge]
+    handler_types: Mapping[str, str]
     start: str
     bounds: Bounds
     graph_retry_targets: tuple[str, ...]
@@ -171,35 +207,27 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         raise OptionError(
             "the pipeline has no start node", hint="add one: start [shape=Mdiamond], and lint before running"
         )
-    edges: list[PlannedEdge] = []
-    leaving: dict[str, list[PlannedEdge]] = {}
     conditions: dict[str, Condition] = {}
+    leaving: dict[str, list[int]] = {}
     for index, edge in enumerate(graph.edges):
         if edge.target not in graph.nodes:
             raise OptionError(
                 f'the edge {edge.source} -> {edge.target} enters "{edge.target}", which is no node',
                 hint="declare the node, and lint before running",
             )
-        planned = _planned_edge(graph, edge, index, conditions)
-        edges.append(planned)
-        leaving.setdefault(edge.source, []).append(planned)
-    exits = frozenset(node.id for node in graph.exit_nodes)
-    joins = joins_of(graph)
-    nodes = {
-        node.id: _planned_node(
-            graph,
-            node,
-            leaving.get(node.id, ()),
-            is_exit=node.id in exits,
-            join=joins.get(node.id, Join()).node_id,
-        )
-        for node in graph.nodes.values()
-    }
+        leaving.setdefault(edge.source, []).append(index)
+        if "condition" in edge.attrs and (text := edge.condition).strip() and text not in conditions:
+            conditions[text] = parse_condition(text)
+    handler_types = _handler_types(graph)
+    edges = OnDemand(range(len(graph.edges)), partial(_planned_edge, graph, conditions))
+    joins = cache(partial(joins_of, graph))
+    nodes = OnDemand(graph.nodes, partial(_planned_node, graph, edges, leaving, handler_types, joins))
     return Plan(
         graph=graph,
         name=graph.name,
         nodes=nodes,
-        edges=tuple(edges),
+        edges=edges,
+        handler_types=handler_types,
         start=graph.start_nodes[0].id,
         bounds=bounds_of(graph) if bounds is None else bounds,
         graph_retry_targets=_existing(
@@ -208,19 +236,18 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         is_fail_continued=graph.get("on_fail", str, "") == "continue",
         are_diamonds_own=graph.get("conditional_outcome", str, "") == "own",
         is_gate_strict=graph.get("strict_gates", bool, default=False),
-        goal_gates=tuple(node.id for node in nodes.values() if node.is_goal_gate),
+        goal_gates=tuple(
+            node.id for node in graph.nodes.values() if "goal_gate" in node.attrs and _is_goal_gate(node)
+        ),
     )
 
 
-def _planned_edge(graph: Graph, edge: Edge, index: int, conditions: dict[str, Condition]) -> PlannedEdge:
-    text = edge.condition
-    condition = conditions.get(text)
-    if condition is None and text.strip():
-        condition = conditions[text] = parse_condition(text)
+def _planned_edge(graph: Graph, conditions: Mapping[str, Condition], index: int) -> PlannedEdge:
+    edge = graph.edges[index]
     return PlannedEdge(
         edge,
         index,
-        condition,
+        conditions.get(edge.condition),
         normalize_label(edge.label),
         edge.target,
         edge.weight,
@@ -229,19 +256,28 @@ def _planned_edge(graph: Graph, edge: Edge, index: int, conditions: dict[str, Co
     )
 
 
-def _handler_type(graph: Graph, node: Node, *, is_exit: bool) -> str:
-    """What executes a node; an end that only its id makes one is an end all the same (ruling 7)."""
-    if node.type:
-        return node.type
-    if is_exit:
-        return "exit"
-    return "start" if node.id == graph.start_nodes[0].id else node.handler_type
+def _handler_types(graph: Graph) -> dict[str, str]:
+    """What executes each node; an end that only its id makes one is an end all the same (ruling 7)."""
+    types = dict(graph.handler_types)
+    ends = [(graph.start_nodes[0], "start"), *((node, "exit") for node in graph.exit_nodes)]
+    types.update((node.id, handler_type) for node, handler_type in ends if not node.type)
+    return types
+
+
+def _is_goal_gate(node: Node) -> bool:
+    return node.goal_gate and node.handler_type != CONDITIONAL_TYPE
 
 
 def _planned_node(
-    graph: Graph, node: Node, edges: Iterable[PlannedEdge], *, is_exit: bool, join: str
+    graph: Graph,
+    planned: Mapping[int, PlannedEdge],
+    leaving: Mapping[str, Sequence[int]],
+    handler_types: Mapping[str, str],
+    joins: Callable[[], Mapping[str, Join]],
+    node_id: str,
 ) -> PlannedNode:
-    edges = tuple(edges)
+    node = graph.nodes[node_id]
+    edges = tuple(planned[index] for index in leaving.get(node_id, ()))
     ranked = sorted(edges, key=_rank)
     conditional = tuple(edge for edge in ranked if edge.condition is not None)
     free = tuple(edge for edge in ranked if edge.condition is None)
@@ -252,14 +288,12 @@ def _planned_node(
         if edge.label:
             by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
         by_target.setdefault(edge.target, edge)
-    is_conditional = node.handler_type == CONDITIONAL_TYPE
-    handler_type = _handler_type(graph, node, is_exit=is_exit)
-    is_fan_out = handler_type == PARALLEL_TYPE
+    is_fan_out = handler_types[node_id] == PARALLEL_TYPE
     timeout = node.timeout
     return PlannedNode(
         node=node,
         id=node.id,
-        handler_type=handler_type,
+        handler_type=handler_types[node_id],
         edges=edges,
         conditional=conditional,
         unconditional=unconditional,
@@ -275,9 +309,9 @@ def _planned_node(
         ),
         retry=build_retry_policy(node, graph),
         timeout_seconds=None if timeout is None else timeout.seconds,
-        is_exit=is_exit,
-        is_conditional=is_conditional,
-        is_goal_gate=node.goal_gate and not is_conditional,
+        is_exit=any(node_id == end.id for end in graph.exit_nodes),
+        is_conditional=node.handler_type == CONDITIONAL_TYPE,
+        is_goal_gate=_is_goal_gate(node),
         allow_partial=node.allow_partial,
         auto_status=node.auto_status,
         retry_targets=_existing(graph, node.retry_target, node.fallback_retry_target),
@@ -285,7 +319,7 @@ def _planned_node(
         fidelity=resolve_fidelity(None, node, graph),
         on_interrupted=_on_interrupted(node),
         branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
-        join=join if is_fan_out else "",
+        join=joins().get(node_id, Join()).node_id if is_fan_out else "",
     )
 
 

@@ -36,6 +36,7 @@ from attractor_nb.decisions.endings import (
     spending_reached,
     unseen_spending,
 )
+from attractor_nb.decisions.plan import CONDITIONAL_TYPE
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, StageStarted
 from attractor_nb.model.outcome import Outcome
@@ -307,4 +308,5 @@ def diamonds_of(plan: Plan) -> frozenset[str]:
     """Nodes that pass the outcome of the stage before them through (ruling 16)."""
     if plan.are_diamonds_own:
         return frozenset()
-    return frozenset(node.id for node in plan.nodes.values() if node.is_conditional)
+    types = plan.graph.handler_types
+    return frozenset(node_id for node_id, handler_type in types.items() if handler_type == CONDITIONAL_TYPE)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
-from attractor_nb.context import AttemptContext, Context
+from attractor_nb.context import AttemptContext, check_values
 from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
 from attractor_nb.decisions.outcome_checks import (
     COST_KEY,
@@ -37,6 +37,7 @@ from attractor_nb.storage.status_file import read_status_file, redacted_status, 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event, StageStarted
@@ -98,8 +99,10 @@ class Attempts:
         planned, started = effect.planned, effect.started
         began = self.clock.monotonic()
         files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
-        self.announce(started, is_synced=planned.on_interrupted != "rerun")
-        self.store.check_owner()  # the intent is no commit, and what the handler does cannot be taken back
+        is_synced = planned.on_interrupted != "rerun"
+        self.announce(started, is_synced=is_synced)
+        if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
+            self.store.check_owner()
         scope = StageScope(
             run_id=self.run_id,
             node_id=planned.id,
@@ -126,7 +129,7 @@ class Attempts:
             self.instructions.leave(scope)
             context.close()
             scope.end_streams()
-            scope.files, scope.announce = cast("StageFiles", _ClosedFiles()), _ignore
+            scope.files, scope.announce = _CLOSED_FILES, _ignore
         duration = self.clock.monotonic() - began
         if returned is _CUT_OFF:
             reason = f"{planned.id} was cut off"
@@ -134,16 +137,7 @@ class Attempts:
         if isinstance(returned, WorkerLost):
             lost = returned.message
             return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
-        outcome, is_file = self._arbitrate(planned, files, returned)
-        if outcome.context_updates and not is_file:
-            outcome = _with_kept_updates(outcome, planned.id)
-        outcome = redacted_outcome(outcome)
-        if COST_KEY in outcome.context_updates:
-            outcome = with_declared_cost(outcome, planned.id)
-        if effect.note:
-            outcome = replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
-        if not is_file:
-            _write_status(files, outcome, started.visit, started.attempt, duration)
+        outcome = self._settled(effect, files, returned, duration)
         return StageResult(outcome, duration, self.time.elapsed_seconds)
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
@@ -188,7 +182,7 @@ class Attempts:
     def record(self, effect: Record) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
-        _write_status(files, effect.outcome, effect.visit, effect.attempt, 0.0)
+        _write_status(files, _composed(effect.outcome, effect.visit, effect.attempt, 0.0))
 
     async def _call(self, planned: PlannedNode, context: Context) -> Any:
         """Call the handler, within the node's time if it has one."""
@@ -200,7 +194,15 @@ class Attempts:
             execute = self._executes[id(handler)] = awaitable(handler.execute)
         try:
             work = execute(planned.node, context, self.plan.graph, self.store.logs_root)
-            returned = await self._in_time(planned, work, keeps_own_time=_keeps_own_time(handler))
+            keeps_own_time = _keeps_own_time(handler)
+            own = None if keeps_own_time else planned.timeout_seconds
+            left = self.time.left_seconds
+            if own is None and left is None:
+                returned = await work
+            else:
+                is_slow = keeps_own_time or planned.is_fan_out  # it may have commands to end
+                grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
+                returned = await self._in_time(planned, work, own, left, grace)
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if isinstance(error, RunStops) or _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
@@ -219,16 +221,12 @@ class Attempts:
             self.store.check_owner()
         return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)
 
-    async def _in_time(self, planned: PlannedNode, work: Awaitable[Any], *, keeps_own_time: bool) -> Any:
-        """Await a handler for its node's time, and no longer than the run may go on."""
-        own = None if keeps_own_time else planned.timeout_seconds
-        left = self.time.left_seconds
-        if own is None and left is None:
-            return await work
+    async def _in_time(
+        self, planned: PlannedNode, work: Awaitable[Any], own: float | None, left: float | None, grace: float
+    ) -> Any:
+        """Await a handler for its node's own time, and no longer than the run may go on; one is given."""
         is_own = own is not None and (left is None or own < left)
         seconds = own if is_own and own is not None else left or 0.0
-        is_slow = keeps_own_time or planned.is_fan_out  # it may have commands to end
-        grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
         try:
             return await race(self.clock, _contained(work), seconds, grace_seconds=grace)
         except TimeIsOver:
@@ -236,8 +234,25 @@ class Attempts:
                 return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
             return _CUT_OFF
 
-    def _arbitrate(self, planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
+    def _settled(self, effect: Execute, files: StageFiles, returned: Any, duration: float) -> Outcome:
         """Whose word counts: this attempt's file, the returned outcome, auto_status, nobody's (ruling 27).
+
+        Its status.json is then there. The handler's word is written first, into a file that must be new:
+        only when there is one already has somebody else written it, and it is looked at.
+        """
+        planned, started = effect.planned, effect.started
+        outcome = _finished(_declared(planned, returned), effect)
+        compose = _composed(outcome, started.visit, started.attempt, duration)
+        if files.create_deferred(STATUS_FILE, compose):
+            return outcome
+        outcome, is_file = self._arbitrate(planned, files, returned)
+        outcome = _finished(outcome, effect, is_file=is_file)
+        if not is_file:
+            _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
+        return outcome
+
+    def _arbitrate(self, planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
+        """What counts beside a status.json: the file, unless it or what the handler returned is refused.
 
         Returns:
             The outcome, and whether a valid file said it.
@@ -258,14 +273,7 @@ class Attempts:
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
             refused = Outcome.fail(f"{planned.id}: {error.message}")
             return (replace(refused, usage=spent) if is_counted else refused), False
-        if isinstance(returned, Outcome):
-            return checked_outcome(returned, planned.id), False
-        if returned is None and planned.auto_status:
-            return Outcome(StageStatus.SUCCESS, notes=AUTO_STATUS_NOTES), False
-        if returned is None:
-            return Outcome.fail(f"no status: {planned.id} returned nothing and wrote no status.json"), False
-        kind = type(returned).__name__
-        return Outcome.fail(f"the handler of {planned.id} returned {kind}, not an Outcome"), False
+        return _declared(planned, returned), False
 
 
 OWN_GRACE_SECONDS = 5.0
@@ -282,19 +290,49 @@ def _failed(error: BaseException, node_id: str) -> Outcome:
     return outcome
 
 
+def _declared(planned: PlannedNode, returned: Any) -> Outcome:
+    """What the handler's own word comes to, for a stage without a status.json that counts."""
+    if isinstance(returned, Outcome):
+        return checked_outcome(returned, planned.id)
+    if returned is None and planned.auto_status:
+        return Outcome(StageStatus.SUCCESS, notes=AUTO_STATUS_NOTES)
+    if returned is None:
+        return Outcome.fail(f"no status: {planned.id} returned nothing and wrote no status.json")
+    kind = type(returned).__name__
+    return Outcome.fail(f"the handler of {planned.id} returned {kind}, not an Outcome")
+
+
+def _finished(outcome: Outcome, effect: Execute, *, is_file: bool = False) -> Outcome:
+    """An outcome as it is recorded: with updates that the context takes, without secrets, with its price."""
+    node_id = effect.planned.id
+    if outcome.context_updates and not is_file:
+        outcome = _with_kept_updates(outcome, node_id)
+    outcome = redacted_outcome(outcome)
+    if COST_KEY in outcome.context_updates:
+        outcome = with_declared_cost(outcome, node_id)
+    if effect.note:
+        outcome = replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
+    return outcome
+
+
 def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:
     """The outcome, or a FAIL when the context would refuse an update: its status.json must say so."""
     try:
-        Context(outcome.context_updates)
+        check_values(outcome.context_updates)
     except ContextValueError as error:
         refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
         return replace(refused, usage=outcome.usage)
     return outcome
 
 
-def _write_status(files: StageFiles, outcome: Outcome, visit: int, attempt: int, duration: float) -> None:
-    compose = partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
-    files.write_deferred(STATUS_FILE, compose)
+def _composed(outcome: Outcome, visit: int, attempt: int, duration: float) -> Callable[[], str]:
+    """The text of a status.json, made when it is asked for."""
+    return partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
+
+
+def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:
+    if not files.create_deferred(STATUS_FILE, compose):
+        files.write_text(STATUS_FILE, compose())
 
 
 def _without_secrets(files: StageFiles, text: str) -> str:
@@ -330,6 +368,9 @@ class _ClosedFiles:
 
     def __getattr__(self, name: str) -> Any:
         raise TerminalError("the attempt is over, and its files are closed", hint="end when the call ends")
+
+
+_CLOSED_FILES: Final = cast("StageFiles", _ClosedFiles())
 
 
 def _ignore(event: Event) -> None:

@@ -172,7 +172,7 @@ class Gates:
         waiting: set[asyncio.Future[Any]] = {answered, inner}
         timer: asyncio.Future[Any] | None = None
         if entry.left is not None:
-            timer = asyncio.ensure_future(self._clock.sleep(entry.left))
+            timer = asyncio.ensure_future(self._clock.wait_out(entry.left))
             waiting.add(timer)
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

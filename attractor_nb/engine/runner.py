@@ -75,6 +75,8 @@ class RunSetup:
         is_resumed: It goes on from a recorded state.
         warning: Something to say at the beginning, or empty.
         rewound: The record of a rewind, to be written first: it is what makes the run stand there.
+        left: The later directory of the run that a rewind leaves; owned until that record is written, so that
+            nobody goes on in it meanwhile.
         backend: What answers prompts, for the record.
         children: Where stages get child runs.
         instructions: What a supervisor has told the run.
@@ -97,6 +99,7 @@ class RunSetup:
     is_resumed: bool = False
     warning: str = ""
     rewound: PipelineRewound | None = None
+    left: RunStore | None = None
     backend: str = ""
     children: Children | None = None
     instructions: Instructions = field(default_factory=Instructions)
@@ -156,6 +159,7 @@ class Runner:
             finally:
                 setup.stream.close()
                 setup.store.close()
+                self._close_left()
             with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
                 await setup.stream.drain()
 
@@ -186,6 +190,11 @@ class Runner:
             self._restart(end.restart_target)
             self._begin()
 
+    def _close_left(self) -> None:
+        left, self.setup.left = self.setup.left, None
+        if left is not None:
+            left.close()
+
     def _begin(self) -> None:
         setup = self.setup
         state = setup.state
@@ -200,9 +209,12 @@ class Runner:
             )
             setup.store.save_manifest({"status": "resumed", "end_time": None})
             if setup.rewound is not None:
+                if setup.left is not None:
+                    setup.left.check_owner()
                 setup.stream.announce(setup.rewound, is_synced=True)
                 setup.store.save_manifest({"restarted_as": ""})
                 setup.rewound = None
+                self._close_left()
         else:
             event = PipelineStarted(
                 name=setup.plan.name,
@@ -289,19 +301,20 @@ class Runner:
             self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet
         state.apply(effect.started)
 
-    async def commit_stage(self, attempts: Attempts, effect: Commit) -> None:
-        """Make a stage's end durable, project it, and say so (ruling 29)."""
+    def commit_stage(self, attempts: Attempts, effect: Commit) -> bool:
+        """Make a stage's end durable, project it, and say so (ruling 29); whether the loop needs a turn."""
         attempts.announce(effect.event, is_synced=True)
         self._committed += 1
         self._save_checkpoint(is_forced=effect.is_landmark)
         attempts.announce(CheckpointSaved(saved_node=effect.event.name))
-        await self._breathe()
+        return self._is_breath_due()
 
-    async def _breathe(self) -> None:
+    def _is_breath_due(self) -> bool:
         now = self.setup.clock.monotonic()
-        if now - self._breathed_at > BREATH_SECONDS:
-            self._breathed_at = now
-            await asyncio.sleep(0)
+        if now - self._breathed_at <= BREATH_SECONDS:
+            return False
+        self._breathed_at = now
+        return True
 
     def _restart(self, target: str) -> None:
         """Go on in a fresh directory: graph values and inputs only (ruling 21)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor_nb.decisions.effects import Announce, Ask, Commit, Execute, Wait
@@ -48,8 +49,8 @@ class Keeper(Protocol):
         """Take an intent into the state of the run or of a branch; raises ``RunStops`` to pause there."""
         ...
 
-    async def commit_stage(self, attempts: Attempts, effect: Commit) -> None:
-        """Make a stage's end durable, and say so (ruling 29)."""
+    def commit_stage(self, attempts: Attempts, effect: Commit) -> bool:
+        """Make a stage's end durable, and say so (ruling 29); whether the loop needs a turn."""
         ...
 
 
@@ -79,7 +80,8 @@ async def walk(traversal: Traversal, state: RunState, attempts: Attempts, keeper
             keeper.before_stage(state, effect)
             result = await attempts.run(effect)
         elif isinstance(effect, Commit):
-            await keeper.commit_stage(attempts, effect)
+            if keeper.commit_stage(attempts, effect):
+                await asyncio.sleep(0)
         elif isinstance(effect, Announce):
             attempts.announce(effect.event, is_synced=isinstance(effect.event, StageFailed))
         elif isinstance(effect, Wait):

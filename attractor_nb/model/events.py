@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, cast
 
-from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.model.outcome import Outcome, Usage, no_values
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,10 +79,10 @@ class PipelineStarted(Event):
     name: str
     id: str
     graph_hash: str = ""
-    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    inputs: Mapping[str, Any] = field(default_factory=no_values)
     start_node: str = ""
     restart_of: str = ""
-    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    carried: Mapping[str, Any] = field(default_factory=no_values)
     goal: str = ""
     model: str = ""
     node_count: int = 0
@@ -138,7 +138,7 @@ class PipelineRewound(Event):
     visit: int
     to_sequence: int
     stages: int = 0
-    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    carried: Mapping[str, Any] = field(default_factory=no_values)
 
     @property
     def description(self) -> str:
@@ -255,6 +255,28 @@ class StageStarted(StageEvent):
         """One line for people."""
         return f"{self.name} started" + (f" (attempt {self.attempt})" if self.attempt > 1 else "")
 
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, as of all events, in a third of the time: there is one for each step."""
+        plain: dict[str, Any] = {
+            "type": "StageStarted",
+            "sequence": self.sequence,
+            "time": self.time,
+            "run_id": self.run_id,
+            "name": self.name,
+            "index": self.index,
+            "visit": self.visit,
+            "attempt": self.attempt,
+        }
+        if self.branch:
+            plain["branch"] = self.branch
+        if self.handler_type:
+            plain["handler_type"] = self.handler_type
+        if self.fidelity:
+            plain["fidelity"] = self.fidelity
+        if self.thread:
+            plain["thread"] = self.thread
+        return plain
+
 
 @dataclass(slots=True, kw_only=True)
 class StageEnd(StageEvent):
@@ -277,7 +299,7 @@ class StageEnd(StageEvent):
 
     duration: float = 0.0
     outcome: Outcome
-    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, Any] = field(default_factory=no_values)
     next_node: str = ""
     edge: int | None = None
     route: str = ""
@@ -292,13 +314,37 @@ class StageEnd(StageEvent):
         return True
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values; the outcome without its updates, which ``context`` has."""
-        plain = Event.to_plain(self)
-        plain["outcome"] = self.outcome.to_plain(with_updates=False)
-        if self.run_usage is not None:
-            plain["run_usage"] = self.run_usage.to_plain()
+        """JSON values; the outcome without its updates, which ``context`` has. One for each step, too."""
+        plain: dict[str, Any] = {
+            "type": type(self).__name__,
+            "sequence": self.sequence,
+            "time": self.time,
+            "run_id": self.run_id,
+            "name": self.name,
+            "index": self.index,
+            "visit": self.visit,
+            "attempt": self.attempt,
+            "duration": self.duration,
+            "outcome": self.outcome.to_plain(with_updates=False),
+        }
+        if self.branch:
+            plain["branch"] = self.branch
+        if self.context:
+            plain["context"] = self.context
+        if self.next_node:
+            plain["next_node"] = self.next_node
+        if self.edge is not None:
+            plain["edge"] = self.edge
+        if self.route:
+            plain["route"] = self.route
+        if self.route_detail:
+            plain["route_detail"] = self.route_detail
+        if self.logs:
+            plain["logs"] = self.logs
         if self.node_usage is not None:
             plain["node_usage"] = self.node_usage.to_plain()
+        if self.run_usage is not None:
+            plain["run_usage"] = self.run_usage.to_plain()
         return plain
 
 
@@ -328,6 +374,15 @@ class StageFailed(StageEnd):
     def description(self) -> str:
         """One line for people."""
         return f"{self.name} failed: {self.error}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; as those of any end of a stage, with the error."""
+        plain = StageEnd.to_plain(self)
+        if self.error:
+            plain["error"] = self.error
+        if self.will_retry:
+            plain["will_retry"] = True
+        return plain
 
 
 @dataclass(slots=True, kw_only=True)
@@ -427,7 +482,7 @@ class InterviewStarted(Event):
     kind: str = ""
     options: tuple[tuple[str, str], ...] = ()
     deadline: float | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, Any] = field(default_factory=no_values)
 
     @property
     def node_id(self) -> str:
@@ -799,8 +854,6 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
 _FIELDS: dict[type[Event], tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind)) for kind in EVENT_TYPES.values()
 }
-_TUPLES = {"options", "keys", "logs", "passed_over"}
-_USAGES = {"node_usage", "run_usage"}
 _EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
 _REQUIRED_TEXTS: dict[type[Event], dict[str, Any]] = {
     kind: {entry.name: "" for entry in fields(kind) if entry.type == "str" and entry.default is MISSING}
@@ -811,27 +864,38 @@ _REQUIRED_TEXTS: dict[type[Event], dict[str, Any]] = {
 EventObserver = Callable[[Event], None]
 
 
+def _tuple_from_plain(value: list[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(cast("list[str]", item)) if isinstance(item, list) else item for item in value)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "options": _tuple_from_plain,
+    "keys": _tuple_from_plain,
+    "logs": _tuple_from_plain,
+    "passed_over": _tuple_from_plain,
+    "outcome": Outcome.from_plain,
+    "node_usage": Usage.from_plain,
+    "run_usage": Usage.from_plain,
+    "event": lambda plain: event_from_plain(plain),  # noqa: PLW0108 - it is defined below
+}
+_READERS_OF: dict[type[Event], tuple[tuple[str, Callable[[Any], Any]], ...]] = {
+    kind: tuple((name, _READERS[name]) for name in names if name in _READERS)
+    for kind, names in _FIELDS.items()
+}
+"""The fields of an event whose value is not what JSON has, and what makes it of that."""
+
+
 def event_from_plain(plain: Mapping[str, Any]) -> Event:
-    """The inverse of ``Event.to_plain``.
+    """The inverse of ``Event.to_plain``; what an event of that type does not have is left out.
 
     Raises:
         KeyError, TypeError, ValueError: The record is of no known type or shape; the reader of the
             log turns that into its own error.
     """
     kind = EVENT_TYPES[plain["type"]]
-    values = dict(_REQUIRED_TEXTS[kind])
-    for name in _FIELDS[kind]:
-        if name in plain:
-            value = plain[name]
-            if name in _TUPLES:
-                value = tuple(
-                    tuple(cast("list[str]", item)) if isinstance(item, list) else item for item in value
-                )
-            elif name == "outcome":
-                value = Outcome.from_plain(value)
-            elif name == "event":
-                value = event_from_plain(value)
-            elif name in _USAGES:
-                value = Usage.from_plain(value)
-            values[name] = value
+    # By our own names: a call compares names by identity first, and those of a text are others.
+    values = {**_REQUIRED_TEXTS[kind], **{name: plain[name] for name in _FIELDS[kind] if name in plain}}
+    for name, read in _READERS_OF[kind]:
+        if name in values:
+            values[name] = read(values[name])
     return kind(**values)

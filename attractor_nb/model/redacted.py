@@ -16,7 +16,7 @@ from attractor_nb.model.response import Response
 from attractor_nb.redaction import holds_secret, may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.events import Event
@@ -59,34 +59,35 @@ def _text_fields(kind: type[Event]) -> tuple[str, ...]:
 
 def redacted_outcome(outcome: Outcome) -> Outcome:
     """An outcome without secrets."""
-    updates = outcome.context_updates
-    if _is_clean((outcome.notes, outcome.failure_reason, outcome.preferred_label), updates) and _is_clean(
-        outcome.suggested_next_ids, _NOTHING
-    ):
+    if _is_clean(outcome):
         return outcome
     return replace(
         outcome,
         preferred_label=redacted_value(outcome.preferred_label),
         suggested_next_ids=redacted_value(outcome.suggested_next_ids),
-        context_updates=redacted_value(updates),
+        context_updates=redacted_value(outcome.context_updates),
         notes=redacted_value(outcome.notes),
         failure_reason=redacted_value(outcome.failure_reason),
     )
 
 
-_NOTHING: Mapping[str, Any] = {}
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def _is_clean(texts: Iterable[object], values: Mapping[str, Any]) -> bool:
-    """Whether texts, keys and flat values surely hold no secret, in one look; False says nothing."""
-    looked_at: list[str] = []
-    for value in (*texts, *values, *values.values()):
+def _is_clean(outcome: Outcome) -> bool:
+    """Whether texts, ids, keys and flat values surely hold no secret, in one look; False says nothing."""
+    updates = outcome.context_updates
+    looked_at = [outcome.notes, outcome.failure_reason, outcome.preferred_label, *outcome.suggested_next_ids]
+    for key, value in updates.items():
+        looked_at.append(key)
         if type(value) is str:
             looked_at.append(value)
         elif type(value) not in _SCALARS:
             return False
-    return not may_hold("\n".join(looked_at))
+    try:
+        return not may_hold("\n".join(looked_at))
+    except TypeError:  # one of them is no text
+        return False
 
 
 def redacted_response(text: str) -> str:

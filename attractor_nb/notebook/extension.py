@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
 from attractor_nb.notebook.presenting import Presenter
@@ -29,6 +30,7 @@ def load(shell: InteractiveShell) -> None:
         return
     presenter = Presenter(shell)
     remove_presenter = register_presenter(presenter.present, presenter.check_wait)
+    forget_cells = stop_runs_with_their_cell(shell)
     shell.register_magics(AttractorMagics(shell, presenter))
     completer = shell.Completer
     completer.custom_matchers.append(cell_matcher)
@@ -42,6 +44,7 @@ def load(shell: InteractiveShell) -> None:
 
     def take_out() -> None:
         remove_presenter()
+        forget_cells()
         if cell_matcher in completer.custom_matchers:
             completer.custom_matchers.remove(cell_matcher)
         for name, kind in (("cell", "attractor"), *(("line", line) for line in LINE_MAGICS)):

@@ -59,6 +59,7 @@ class Beginning:
         interviews: For a resume: those of the gate that was cut off.
         warning: For a resume: what the user asked to be warned of, or empty.
         rewound: For a rewind: the record of it, to be written before anything else.
+        left: For a rewind to before a restart: the directory that the run was in, owned until then.
     """
 
     plan: Plan
@@ -73,6 +74,15 @@ class Beginning:
     interviews: Sequence[Event] = ()
     warning: str = ""
     rewound: PipelineRewound | None = None
+    left: RunStore | None = None
+
+    def close(self) -> None:
+        """Give up all that is owned, when the engine will not: it was never started."""
+        try:
+            self.store.close()
+        finally:
+            if self.left is not None:
+                self.left.close()
 
 
 def seams_of(options: RunOptions) -> Seams:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from attractor_nb.errors import RunError, RunInterrupted
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.pipeline.hosts import STOP_SECONDS
 from attractor_nb.pipeline.presenters import check_wait
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
-STOP_SECONDS = 10.0
 
 
 class RunStopped(RunInterrupted, asyncio.CancelledError):

@@ -3,17 +3,22 @@
 The thread host is the default: one daemon thread per process with its own loop, so that a cell or a
 script goes on at once and a button's click finds the kernel free. The kernel host runs in the loop
 of the caller, for places without threads. Context variables of the caller are taken along.
+
+The engine's thread ends with the program, so a program that ends stops its jobs first: a Ctrl-C between
+``pipeline.run()`` and ``run.result()`` then leaves a run that says that it was interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import concurrent.futures.thread  # noqa: F401  # pyright: ignore[reportUnusedImport] - what registers first ends last
 import contextlib
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import Future, wait
 from typing import Any, Literal
 
 from attractor_nb.errors import OptionError
@@ -22,6 +27,8 @@ from attractor_nb.logs import own_logger
 LOGGER = own_logger(__name__)
 HostName = Literal["thread", "kernel"]
 Work = Callable[[], Coroutine[Any, Any, Any]]
+STOP_SECONDS = 10.0
+"""How long somebody who stops a job waits for its end."""
 
 
 class Job:
@@ -29,14 +36,22 @@ class Job:
 
     Attributes:
         future: Its result or exception, for any thread.
+        title: What it does, in words.
+        is_asked_to_stop: Somebody cancelled it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, title: str = "") -> None:
         self.future: Future[Any] = Future()
+        self.title = title
+        self.is_asked_to_stop = False
         self._loop = loop
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
         self._has_begun = False
+
+    def is_of(self, loop: asyncio.AbstractEventLoop | None) -> bool:
+        """Whether that loop runs it."""
+        return self._loop is loop
 
     @property
     def is_in_this_thread(self) -> bool:
@@ -49,6 +64,8 @@ class Job:
     def start(self, work: Work) -> None:
         """Run a coroutine that ``work`` makes, with the context variables of the caller."""
         variables = contextvars.copy_context()
+        _LIVE.add(self)
+        self.future.add_done_callback(lambda _: _LIVE.discard(self))
         if self.is_in_this_thread:
             self._start(work, variables)
         else:
@@ -77,6 +94,7 @@ class Job:
 
     def cancel(self) -> None:
         """Ask it to stop; from any thread."""
+        self.is_asked_to_stop = True
 
         def stop() -> None:
             self._is_cancelled = True
@@ -85,6 +103,36 @@ class Job:
 
         with contextlib.suppress(RuntimeError):  # the loop has ended, and the coroutine with it
             self._loop.call_soon_threadsafe(stop)
+
+
+_LIVE: set[Job] = set()
+"""Jobs that were started and have not ended."""
+
+
+def live_jobs() -> frozenset[Job]:
+    """The jobs of this process that have not ended and that nobody has asked to stop."""
+    return frozenset(job for job in tuple(_LIVE) if not job.is_asked_to_stop)
+
+
+def stop_jobs(jobs: Collection[Job], reason: str) -> None:
+    """Stop jobs that nobody waits for any longer, and wait for their end; an interrupt leaves at once.
+
+    Args:
+        jobs: The jobs.
+        reason: Why, to be said of each.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        for job in jobs:
+            job.cancel()
+            LOGGER.warning("%s was stopped: %s", job.title, reason)
+        wait({job.future for job in jobs if not job.is_in_this_thread}, STOP_SECONDS)
+
+
+def at_program_end(action: Callable[[], None]) -> None:
+    """Call something when the program ends, while threads still work."""
+    # Functions of atexit are called when no pool of threads takes work any more, and stages may use one.
+    register: Callable[[Callable[[], None]], object] = getattr(threading, "_register_atexit", atexit.register)
+    register(action)
 
 
 class _ThreadHost:
@@ -98,6 +146,8 @@ class _ThreadHost:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Its loop; started when first needed, and again in a forked child."""
         with self._lock:
+            if self._loop is None:
+                at_program_end(self._stop_jobs)
             if self._loop is None or self._process_id != os.getpid():
                 self._loop = asyncio.new_event_loop()
                 self._process_id = os.getpid()
@@ -106,6 +156,12 @@ class _ThreadHost:
                     target=variables.run, args=(_serve, self._loop), name="attractor-engine", daemon=True
                 ).start()
             return self._loop
+
+    def _stop_jobs(self) -> None:
+        """Stop what runs here. Those of other loops have ended with them, and a fork takes no job along."""
+        if self._process_id == os.getpid():
+            mine = [job for job in live_jobs() if job.is_of(self._loop)]
+            stop_jobs(mine, "the program ended, and nobody had waited for it")
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -138,14 +194,15 @@ def check_host(host: object) -> None:
             ) from None
 
 
-def new_job(host: str) -> Job:
+def new_job(host: str, title: str) -> Job:
     """A job on a host, not yet started: whoever may cancel it can be told of it before.
 
     Args:
         host: ``thread`` or ``kernel``.
+        title: What it does, in words.
 
     Raises:
         OptionError: The host is unknown, or ``kernel`` where no loop is running.
     """
     check_host(host)
-    return Job(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop())
+    return Job(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop(), title)

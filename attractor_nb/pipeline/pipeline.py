@@ -14,6 +14,7 @@ from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
+from attractor_nb.pipeline.composing import PipelineNode
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lint_report import LintReport
@@ -189,18 +190,21 @@ class Pipeline:
         place = named_file(source)
         if place is not None and str(place) not in self._child_sources:
             self._child_sources[str(place)] = read_source(place)
-        return Pipeline(
-            source if place is None else self._child_sources[str(place)],
-            handlers=self.handlers,
-            rules=self._rules,
-            severity=self._severity,
-            strict=self._is_strict,
-            allow_many_exits=self._are_many_exits_allowed,
-            origin=place,
-            pipelines=self.pipelines,
-            guards=self.guards,
-            ancestry=ancestry,
-        )
+        text = source if place is None else self._child_sources[str(place)]
+        return Pipeline(text, **self._settings, origin=place, ancestry=ancestry)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What every pipeline that is made of this one has, too."""
+        return {
+            "handlers": self.handlers,
+            "rules": self._rules,
+            "severity": self._severity,
+            "strict": self._is_strict,
+            "allow_many_exits": self._are_many_exits_allowed,
+            "pipelines": self.pipelines,
+            "guards": self.guards,
+        }
 
     @property
     def origin(self) -> Origin | None:
@@ -238,6 +242,46 @@ class Pipeline:
         """Call ``observer`` with every event of every run from now on (spec 9.6)."""
         check_observer(observer)
         self.observers.append(observer)
+
+    def node(self, node_id: str) -> PipelineNode:
+        """A node, to be looked at or replaced by another pipeline's inside (spec 9.4).
+
+        Raises:
+            OptionError: There is no such node.
+        """
+        return PipelineNode(self, node_id)
+
+    def with_source(self, source: Source, other: Pipeline | None = None) -> Pipeline:
+        """A pipeline of another source with everything else that this one has.
+
+        Args:
+            source: DOT text, a path, or a graph.
+            other: A pipeline that has become part of the source: its handlers, parameters and registered
+                pipelines join this one's, and if it came from elsewhere the result does.
+        """
+        made = Pipeline(
+            source,
+            **{**self._defaults, **self._settings},
+            transforms=self._transforms,
+            params=self.params,
+            name=self._name,
+            origin=self._own_origin,
+            ancestry=self._ancestry,
+        )
+        made.observers.extend(self.observers)
+        if other is not None:
+            made.take_over(other)
+        return made
+
+    def take_over(self, other: Pipeline) -> None:
+        """Take what a pipeline needs that has become part of this one; what both have stays this one's."""
+        self.handlers = {**other.handlers, **self.handlers}
+        self.pipelines = {**other.pipelines, **self.pipelines}
+        self.guards = {**other.guards, **self.guards}
+        self.params = {**other.params, **self.params}
+        if self._own_origin is None:
+            self._own_origin = other.origin
+        self._prepare()
 
     # -- looking -------------------------------------------------------------------------------------
 
@@ -501,11 +545,11 @@ class Pipeline:
             wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
             if options.is_shown:
                 present(wired.run)
-            job = new_job(options.host)
+            job = new_job(options.host, _title(options, start))
             wired.run.attach(job)
             _refuse_interrupted(interrupt, start)
         except BaseException:
-            start.store.close()
+            start.close()
             raise
         job.start(wired.work)  # from here on the engine closes the store
         return wired.run
@@ -530,6 +574,12 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
     if start.sequence:
         raise RunInterrupted("the run was stopped before it went on", hint="resume it again")
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
+
+
+def _title(options: RunOptions, start: Beginning) -> str:
+    if options.durability == "none":
+        return f"run {start.run_id}"
+    return f"run {start.run_id} in {start.store.logs_root}"
 
 
 def _refuse_own_loop(options: RunOptions) -> None:

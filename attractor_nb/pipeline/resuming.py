@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +75,18 @@ def continue_run(
     wish = _Wish(options, on_graph_change, rewind)
     if options.take_over:
         _way_on(plan, _read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
-    store, latest = _open_latest(plan, logs_root, options, seams)
-    try:
-        stored, state = latest.stored, latest.state
+    with (
+        contextlib.ExitStack() as owned
+    ):  # given up when it cannot go on, so that the next resume finds it free
+        store, latest = _open_latest(plan, logs_root, options, seams)
+        owned.callback(store.close)
+        stored, state, left = latest.stored, latest.state, None
         if state.ended and stored.manifest.get("status") != state.ended:
             store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
         way_on = _way_on(plan, latest, wish)
         if way_on.whole.logs_root != stored.logs_root:
-            store = _open_instead(store, way_on.whole.logs_root, options, seams)
+            store, left = _open(way_on.whole.logs_root, options, seams), store
+            owned.callback(store.close)
         stored, state = way_on.stored, way_on.state
         state.reopen()
         for place in (state, *(branch.state for branch in state.branches.open.values())):
@@ -89,9 +94,7 @@ def continue_run(
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-    except BaseException:
-        store.close()
-        raise
+        owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
         plan,
@@ -106,6 +109,7 @@ def continue_run(
         interviews=interviews_under_way(way),
         warning=way_on.warning,
         rewound=way_on.rewound,
+        left=left,
     )
 
 
@@ -205,13 +209,7 @@ def _open_latest(
     """Open the run, or the restart directory in which it goes on."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
-        store = DirectoryRunStore.open(
-            logs_root,
-            durability=options.durability,
-            clock=seams.clock,
-            disk=seams.disk,
-            take_over=options.take_over,
-        )
+        store = _open(logs_root, options, seams)
         try:
             latest, restarted = _read_one(plan, logs_root, before, store.scan)
         except BaseException:
@@ -281,20 +279,15 @@ def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any
     return next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
 
 
-def _open_instead(
-    store: DirectoryRunStore, logs_root: Path, options: RunOptions, seams: Seams
-) -> DirectoryRunStore:
-    """Own an earlier directory of a run in place of its latest, which nobody has in between."""
-    try:
-        return DirectoryRunStore.open(
-            logs_root,
-            durability=options.durability,
-            clock=seams.clock,
-            disk=seams.disk,
-            take_over=options.take_over,
-        )
-    finally:
-        store.close()
+def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
+    """Own a directory of the run."""
+    return DirectoryRunStore.open(
+        logs_root,
+        durability=options.durability,
+        clock=seams.clock,
+        disk=seams.disk,
+        take_over=options.take_over,
+    )
 
 
 def _check_end(state: RunState) -> None:

@@ -184,6 +184,7 @@ def wire(
         is_resumed=start.sequence > 0,
         warning=start.warning,
         rewound=start.rewound,
+        left=start.left,
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
@@ -235,12 +236,12 @@ def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
     """The handler of each node; nodes of a type and shape have the same one, so few are looked up."""
     found: dict[tuple[Any, ...], Handler] = {}
     handlers: dict[str, Handler] = {}
-    for planned in plan.nodes.values():
-        attrs = planned.node.attrs
-        key = (planned.handler_type, attrs.get("type"), attrs.get("shape"))
+    for node_id, handler_type in plan.handler_types.items():
+        attrs = plan.graph.nodes[node_id].attrs
+        key = (handler_type, attrs.get("type"), attrs.get("shape"))
         if key not in found:
-            found[key] = _handler_of(registry, planned)
-        handlers[planned.id] = found[key]
+            found[key] = _handler_of(registry, plan.nodes[node_id])
+        handlers[node_id] = found[key]
     return handlers
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import StageEnd, event_from_plain
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import may_hold
-from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json
+from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json_line
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event
@@ -45,25 +45,45 @@ def encode_event(event: Event, token: int = FIRST_OWNER) -> bytes:
 
 def token_of(line: bytes) -> int:
     """The fencing token of a line without its line end; 0 when it is no whole record, or damaged."""
-    start = line.rfind(_SEAL_BEGIN)
-    seal = _SEAL.fullmatch(line, start) if start > 0 else None
-    if seal is None:
-        return 0
-    token = int(seal[2]) if seal[2] else FIRST_OWNER
-    return token if crc32(line[:start] + b"}", token - FIRST_OWNER) == int(seal[1], 16) else 0
+    return _unsealed(line)[0]
 
 
 def decode_line(line: bytes) -> Event | None:
     """The event of a line without its line end; None when the line is damaged."""
-    return _decode(line) if token_of(line) else None
+    return read_record(line)[1]
 
 
-def _decode(line: bytes) -> Event | None:
-    """The event of a line whose checksum is right."""
+def read_record(line: bytes, owner: int = 0) -> tuple[int, Event | None]:
+    """The fencing token and the event of a line without its line end.
+
+    Args:
+        line: The line.
+        owner: Token of the owner who wrote the record before it. What an earlier one wrote is not believed,
+            and not read; 0 believes all.
+
+    Returns:
+        The token, 0 when the line is no whole record, or damaged. The event, None when there is none: of
+        such a line, of an owner who had lost the run, or of what is no event though its checksum is right.
+    """
+    token, payload = _unsealed(line)
+    if token < owner or not token:
+        return token, None
     try:
-        return event_from_plain(cast("dict[str, Any]", read_json(line[: line.rfind(_SEAL_BEGIN)] + b"}")))
+        return token, event_from_plain(read_json_line(payload))
     except (JsonProblem, KeyError, TypeError, ValueError, AttributeError):
-        return None
+        return token, None
+
+
+def _unsealed(line: bytes) -> tuple[int, bytes]:
+    """The fencing token of a line and the JSON object that it seals; 0 when the seal is missing or wrong."""
+    start = line.rfind(_SEAL_BEGIN)
+    seal = _SEAL.fullmatch(line, start) if start > 0 else None
+    if seal is None:
+        return 0, b""
+    checksum, owner = seal.groups()
+    token = int(owner) if owner else FIRST_OWNER
+    payload = line[:start] + b"}"
+    return (token, payload) if crc32(payload, token - FIRST_OWNER) == int(checksum, 16) else (0, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +132,11 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     position = owner = disbelieved = 0
     while (end := data.find(b"\n", position)) >= 0:
         line = data[position:end]
-        token = token_of(line)
+        token, event = read_record(line, owner)
         if 0 < token < owner:
             disbelieved += 1
             position = end + 1
             continue
-        event = _decode(line) if token else None
         if event is None:
             if _is_lost_write(data, position, end, offset) and not _is_flushed_behind(data, end + 1):
                 break

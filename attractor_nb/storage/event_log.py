@@ -19,7 +19,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.disk import Disk, storage_error, write_all
 from attractor_nb.storage.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
-from attractor_nb.storage.fence import is_closed_mode
+from attractor_nb.storage.fence import OPEN_BIT
 from attractor_nb.storage.lock import taken_over
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class EventLog:
         Raises:
             RunLocked: Somebody took it over.
         """
-        if self._descriptor >= 0 and is_closed_mode(os.fstat(self._descriptor).st_mode):
+        if self._descriptor >= 0 and not os.fstat(self._descriptor).st_mode & OPEN_BIT:
             self._is_lost = self._is_broken = True
             raise taken_over(self._directory, self.token)
 

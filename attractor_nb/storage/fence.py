@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 CLOSED_MODE = 0o400
 """Mode of a log that takes nothing more."""
+OPEN_BIT = stat.S_IWUSR
+"""What the mode of a log has for as long as its owner may write to it."""
 
 
 def is_closed_mode(mode: int) -> bool:
     """Whether a log of that mode was closed to its owner."""
-    return not mode & stat.S_IWUSR
+    return not mode & OPEN_BIT
 
 
 class FencedDisk(Disk):
@@ -70,18 +72,14 @@ class FencedDisk(Disk):
         self._disk.make_directory(name, parent)
 
     def create(self, name: str, parent: int) -> int:
-        """Look, create a file, and look again; a temporary one is looked after when it is renamed."""
-        if name.startswith(TEMPORARY_PREFIX):
-            return self._disk.create(name, parent)
-        self.check()
-        descriptor = self._disk.create(name, parent)
-        try:
+        """Look, then create a file; a temporary one is looked after when it is renamed.
+
+        The directory was open when we looked, so it is one of before the fence: that of a stage, which the
+        new owner replaces. What is created there after all is evidence of ours.
+        """
+        if not name.startswith(TEMPORARY_PREFIX):
             self.check()
-        except BaseException:
-            self._disk.close(descriptor)
-            self._disk.remove(name, parent)  # made just now, and by us
-            raise
-        return descriptor
+        return self._disk.create(name, parent)
 
     def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
         """Look, open a file, and look again: it is then one of before the fence."""

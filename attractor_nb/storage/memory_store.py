@@ -105,14 +105,16 @@ class MemoryStageFiles:
         self._store.note_growth(self, len(text) - len(self._texts.get(name, "")))
         self._texts[name] = text
 
-    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives, when somebody reads it: of most stages nobody does."""
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write a new file, when somebody reads it: of most stages nobody does. Whether it is new."""
         if self._directory_files is not None:
-            self._directory_files.write_text(name, compose())
-            return
+            return self._directory_files.create_deferred(name, compose)
         self._compose()
+        if self._texts and name in self._texts:
+            return False
         self._deferred = (name, compose)
         self._store.note_growth(self, DEFERRED_CHARACTERS)
+        return True
 
     def _compose(self) -> None:
         """Write what was deferred."""

@@ -97,12 +97,15 @@ class DirectoryStageFiles:
             except OSError as error:
                 raise storage_error(error, "write", self.directory / path) from error
 
-    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives; raises as ``write_text`` does.
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write the text that ``compose`` gives into a new file; raises as ``write_text`` does.
 
         It is the last word of an attempt, and nobody acts on it before the commit. So a new file is
         written in its place, which spares a rename: a kill at that moment leaves an empty file, of an
         attempt that was cut off.
+
+        Returns:
+            Whether it is; where something of that name is already, whatever it is, nothing was changed.
         """
         text = compose()
         _check_name(name)
@@ -110,8 +113,7 @@ class DirectoryStageFiles:
         try:
             descriptor = self._disk.create(name, parent)
         except FileExistsError:
-            self.write_text(name, text)
-            return
+            return False
         except OSError as error:
             raise storage_error(error, "write", self.directory / name) from error
         try:
@@ -124,6 +126,7 @@ class DirectoryStageFiles:
             raise
         finally:
             self._disk.close(descriptor)
+        return True
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file of the stage.
@@ -188,8 +191,11 @@ class DirectoryStageFiles:
         return self._descriptor
 
 
+_NOT_FILES = frozenset({".", "..", VISITS_NAME})
+
+
 def _check_name(name: str) -> None:
-    if not name or name in {".", "..", VISITS_NAME} or "/" in name or "\0" in name:
+    if not name or name in _NOT_FILES or "/" in name or "\0" in name:
         raise StorageError(f"{name!r} is no file name for a stage", hint="use a plain name without /")
 
 

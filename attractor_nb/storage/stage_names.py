@@ -17,15 +17,26 @@ if TYPE_CHECKING:
 MAX_NAME_LENGTH = 100
 _SAFE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-_RESERVED = re.compile(
-    r"""artifacts | visits | branches | children | pipeline\.dot | events\.jsonl
-      | (?:checkpoint | manifest) (?:\.previous)? \.json
-      | owner\.(?:json | lock)
-      | restart-.*
-      | (?:con | prn | aux | nul | conin\$ | conout\$ | com[0-9] | lpt[0-9]) (?:\..*)?  # Windows' devices
-    """,
-    re.VERBOSE | re.IGNORECASE,
+_RESERVED = frozenset(
+    {
+        *(
+            "artifacts",
+            "visits",
+            "branches",
+            "children",
+            "pipeline.dot",
+            "events.jsonl",
+            "owner.json",
+            "owner.lock",
+        ),
+        *("checkpoint.json", "checkpoint.previous.json", "manifest.json", "manifest.previous.json"),
+    }
 )
+_RESERVED_BEGINNING = "restart-"
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows keeps for itself, with whatever ending."""
 
 
 def is_safe_name(node_id: str) -> bool:
@@ -36,7 +47,10 @@ def is_safe_name(node_id: str) -> bool:
     """
     if len(node_id) > MAX_NAME_LENGTH or not _SAFE.fullmatch(node_id):
         return False
-    return not _RESERVED.fullmatch(node_id)
+    lowered = node_id.lower()
+    if lowered in _RESERVED or lowered.startswith(_RESERVED_BEGINNING):
+        return False
+    return lowered.partition(".")[0] not in _DEVICES
 
 
 def escaped_name(node_id: str) -> str:

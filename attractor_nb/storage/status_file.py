@@ -28,7 +28,7 @@ RESERVED_PREFIXES = ("internal.", "graph.")
 def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int) -> str:
     """The text of a status.json: the five keys of the contract, and what we add (ruling 27)."""
     plain = {
-        "outcome": outcome.status.value,
+        "outcome": str(outcome.status),
         "preferred_next_label": outcome.preferred_label,
         "suggested_next_ids": list(outcome.suggested_next_ids),
         "context_updates": dict(outcome.context_updates),

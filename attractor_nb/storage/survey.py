@@ -18,7 +18,7 @@ from attractor_nb.storage.artifact_store import ARTIFACTS_NAME
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.disk import entry_names, storage_error
-from attractor_nb.storage.event_lines import decode_line, scan_lines, token_of
+from attractor_nb.storage.event_lines import read_record, scan_lines
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -140,11 +140,10 @@ def survey_log(logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:
         records = offset = token = 0
         run_id = ""
         while (line := file.readline(MAX_RECORD_BYTES)).endswith(b"\n"):
-            found = token_of(line[:-1])
+            found, event = read_record(line[:-1], token)
             if 0 < found < token:  # of an owner who had lost the run: no reader believes it
                 offset += len(line)
                 continue
-            event = decode_line(line[:-1])
             if event is None or event.sequence != records + 1:
                 break
             take(event)

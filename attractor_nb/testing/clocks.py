@@ -41,6 +41,10 @@ class ManualClock:
         self.advance(seconds)
         await asyncio.sleep(0)
 
+    async def wait_out(self, seconds: float) -> None:
+        """Wait, in no time; a machine of this clock does not sleep."""
+        await self.sleep(seconds)
+
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self._time += seconds

@@ -44,9 +44,12 @@ class FolderFiles:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
 
-    def write_deferred(self, name: str, compose: Callable[[], str]) -> None:
-        """Write the text that ``compose`` gives."""
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write the text that ``compose`` gives into a new file; whether it is."""
+        if (self.directory / name).exists():
+            return False
         self.write_text(name, compose())
+        return True
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor_nb.transforms.merge import MergeTransform
 from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Transform
 
-__all__ = ["StylesheetApplication", "VariableExpansion", "built_in_transforms"]
+__all__ = ["MergeTransform", "StylesheetApplication", "VariableExpansion", "built_in_transforms"]
 
 
 def built_in_transforms() -> tuple[Transform, ...]:

@@ -108,6 +108,29 @@ def steps_on_disk(scale: Scale) -> list[Row]:
         steps,
         "wall",
     )
+    figures = in_turns(
+        {
+            "long": lambda _: worker("chain", "ours:fast", 10 * steps, 1)["cpu"] / 10,
+            "short": lambda _: worker("chain", "ours:fast", steps, REPEATS)["cpu"],
+        },
+        scale.slow_rounds,
+        warm_ups=0,
+    )
+    subject = f"a step of {10 * steps} against one of {steps}, CPU"
+    rows.append(compared(subject, 1.3, figures["long"], figures["short"], per=steps))
+    return rows
+
+
+def resumes(scale: Scale) -> list[Row]:
+    """From the call to the first new stage, of a stopped run in a process of its own."""
+    steps = 10 * scale.steps
+    rows: list[Row] = []
+    for stored, words in (("log", "from the log alone"), ("checkpoint", "with its checkpoint")):
+        figures = [worker("resume", stored, steps) for _ in range(scale.slow_rounds)]
+        wall = Figures(tuple(figure["wall"] for figure in figures))
+        cpu = Figures(tuple(figure["cpu"] for figure in figures))
+        detail = f"best {wall.minimum:.3g} s, CPU {cpu.median:.3g} s"
+        rows.append(Row(f"{steps} steps {words}, wall", 1.0, wall.median, unit="s", detail=detail))
     return rows
 
 
@@ -161,7 +184,9 @@ GOALS = [
         'a durable step, durability="fast"',
         steps_on_disk,
         "Beside the folder and the file of the bare contender a step appends an intent and a commit to the"
-        " log, looks for a status.json of the agent, and gives its file its name only when it is whole."
+        " log, looks for a status.json of the agent, and gives its file its name only when it is whole. It looks"
+        " through each line for secrets and after each commit whether the run is still its own, and keeps the"
+        " totals that the bounds are checked by."
         " Timed one by one these and the engine's own work explain about half of the difference; the rest"
         " is not explained yet.",
     ),
@@ -174,4 +199,13 @@ GOALS = [
         " evidence, and the log is the truth.",
     ),
     Goal("P4", "bytes written as a run grows", written_bytes),
+    Goal(
+        "R1",
+        "a resume, from the call to its first new stage",
+        resumes,
+        "In a fresh process, with the text of the graph already read; compiling it is counted. The largest part"
+        " is the log, each record of which is checked and read: what is shown of the run, and which files are"
+        " whose, is made of all of them, so a checkpoint saves little. A busy machine slows this figure, which"
+        " is no ratio.",
+    ),
 ]

@@ -170,6 +170,6 @@ GOALS = [
         "P11",
         "an event",
         events,
-        "Handed to one bare sink. With the fold of the run's picture as the sink it was 6.1 to 6.2: not met.",
+        "Handed to one bare sink; each line is looked through for secrets. With the fold of the run's picture as the sink it was 6.1 to 6.2: not met.",
     ),
 ]

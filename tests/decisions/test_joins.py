@@ -59,7 +59,7 @@ def test_ruling_22_the_join_is_the_nearest_fan_in_that_all_branches_lead_to(edge
         ("fan a, fan b, a x, b x, x y", [], "x"),
         ("fan a, fan b, a y, b y, a x, b x", [], "x"),
         ("fan a, fan b, a x, b x, fan2 j, k j", ["j"], "x"),
-        ("fan a, fan b, a x, b x, a j", ["j"], "j"),
+        ("fan a, fan b, a x, b x, a j", ["j"], "x"),
         ("fan a, fan b, a b, b x", [], "b"),
         ("fan a, a x", [], "a"),
     ],
@@ -73,8 +73,7 @@ def test_ruling_22_the_join_is_the_nearest_fan_in_that_all_branches_lead_to(edge
     ],
 )
 def test_ruling_22_without_a_common_fan_in_it_is_the_nearest_common_node(edges, fan_ins, join):
-    found = join_of(graph_of(edges, fan_ins), "fan")
-    assert found == (Join("x") if join == "j" else Join(join))
+    assert join_of(graph_of(edges, fan_ins), "fan") == Join(join)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +153,19 @@ def chained(count, fan_ins):
 
 
 def effort(work):
-    began = time.process_time()
-    work()
-    return max(time.process_time() - began, 0.002)
+    """Processor seconds of the fastest of three turns."""
+    turns = []
+    for _ in range(3):
+        began = time.process_time()
+        work()
+        turns.append(time.process_time() - began)
+    return max(min(turns), 0.001)
 
 
 @pytest.mark.parametrize(
     "graphs",
     [
-        pytest.param(lambda n: wide(n), id="branches"),
+        pytest.param(wide, id="branches"),
         pytest.param(lambda n: chained(n, []), id="fan-outs-without-fan-in"),
         pytest.param(lambda n: chained(n, [f"j{n - 1}"]), id="fan-outs-with-one-far-fan-in"),
     ],
@@ -171,4 +174,4 @@ def test_joins_are_found_in_about_linear_time(graphs):
     small, large = graphs(250), graphs(1000)
     for graph in (small, large):
         assert all(join.node_id for join in joins_of(graph).values())  # what a graph keeps is there now
-    assert effort(lambda: joins_of(large)) < 16 * effort(lambda: joins_of(small))
+    assert effort(lambda: joins_of(large)) < 10 * effort(lambda: joins_of(small))  # square: 16

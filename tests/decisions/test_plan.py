@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from attractor_nb.decisions import plan as plan_module
 from attractor_nb.decisions.bounds import Bounds
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import ConditionSyntaxError, OptionError
@@ -161,3 +162,35 @@ def test_an_edge_into_nowhere_is_refused(build):
 def test_a_condition_that_does_not_parse_is_refused_with_its_place(build):
     with pytest.raises(ConditionSyntaxError):
         build.plan([("work", "a", {"condition": "=success"})])
+
+
+def test_nodes_and_edges_are_planned_when_they_are_first_looked_up_and_once(build, monkeypatch):
+    planned = []
+    policy = plan_module.build_retry_policy
+    monkeypatch.setattr(
+        plan_module, "build_retry_policy", lambda node, graph: planned.append(node.id) or policy(node, graph)
+    )
+    plan = build.plan([(f"n{number}", f"n{number + 1}") for number in range(50)])
+    assert planned == []
+    last = plan.nodes["n49"]
+    assert (plan.nodes["n49"] is last, planned) == (True, ["n49"])
+    assert plan.edges[49] is last.edges[0]
+
+
+def test_what_is_planned_on_demand_is_a_mapping_of_all_nodes_and_edges(build):
+    plan = build.plan([("start", "work"), ("work", "done")])
+    assert set(plan.nodes) == {"start", "work", "done"}
+    assert [plan.nodes[name].id for name in plan.nodes] == list(plan.nodes)
+    assert ("ghost" in plan.nodes, plan.nodes.get("ghost"), 2 in plan.edges, len(plan.edges)) == (
+        False,
+        None,
+        False,
+        2,
+    )
+    with pytest.raises(KeyError):
+        plan.nodes["ghost"]
+
+
+def test_the_plan_says_without_planning_a_node_what_executes_it(build):
+    plan = build.plan(nodes={"work": {}, "check": {"shape": "diamond"}, "tool": {"type": "tool"}})
+    assert plan.handler_types == {name: plan.nodes[name].handler_type for name in plan.nodes}

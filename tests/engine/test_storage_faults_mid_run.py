@@ -11,6 +11,8 @@ import pytest
 
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
+from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.fence import CLOSED_MODE
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend
 from attractor_nb.testing.faulty_disk import FaultyDisk
@@ -127,3 +129,42 @@ def test_an_end_that_never_reached_the_manifest_is_told_by_the_log_and_mended(ma
     with pytest.raises(RunError, match="ended in success"):
         pipeline.resume(manifest.parent)
     assert [run.status for run in runs(tmp_path / "base")] == ["completed"]
+
+
+class TakenOverAtTheIntent(Disk):
+    """Another owner closes the log just when the intent of stage ``a`` was written."""
+
+    def write(self, descriptor, data):
+        written = super().write(descriptor, data)
+        if b'"type":"StageStarted"' in data and b'"name":"a"' in data:
+            os.fchmod(descriptor, CLOSED_MODE)
+        return written
+
+
+@pytest.mark.parametrize("on_interrupted", ["rerun", "fail"])
+def test_a_run_that_was_taken_over_when_it_said_its_intent_executes_nothing(tmp_path, on_interrupted):
+    backend = ScriptedBackend()
+    source = SOURCE.replace(" a b ", f' a [on_interrupted="{on_interrupted}"] b ')
+    with pytest.raises(RunLocked, match="taken over"):
+        Pipeline(source, backend=backend).run(
+            wait=True, logs_root=tmp_path / "run", durability="fast", disk=TakenOverAtTheIntent()
+        )
+    assert backend.calls == []
+    assert not (tmp_path / "run/a/status.json").exists()
+
+
+class AgentAtTheLastMoment(Disk):
+    """An agent writes its status.json just when ours is about to be created."""
+
+    def create(self, name, parent):
+        if name == "status.json":
+            with open(name, "x", opener=lambda path, flags: os.open(path, flags, dir_fd=parent)) as file:
+                file.write('{"outcome": "partial_success", "notes": "by the agent"}')
+        return super().create(name, parent)
+
+
+def test_ruling_27_a_status_that_an_agent_writes_at_the_last_moment_counts(tmp_path):
+    pipeline = Pipeline(SOURCE, backend=ScriptedBackend())
+    run = pipeline.run(wait=True, logs_root=tmp_path / "run", durability="fast", disk=AgentAtTheLastMoment())
+    assert run["a"].outcome.notes == "by the agent"
+    assert "by the agent" in (tmp_path / "run/a/status.json").read_text()

@@ -76,6 +76,9 @@ TABLE = [
     Example(
         "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"
     ),
+    Example("write_article", "start outline draft check done"),
+    Example("supervised_article", "start editor publish done"),
+    Example("article_and_summary", "start choose article summary done"),
 ]
 every_example = pytest.mark.parametrize("example", TABLE, ids=lambda example: example.name)
 

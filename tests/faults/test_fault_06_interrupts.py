@@ -325,6 +325,68 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
     )
 
 
+# -- a script between start and wait -------------------------------------------------------------------------
+
+UNOWNED = Path(__file__).with_name("workers") / "unowned_script.py"
+WAITING = """digraph { start [shape=Mdiamond]; ask [shape=hexagon]; done [shape=Msquare]
+    start -> ask; ask -> done [label="[Y] Yes"] }"""
+
+
+def interrupted_script(folder, number, *more):
+    """Run the script, interrupted before so many lines; how many there were."""
+    ended = subprocess.run(
+        [sys.executable, str(UNOWNED), str(number), *more],
+        cwd=folder,
+        env={**os.environ, "CAMPAIGN_FOLDER": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert ended.returncode in {-signal.SIGINT, 128 + signal.SIGINT, 1}, ended.stderr
+    assert "KeyboardInterrupt" in ended.stderr or "RunInterrupted" in ended.stderr
+    psutil.wait_procs(marked(str(folder)), timeout=PATIENCE_SECONDS)
+    assert not marked(str(folder))
+    stored = read_run(folder / "out")
+    assert (stored.status, stored.is_owned) == ("interrupted", False), ended.stderr
+    return int(ended.stdout)
+
+
+@pytest.mark.protects("attractor_nb/pipeline/hosts.py", "at_program_end(self._stop_jobs)", instead="pass")
+def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
+    """Protected by: a program that ends stops the runs that nobody waits for, and says so."""
+
+    def folder(name):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "it.dot").write_text(WAITING)
+        return place
+
+    lines = interrupted_script(folder("counted"), 10**9)
+    assert lines > 10
+    numbers = campaign.pick(range(1, lines + 1), sample=4)
+    for number in numbers:
+        interrupted_script(folder(str(number)), number)
+    figures.record(
+        6,
+        "a script interrupted before lines between pipeline.run() and run.result()",
+        f"{len(numbers)} of {lines} lines: its run interrupted, to be resumed, and free",
+    )
+
+
+def test_a_script_that_is_interrupted_between_start_and_wait_ends_the_commands_of_its_run(tmp_path, figures):
+    """The command is ended with the run, and the run goes on to its end."""
+    (tmp_path / "it.dot").write_text(COMMAND)
+    (tmp_path / "tool.sh").write_text(TOOL)
+    os.mkfifo(tmp_path / "ready")
+    interrupted_script(tmp_path, 10**9, "with a command")
+    pipeline = Pipeline(COMMAND)
+    result = pipeline.resume(tmp_path / "out", on_interrupted="fail").result(PATIENCE_SECONDS)
+    assert result.visits["build"] == 1
+    assert not marked(str(tmp_path))
+    figures.record(6, "a script interrupted after its run has started a command", "command and run ended")
+
+
 IMPORTED = """
 import signal, sys
 

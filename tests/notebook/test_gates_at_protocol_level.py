@@ -162,6 +162,29 @@ def test_the_kernels_stop_button_ends_the_wait_and_interrupts_the_run(any_kernel
     assert "interrupted" in any_kernel.run("print(run.status)").text
 
 
+BUSY = """
+print("begun", flush=True)
+import time
+for _ in range(6000): time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    "busy", [BUSY, BUSY.replace("time.sleep", "await asyncio.sleep")], ids=["plain", "async"]
+)
+def test_stop_ends_a_run_that_its_cell_began_and_no_run_of_an_earlier_cell(any_kernel, busy):
+    any_kernel.run("%load_ext attractor_nb")
+    any_kernel.run(PIPELINE)
+    any_kernel.run(SLOW)
+    any_kernel.run("earlier = run")
+    cell = any_kernel.start(SLOW + busy)
+    any_kernel.wait_until(lambda: "begun" in cell.text, "the cell to begin")
+    any_kernel.press_stop()
+    assert any_kernel.wait(cell).error
+    assert "interrupted running" in any_kernel.run("print(run.status, earlier.status)").text
+    assert "interrupted" in any_kernel.run("earlier.cancel(); print(earlier.result().status)").text
+
+
 def test_the_kernel_host_runs_in_the_kernels_own_loop_and_takes_a_click(any_kernel):
     any_kernel.run("%load_ext attractor_nb")
     any_kernel.run(PIPELINE)

@@ -27,7 +27,7 @@ def test_the_engine_thread_survives_a_coroutine_that_exits_the_program():
     async def answer():
         return 42
 
-    first, second = new_job("thread"), new_job("thread")
+    first, second = new_job("thread", "the first"), new_job("thread", "the second")
     first.start(leave)
     with pytest.raises(SystemExit):
         first.future.result(LIMIT_SECONDS)

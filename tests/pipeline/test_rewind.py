@@ -16,6 +16,7 @@ from attractor_nb.model.events import PipelineResumed, PipelineRewound, StageSta
 from attractor_nb.model.response import Response
 from attractor_nb.pipeline.recorded import restored_context, restored_state
 from attractor_nb.stage import current_stage
+from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
@@ -484,3 +485,88 @@ def test_what_a_rewind_sets_aside_was_spent_and_every_view_says_the_same(line, t
     assert result.usage_by_node["b"] == Usage(20)
     assert again["b"].usage == result["b"].usage == Run.load(tmp_path / "run")["b"].usage == Usage(20)
     assert result.view.usage_by_node == result.usage_by_node
+
+
+class RivalDisk(Disk):
+    """Lets a rival act just before something is written, and just after.
+
+    Attributes:
+        told: What became of the rival each time.
+    """
+
+    def __init__(self, rival, mark=b"PipelineRewound"):
+        self.rival = rival
+        self.mark = mark
+        self.told = []
+
+    def write_at(self, descriptor, data, offset):
+        return self._write(data, lambda: super(RivalDisk, self).write_at(descriptor, data, offset))
+
+    def write(self, descriptor, data):
+        return self._write(data, lambda: super(RivalDisk, self).write(descriptor, data))
+
+    def _write(self, data, write):
+        if self.mark not in data:
+            return write()
+        self.told.append(self.rival())
+        done = write()
+        self.told.append(self.rival())
+        return done
+
+
+@pytest.fixture
+def restarted(make, tmp_path):
+    """A run that a restart took to another directory, and its pipeline."""
+    body = """prepare a start -> prepare -> a  a -> prepare [condition="context.round=1", loop_restart=true]
+              a -> done [condition="context.round!=1"]"""
+    rounds = []
+
+    def answer(node, prompt, context):
+        rounds.append(node.id)
+        context.set("round", rounds.count("a"))
+        return node.id
+
+    pipeline = make(body, backend=answer)
+    assert pipeline.run(wait=True, logs_root=tmp_path / "run").status == "success"
+    return pipeline
+
+
+def test_ruling_21_nobody_goes_on_in_a_restart_while_a_rewind_to_before_it_is_recorded(
+    restarted, make, tmp_path
+):
+    def rival():
+        try:
+            DirectoryRunStore.open(tmp_path / "run/restart-1", durability="fast", clock=ManualClock()).close()
+        except RunLocked:
+            return "refused"
+        return "in"
+
+    disk = RivalDisk(rival)
+    again = restarted.resume(tmp_path / "run", rewind_to="prepare", visit=1, disk=disk)
+    assert again.result(20).status == "success"
+    assert disk.told == ["refused", "refused"]
+    assert rival() == "in"
+    with pytest.raises(RunError, match="was set aside"):
+        restarted.resume(tmp_path / "run/restart-1")
+
+
+def test_a_rewind_to_before_a_restart_that_was_taken_over_meanwhile_is_not_recorded(restarted, tmp_path):
+    """The new owner found the run to stand in its restart, and goes on there."""
+    new_owners = []
+
+    def rival():
+        place = tmp_path / "run/restart-1"
+        if not new_owners:
+            new_owners.append(
+                DirectoryRunStore.open(place, durability="fast", clock=ManualClock(), take_over=True)
+            )
+
+    again = restarted.resume(
+        tmp_path / "run", rewind_to="prepare", visit=1, disk=RivalDisk(rival, b'"status": "resumed"')
+    )
+    with pytest.raises(RunLocked):
+        again.result(20)
+    assert events_of(tmp_path / "run", PipelineRewound) == []
+    (new_owner,) = new_owners
+    new_owner.check_owner()
+    new_owner.close()

@@ -96,7 +96,7 @@ def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the
     with pytest.raises(RunLocked):
         files.write_text("status.json", "{}")
     with pytest.raises(RunLocked):
-        files.write_deferred("status.json", lambda: "{}")
+        files.create_deferred("status.json", lambda: "{}")
     with pytest.raises(RunLocked):
         files.append_text("prompt.md", "more")
     os.close(os.open("planted.txt", os.O_CREAT | os.O_WRONLY, dir_fd=held))  # as a command of the old one may

@@ -44,6 +44,31 @@ class TestEveryStore:
         files.write_text("prompt.md", "new")
         assert (files.read_text("prompt.md"), files.read_text("response.md")) == ("new", "ab")
 
+    @pytest.mark.parametrize("is_directory_used", [False, True])
+    def test_a_file_is_created_once_whoever_was_first(self, store, is_directory_used):
+        files = store.open_stage("plan", 1, 1)
+        assert not is_directory_used or files.directory.is_dir()
+        assert files.create_deferred("status.json", lambda: "first")
+        assert not files.create_deferred("status.json", lambda: "second")
+        assert files.read_text("status.json") == "first"
+        files.write_text("status.json", "third")
+        assert not files.create_deferred("status.json", lambda: "fourth")
+        assert files.read_text("status.json") == "third"
+
+    def test_what_others_created_stays_as_it_is(self, store):
+        files = store.open_stage("plan", 1, 1)
+        for kind in ("status.json", "dir", "link"):
+            place = files.directory / kind
+            if kind == "dir":
+                place.mkdir()
+            elif kind == "link":
+                place.symlink_to("nowhere")
+            else:
+                place.write_text("theirs")
+            assert not files.create_deferred(kind, lambda: "ours")
+        assert files.read_text("status.json") == "theirs"
+        assert not (files.directory / "nowhere").exists()
+
     def test_a_new_attempt_begins_without_files(self, store):
         store.open_stage("plan", 1, 1).write_text("status.json", "{}")
         assert store.open_stage("plan", 1, 2).read_text("status.json") is None

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json
+from attractor_nb.storage import strict_json
+from attractor_nb.storage.strict_json import (
+    JsonProblem,
+    json_bytes,
+    json_line,
+    json_page,
+    read_json,
+    read_json_line,
+)
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -36,9 +44,61 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_what_is_no_decent_json_is_refused_in_words(text, problem):
-    with pytest.raises(JsonProblem) as caught:
-        read_json(text)
-    assert problem in str(caught.value)
+    for read in (read_json, read_json_line):
+        with pytest.raises(JsonProblem) as caught:
+            read(text)
+        assert problem in str(caught.value)
+
+
+def _written_by_anybody(value, chance):
+    """A JSON text of a value: keys may stand there twice, numbers may be none, spaces may be anywhere."""
+    space = " " * chance.choice((0, 0, 0, 1))
+    if isinstance(value, dict):
+        pairs = [
+            (json_line(key).decode(), _written_by_anybody(inner, chance)) for key, inner in value.items()
+        ]
+        if pairs and chance.random() < 0.2:
+            pairs.append(chance.choice(pairs))
+        return "{" + ("," + space).join(f"{key}:{space}{inner}" for key, inner in pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_written_by_anybody(inner, chance) for inner in value) + "]"
+    odd = chance.choice(
+        ("NaN", "-Infinity", "1e999", "1.50", "-0.0", "1E5", "9" * 4400, '"\\u0041"', '"\\ud800"')
+    )
+    return odd if chance.random() < 0.05 else json_bytes(value).decode()
+
+
+def _read_by(read, text):
+    try:
+        return repr(read(text))
+    except JsonProblem as problem:
+        return f"refused: {problem}"
+
+
+@given(JSON_VALUES, st.randoms(use_true_random=False))
+def test_the_fast_reader_of_lines_says_what_the_strict_one_says(value, chance):
+    text = _written_by_anybody(value, chance).encode()
+    assert _read_by(read_json_line, text) == _read_by(read_json, text)
+
+
+@given(
+    st.binary(max_size=30)
+    | st.text(alphabet='{}[]",:0123456789.eE+-truefalsn\\', max_size=30).map(str.encode)
+)
+def test_the_fast_reader_of_lines_says_what_the_strict_one_says_of_any_bytes(data):
+    assert _read_by(read_json_line, data) == _read_by(read_json, data)
+
+
+def test_a_line_that_we_wrote_is_read_once_and_not_with_care(monkeypatch):
+    monkeypatch.setattr(strict_json, "read_json", None)
+    plain = {
+        "text": 'é\n"\\/\x7f\x01',
+        "float": 0.1,
+        "time": 1795331297.2232058,
+        "int": 2**70,
+        "list": [{}, [], None],
+    }
+    assert read_json_line(json_line(plain)) == plain
 
 
 def test_a_text_over_the_limit_is_refused_before_it_is_parsed():

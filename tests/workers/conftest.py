@@ -50,15 +50,15 @@ def pool(request):
 class LosingExecutor(Executor):
     """Loses the first workers that it is given stages for; then does them in this thread."""
 
-    def __init__(self, losses, error=BrokenExecutor("a process ended abruptly")):
-        self.losses, self.error, self.stages = losses, error, []
+    def __init__(self, losses):
+        self.losses, self.stages = losses, []
 
     def submit(self, function, /, *args, **kwargs):
         future = Future()
         if args:
             self.stages.append(args[0])
             if len(self.stages) <= self.losses:
-                future.set_exception(self.error)
+                future.set_exception(BrokenExecutor("a process ended abruptly"))
                 return future
         future.set_result(function(*args))
         return future

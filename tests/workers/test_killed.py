@@ -32,7 +32,7 @@ def kill_in_the_middle(make, executor, folder, pid_file, more=", idempotent=true
     "make_pool", [new_pool, lambda: loky.get_reusable_executor(1)], ids=["processes", "loky"]
 )
 def test_a_killed_workers_stage_is_run_again_in_a_new_pool(
-    make, tmp_path, pid_file, make_pool, commands_with
+    make, tmp_path, pid_file, make_pool, wait_until, commands_with
 ):
     made = []
 

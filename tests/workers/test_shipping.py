@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -36,9 +37,10 @@ def test_what_a_command_leaves_comes_back_and_nothing_stays_there(make, pool, tm
     assert (stage / "out/deep/r.txt").read_text() == "r\n"
     assert (stage / "stderr.txt").read_text() == "e\n"
     (there,) = (stage / "stdout.txt").read_text().splitlines()
-    assert there != str(stage) and not os.path.exists(there), "the worker's directory is temporary"
+    assert there != str(stage)
+    assert not Path(there).exists(), "the worker's directory is temporary"
     assert result.context["tool.output"] == f"{there}\n"
-    assert sorted(os.listdir(tmp_path / "run" / "b")) == [
+    assert sorted(path.name for path in stage.iterdir()) == [
         "context.json", "out", "plot.bin", "status.json", "stderr.txt", "stdout.txt",
     ]  # fmt: skip
 
@@ -217,7 +219,7 @@ def test_files_over_the_limits_stay_there_and_are_named(make, threads, monkeypat
     result = make(tool(command), executor=threads).run(wait=True, logs_root="run")
     stage = result.logs_root / "b"
     assert (stage / "small.txt").exists()
-    assert not {"large.bin", "link", "pipe"} & set(os.listdir(stage))
+    assert not {"large.bin", "link", "pipe"} & {path.name for path in stage.iterdir()}
     (warning,) = [event.message for event in result_events(result) if isinstance(event, RunWarning)]
     for name in ("large.bin: ", "link: not a plain file", "pipe: not a plain file"):
         assert name in warning

@@ -100,6 +100,10 @@ class VirtualClock:
         """Wait."""
         await asyncio.sleep(seconds)
 
+    async def wait_out(self, seconds: float) -> None:
+        """Wait; a machine of this clock does not sleep."""
+        await self.sleep(seconds)
+
     def jump(self, seconds: float) -> None:
         """Set the wall clock on, or back."""
         self._wall += seconds

@@ -137,6 +137,8 @@ class HurriedClock(SystemClock):
     async def sleep(self, seconds):
         await asyncio.sleep(0)
 
+    wait_out = sleep
+
 
 def pipelines():
     """All graphs, parsed: what a worker does once before it forks."""

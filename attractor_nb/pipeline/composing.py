@@ -1,0 +1,58 @@
+"""Pipelines made of pipelines: a node replaced by another one's inside (spec 9.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.transforms.merge import replaced
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class PipelineNode:
+    """A node of a pipeline.
+
+    Attributes:
+        pipeline: The pipeline.
+        id: The node's id.
+    """
+
+    pipeline: Pipeline
+    id: str
+
+    def __post_init__(self) -> None:
+        """Check that there is such a node."""
+        if self.id not in self.pipeline.graph.nodes:
+            near = did_you_mean(self.id, self.pipeline.graph.nodes)
+            raise OptionError(f'the pipeline has no node "{self.id}"{near}')
+
+    @property
+    def value(self) -> Node:
+        """The node as it will run."""
+        return self.pipeline.graph.nodes[self.id]
+
+    def replace(self, other: Pipeline | Graph | str | Path, *, prefix: str | None = None) -> Pipeline:
+        """A new pipeline in which the inside of another stands in place of this node.
+
+        This pipeline stays as it is. The other's start and exit are left out, its ids are prefixed, and the
+        edges of this node are those of its first and last nodes; see docs/composition.md.
+
+        Args:
+            other: A pipeline, a graph, DOT text, or a path to a .dot file.
+            prefix: What its ids get in front; ``<id>_`` by default.
+
+        Raises:
+            OptionError: It cannot stand there, and why.
+            DotSyntaxError: Its text does not parse.
+        """
+        host = self.pipeline
+        inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
+        graph = replaced(host.parsed, self.id, inner.graph, f"{self.id}_" if prefix is None else prefix)
+        return host.with_source(graph, inner)

@@ -1,0 +1,197 @@
+"""The inside of a graph, ready to stand in another one (spec 9.4).
+
+Start and exit are left out, ids get a prefix, and what the graph as a whole said about its nodes (goal,
+stylesheet, default retries) is written on the nodes: the other graph says it differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.languages.stylesheet import PROPERTIES
+from attractor_nb.model.attributes import AttrType, Scope, attribute
+from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.transforms.stylesheet_application import StylesheetApplication
+from attractor_nb.transforms.variable_expansion import VariableExpansion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from attractor_nb.model.attributes import AttrValue
+
+_SETTLED: Final = {
+    "max_retries": ("default_max_retries", "default_max_retry"),
+    "retry_policy": ("retry_policy",),
+}
+"""Node attributes, and the graph's that give their default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The inside of a graph, ids prefixed.
+
+    Attributes:
+        start: Prefixed id of the start that is left out.
+        exit: Prefixed id of the exit that is left out.
+        nodes: The nodes.
+        edges: The edges between them.
+        entries: The edges that left the start.
+        leavings: The edges that entered the exit.
+        subgraphs: The groups, with the members that are left; parents count from 0.
+    """
+
+    start: str
+    exit: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    entries: tuple[Edge, ...]
+    leavings: tuple[Edge, ...]
+    subgraphs: tuple[Subgraph, ...]
+
+    def entry_for(self, what: str) -> str:
+        """The one node at which it begins.
+
+        Raises:
+            OptionError: It begins at several, and ``what`` needs one.
+        """
+        targets = list(dict.fromkeys(edge.target for edge in self.entries))
+        if len(targets) != 1:
+            raise OptionError(
+                f"{what} leads to where the other graph begins, and that is at {', '.join(targets)}",
+                hint="let its start lead to one node",
+            )
+        return targets[0]
+
+
+def graph_of(other: Any) -> Graph:
+    """The graph that somebody gives: a ``Graph``, DOT text, or what has a ``graph``, as a ``Pipeline`` has.
+
+    Raises:
+        OptionError: It is something else.
+        DotSyntaxError: The text does not parse.
+    """
+    found = parse_dot(other) if isinstance(other, str) else getattr(other, "graph", other)
+    if not isinstance(found, Graph):
+        raise OptionError(
+            f"a graph is merged with a graph, not with {type(other).__name__}",
+            hint="give a Graph, DOT text, or a Pipeline",
+        )
+    return found
+
+
+def inside_of(graph: Graph, prefix: str) -> Inside:
+    """The inside of a graph.
+
+    Raises:
+        OptionError: It has not exactly one start and one exit, or nothing between them.
+    """
+    if len(graph.start_nodes) != 1 or len(graph.exit_nodes) != 1:
+        raise OptionError(
+            f"the graph {graph.name or 'without a name'} has {len(graph.start_nodes)} starts and "
+            f"{len(graph.exit_nodes)} exits; one that goes into another has one of each"
+        )
+    start, exit_id = graph.start_nodes[0].id, graph.exit_nodes[0].id
+    settled = _settled(graph)
+    ends = {start, exit_id}
+    edges = tuple(
+        replace(edge, source=prefix + edge.source, target=prefix + edge.target, span=None)
+        for edge in settled.edges
+    )
+    start, exit_id = prefix + start, prefix + exit_id
+    if any(edge.source == start and edge.target == exit_id for edge in edges):
+        raise OptionError(
+            f"the start of {graph.name or 'the graph'} leads straight to its exit", hint="put a node between"
+        )
+    result = Inside(
+        start,
+        exit_id,
+        nodes=(),
+        edges=tuple(edge for edge in edges if edge.source != start and edge.target != exit_id),
+        entries=tuple(edge for edge in edges if edge.source == start),
+        leavings=tuple(edge for edge in edges if edge.target == exit_id),
+        subgraphs=tuple(_prefixed_group(group, prefix, ends) for group in settled.subgraphs),
+    )
+    nodes = tuple(
+        _prefixed(node, settled, prefix, result) for node in settled.nodes.values() if node.id not in ends
+    )
+    return replace(result, nodes=nodes)
+
+
+def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
+    """A host with the nodes and edges of an inside, and further edges in place of all of its own.
+
+    Raises:
+        OptionError: Both have a node of the same id.
+    """
+    twice = [node.id for node in inside.nodes if node.id in host.nodes]
+    if twice:
+        raise OptionError(f'both graphs have a node "{twice[0]}"', hint="choose another prefix")
+    first = len(host.subgraphs)
+    groups = tuple(
+        group if group.parent is None else replace(group, parent=group.parent + first)
+        for group in inside.subgraphs
+    )
+    merged = host.with_nodes(inside.nodes).with_edges((*edges, *inside.edges))
+    return replace(merged, subgraphs=(*host.subgraphs, *groups))
+
+
+def joined(outer: Edge, inner: Edge, source: str, target: str) -> Edge:
+    """One edge in place of two that follow one another: both conditions must hold, else the outer one's word counts."""
+    attrs = {**inner.attrs, **outer.attrs}
+    conditions = [edge.condition.strip() for edge in (outer, inner) if edge.condition.strip()]
+    if conditions:
+        attrs["condition"] = " && ".join(conditions)
+    return Edge(source, target, attrs)
+
+
+def redirected(
+    attrs: Mapping[str, AttrValue], names: Mapping[str, str], scope: Scope
+) -> dict[str, AttrValue]:
+    """Those attributes that name a node, with its new id."""
+    return {
+        name: names[value]
+        for name, value in attrs.items()
+        if isinstance(value, str)
+        and value in names
+        and (row := attribute(scope, name)) is not None
+        and row.type is AttrType.NODE_ID
+    }
+
+
+def _prefixed(node: Node, graph: Graph, prefix: str, inside: Inside) -> Node:
+    names = {node_id: prefix + node_id for node_id in graph.nodes}
+    changes = redirected(node.attrs, names, Scope.NODE)
+    for name, target in changes.items():
+        if target == inside.start:
+            changes[name] = inside.entry_for(f"{name} of {node.id}")
+        elif target == inside.exit:
+            raise OptionError(
+                f"{name} of {node.id} names the exit, which is left out", hint="name another node"
+            )
+    explicit = node.explicit | changes.keys()
+    if "label" not in node.attrs and not node.prompt:
+        changes["label"] = node.id  # a model gets it for a prompt: the prefix is none of its business
+    return replace(node.with_attrs(changes), id=prefix + node.id, explicit=frozenset(explicit))
+
+
+def _prefixed_group(group: Subgraph, prefix: str, ends: set[str]) -> Subgraph:
+    members = tuple(prefix + member for member in group.members if member not in ends)
+    return replace(group, id=prefix + group.id if group.id else "", members=members, span=None)
+
+
+def _settled(graph: Graph) -> Graph:
+    """The graph with everything that it says as a whole written on its nodes."""
+    whole = StylesheetApplication().apply(VariableExpansion().apply(graph))
+    changed: list[Node] = []
+    for node in whole.nodes.values():
+        changes = {name: node.attrs[name] for name in PROPERTIES if name in node.attrs}
+        for name, givers in _SETTLED.items():
+            given = [graph.attrs[giver] for giver in givers if giver in graph.attrs]
+            if given and name not in node.attrs:
+                changes[name] = given[0]
+        if changes:
+            changed.append(node.with_attrs(changes, explicit=True))
+    return whole.with_nodes(changed) if changed else whole
