@@ -79,6 +79,8 @@ TABLE = [
     Example("write_article", "start outline draft check done"),
     Example("supervised_article", "start editor publish done"),
     Example("article_and_summary", "start choose article summary done"),
+    Example("fan_out", "start readers best summary done"),
+    Example("first_success", "start ways explain done", (("branch_condition", "ways"),)),
 ]
 every_example = pytest.mark.parametrize("example", TABLE, ids=lambda example: example.name)
 
