@@ -399,6 +399,147 @@ def test_ruling_22_branches_without_a_common_node_are_a_warning():
     assert (finding.severity, finding.node_id) == ("warning", "fan")
 
 
+FOUR = "fan -> a fan -> b a -> j b -> j j [shape=tripleoctagon] j -> exit"
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ("join_policy=k_of_n", "fan: join_policy=k_of_n needs join_k"),
+        ("join_policy=k_of_n, join_k=3", "fan: join_k=3 of 2 branches cannot be reached"),
+        ("join_policy=quorum", "fan: join_policy=quorum needs join_quorum"),
+        ("join_policy=quorum, join_quorum=0", "fan: join_quorum=0 is no fraction of the branches"),
+        ("join_policy=quorum, join_quorum=1.5", "fan: join_quorum=1.5 is no fraction of the branches"),
+        ("join_policy=quorum, join_quorum=-0.5", "fan: join_quorum=-0.5 is no fraction of the branches"),
+    ],
+)
+def test_ruling_22_a_policy_that_the_branches_cannot_meet_is_an_error(attrs, message):
+    body = f"{ENDS} {FAN} fan [{attrs}] start -> fan {FOUR}"
+    (finding,) = [each for each in lint(body) if each.is_error]
+    assert (finding.rule, finding.message, finding.node_id) == ("fan_out_policy", message, "fan")
+    assert finding.fix.title
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        "join_policy=k_of_n, join_k=2",
+        "join_policy=quorum, join_quorum=1",
+        "join_policy=quorum, join_quorum=0.01",
+        "join_policy=first_success, error_policy=ignore",
+    ],
+)
+def test_a_policy_that_can_be_met_is_no_finding(attrs):
+    assert lint(f"{ENDS} {FAN} fan [{attrs}] start -> fan {FOUR}") == []
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        "join_policy=some",
+        "error_policy=shrug",
+        "join_policy=k_of_n, join_k=two",
+        "join_policy=k_of_n, join_k=0",
+        "join_policy=quorum, join_quorum=half",
+        "max_parallel=0",
+    ],
+)
+def test_a_policy_that_cannot_be_read_is_one_error_of_the_attribute_table(attrs):
+    errors = [each for each in lint(f"{ENDS} {FAN} fan [{attrs}] start -> fan {FOUR}") if each.is_error]
+    assert [each.rule for each in errors] == ["bad_value"]
+
+
+def test_a_merge_that_is_none_is_an_error():
+    body = f"{ENDS} {FAN} start -> fan {FOUR} j [merge=everything]"
+    assert [each.rule for each in lint(body) if each.is_error] == ["bad_value"]
+
+
+@pytest.mark.parametrize(
+    ("attrs", "name"),
+    [("join_k=2", "join_k"), ("join_policy=k_of_n, join_k=1, join_quorum=0.5", "join_quorum")],
+)
+def test_a_number_that_the_join_policy_does_not_read_is_a_warning(attrs, name):
+    (finding,) = lint(f"{ENDS} {FAN} fan [{attrs}] start -> fan {FOUR}")
+    assert (finding.rule, finding.severity, finding.span.text) == ("fan_out_policy", "warning", name)
+
+
+@pytest.mark.parametrize(
+    ("edges", "message", "severity"),
+    [
+        (
+            "fan -> a -> j fan -> b -> j fan -> j",
+            'the branch of "fan" to "j" is empty: the branches meet there',
+            "warning",
+        ),
+        (
+            'fan -> a -> j fan -> a [label="again"] fan -> b -> j',
+            'two branches of "fan" begin at "a" and do the same work',
+            "warning",
+        ),
+        (
+            "fan -> a -> j fan -> b -> j fan -> fan",
+            'a branch of "fan" begins at itself, without end',
+            "error",
+        ),
+    ],
+    ids=["empty", "twice", "itself"],
+)
+def test_ruling_22_a_branch_begins_at_a_node_of_its_own(edges, message, severity):
+    body = f"{ENDS} {FAN} j [shape=tripleoctagon] start -> fan {edges} j -> exit"
+    (finding,) = [each for each in lint(body) if each.rule == "branch_start"]
+    assert (finding.message, finding.severity) == (message, severity)
+
+
+@pytest.mark.parametrize(
+    "body", ["", 'x [prompt=x] fan -> x [condition="outcome=fail"] x -> exit'], ids=["none", "conditional"]
+)
+def test_ruling_22_a_fan_out_without_branches_is_an_error(body):
+    rules = {
+        each.rule
+        for each in lint(f"{ENDS} fan [shape=component] start -> fan start -> exit {body}")
+        if each.is_error
+    }
+    assert rules == {"fan_out_branches"}
+
+
+def test_ruling_22_a_condition_on_an_edge_of_a_fan_out_is_told_to_be_a_way_after_it():
+    body = f'{ENDS} {FAN} start -> fan {FOUR} x [prompt=x] fan -> x [condition="outcome=fail"] x -> exit'
+    (finding,) = lint(body)
+    assert (finding.rule, finding.severity, finding.edge) == ("branch_condition", "info", ("fan", "x"))
+    assert "is taken after the branches when `outcome=fail` holds" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("edge", "count"),
+    [
+        ('a -> a [loop_restart=true, condition="outcome=fail"]', 1),
+        ("fan -> c [loop_restart=true] c [prompt=c] c -> j", 1),
+        ('j -> fan [loop_restart=true, condition="outcome=fail"]', 0),
+        ('fan -> a [loop_restart=true, condition="outcome=fail"]', 0),
+    ],
+    ids=["within", "first-edge", "after-the-join", "after-the-branches"],
+)
+def test_ruling_22_a_restart_within_a_branch_is_a_warning(edge, count):
+    body = f"{ENDS} {FAN} start -> fan {FOUR} {edge}"
+    assert len([each for each in lint(body) if each.rule == "restart_in_branch"]) == count
+
+
+def test_a_fan_in_behind_a_fan_out_need_not_be_its_join():
+    body = (
+        f"{ENDS} {FAN} start -> fan {FOUR.replace('j -> exit', 'j -> k')} k [shape=tripleoctagon] k -> exit"
+    )
+    assert "fan_in_without_fan_out" not in found(body)
+
+
+def test_a_thousand_fan_outs_are_linted():
+    parts = [
+        f"f{n} [shape=component] a{n} [prompt=x] b{n} [prompt=x] j{n} [prompt=x] "
+        f"f{n} -> a{n} -> j{n} f{n} -> b{n} -> j{n} j{n} -> {f'f{n + 1}' if n < 999 else 'exit'}"
+        for n in range(1000)
+    ]
+    assert lint(f"{ENDS} start -> f0 {' '.join(parts)}") == []
+
+
 def test_ruling_23_choices_with_the_same_key_are_a_warning_whose_fix_gives_another():
     source = f'digraph {{ {ENDS} {GATE} fix [prompt=x] start -> ok ok -> exit [label="Approve"] ok -> fix [label="[A] Amend"] fix -> ok }}'
     graph = parse_dot(source)
