@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from attractor_nb.cli.commands import directories, looking, running
+from attractor_nb.cli.commands import directories, looking, mapping, running
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import drop_output
 
@@ -21,6 +21,7 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb commands review.dot            the commands that it would run
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     go on with a run that was stopped
+  attractor-nb map review.dot --params FILE   run it over many inputs
 
 \b
 Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
@@ -75,6 +76,7 @@ app.command("parse", help=looking.PARSE_HELP)(looking.parse)
 app.command("validate", help=looking.VALIDATE_HELP)(looking.validate)
 app.command("run", help=running.RUN_HELP)(running.run)
 app.command("resume", help=running.RESUME_HELP)(running.resume)
+app.command("map", help=mapping.MAP_HELP)(mapping.map_)
 app.command("commands", help=looking.COMMANDS_HELP)(looking.commands)
 app.command("graph", help=looking.GRAPH_HELP)(looking.graph)
 app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)

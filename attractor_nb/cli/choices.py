@@ -44,6 +44,13 @@ class OnInterrupted(StrEnum):
     FAIL = "fail"
 
 
+class OnFailure(StrEnum):
+    """What to do after a row of a map has failed."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
 class GraphFormat(StrEnum):
     """How a graph is shown."""
 

@@ -213,7 +213,7 @@ def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
 
 def _wait(run: Run) -> RunResult | None:
     """The result; of a run that was interrupted, what there is of it."""
-    with _requests_to_end_as_interrupts():
+    with requests_to_end_as_interrupts():
         try:
             return run.result()
         except (RunInterrupted, KeyboardInterrupt):
@@ -225,7 +225,7 @@ def _wait(run: Run) -> RunResult | None:
 
 
 @contextlib.contextmanager
-def _requests_to_end_as_interrupts() -> Generator[None]:
+def requests_to_end_as_interrupts() -> Generator[None]:
     """TERM, and HUP when the terminal is closed, stop a run as Ctrl-C does: in order, to be resumed."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
+_MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
+_MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
@@ -41,6 +43,8 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
         formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
+        formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)
+        formatter.mimebundle_formatter.for_type_by_name(*_MAP_RESULT, presenter.bundle_map_result)
 
     def take_out() -> None:
         remove_presenter()

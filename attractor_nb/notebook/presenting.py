@@ -14,13 +14,16 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.surroundings import is_live, probe
 from attractor_nb.notebook.waiting import PendingGate, refuse_endless_wait
+from attractor_nb.views.map_view import MapView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.notebook.live_map import LiveMap
     from attractor_nb.notebook.live_run import LiveRun
+    from attractor_nb.pipeline.maps.map_run import MapRun
 
 
 class Presenter:
@@ -33,18 +36,31 @@ class Presenter:
     def __init__(self, shell: InteractiveShell) -> None:
         self.live_mode = ""
         self._shell = shell
-        self._views: WeakKeyDictionary[Any, LiveRun] = WeakKeyDictionary()
+        self._views: WeakKeyDictionary[Any, LiveRun | LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
 
     def present(self, run: Any) -> None:
-        """Show a run that is about to start, in the output of the cell that starts it."""
+        """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
         if not is_live(probe(self._shell), self.live_mode):
+            return
+        if isinstance(run.view, MapView):
+            self._present_map(run)
             return
         from attractor_nb.notebook.live_run import LiveRun  # noqa: PLC0415 - the first widget imports widgets
 
         view = LiveRun(run)
         view.show()
+        self._views[run] = view
+        self._cells[run] = self._shell.execution_count
+        self._live_run_ids.add(run.id)
+
+    def _present_map(self, run: MapRun) -> None:
+        from attractor_nb.notebook.live_map import LiveMap  # noqa: PLC0415 - as above
+
+        view = LiveMap(run)
+        view.show()
+        view.follow()
         self._views[run] = view
         self._cells[run] = self._shell.execution_count
         self._live_run_ids.add(run.id)
@@ -76,6 +92,20 @@ class Presenter:
     def bundle_result(self, result: Any, **_: Any) -> dict[str, str]:
         """A result as a cell's value: words alone where the picture has just been shown live."""
         if result.run_id in self._live_run_ids:
+            return {"text/plain": str(result)}
+        return bundle_of(result)
+
+    def display_map(self, run: Any) -> None:
+        """A map as a cell's value: its live table while it runs, otherwise as it stands."""
+        view = self._views.get(run)
+        if view is None or view.is_over:
+            raise NotImplementedError  # IPython then asks the map itself
+        if self._cells.get(run) != self._shell.execution_count:
+            view.show()
+
+    def bundle_map_result(self, result: Any, **_: Any) -> dict[str, str]:
+        """A map's result as a cell's value: words alone where its table has just been shown live."""
+        if result.map_id in self._live_run_ids:
             return {"text/plain": str(result)}
         return bundle_of(result)
 

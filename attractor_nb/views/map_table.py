@@ -6,7 +6,7 @@ It is as long as a screen, whatever the number of rows: the rest is in the resul
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.columns import aligned, one_line
@@ -88,7 +88,7 @@ def map_headline(view: MapView, *, has_times: bool = True) -> str:
 def map_summary(view: MapView, *, next_call: str = "") -> str:
     """Headline, rows that failed, and the call that comes next; nothing that differs from run to run."""
     lines = [map_headline(view, has_times=False)]
-    failures = tuple(view.failures)
+    failures = sorted(view.failures, key=_row_of)
     if failures:
         lines += [
             "",
@@ -102,28 +102,37 @@ def map_summary(view: MapView, *, next_call: str = "") -> str:
 def shown_rows(view: MapView) -> list[ShownRow]:
     """The rows worth a look: failures, then those under way, then those that ended last."""
     now, running = time.monotonic(), list(view.under_way.values())
-    failures = [_ended_row(entry) for entry in tuple(view.failures)[-SHOWN_FAILURES:]]
+    failed = tuple(view.failures)[-SHOWN_FAILURES:]
+    failures = [_ended_row(entry) for entry in (sorted(failed, key=_row_of) if view.is_ended else failed)]
     under_way = [
         ShownRow("running", str(entry.row), f"{int(now - entry.since)} s", one_line(entry.stage))
         for entry in sorted(running, key=lambda entry: entry.since)
     ]
     rows = [*failures, *under_way][:SHOWN_ROWS]
     room = SHOWN_ROWS - len(rows)
-    latest = [entry for entry in reversed(tuple(view.latest)) if entry.status != "fail"]
-    return [*rows, *(_ended_row(entry) for entry in latest[:room])]
+    latest = [entry for entry in reversed(tuple(view.latest)) if entry.status != "fail"][:room]
+    if view.is_ended:
+        latest.sort(key=_row_of)
+    return [*rows, *(_ended_row(entry) for entry in latest)]
 
 
-def map_html(view: MapView, *, theme: Theme = "auto") -> str:
-    """Headline, progress bar and the rows worth a look as HTML; everything of the input is escaped."""
+def map_html(view: MapView, *, has_times: bool = True, theme: Theme = "auto") -> str:
+    """Headline, progress bar and the rows worth a look as HTML; everything of the input is escaped.
+
+    Args:
+        view: The map.
+        has_times: Show time, tokens and cost, which differ from run to run.
+        theme: Which colours.
+    """
     rows = shown_rows(view)
     hidden = view.row_count - len(rows)
-    body = [_html_row(row) for row in rows]
+    body = [_html_row(row if has_times else replace(row, time="")) for row in rows]
     if hidden > 0:
         words = f"{hidden:,} more row{'s' * (hidden != 1)}"
         body.append(element("tr", {"class": "more"}, element("td", {"colspan": "4"}, words)))
     table = element("table", {"aria-label": "Rows"}, element("tbody", None, joined(body)))
     state = f"{ROW_MARKS[view.status]} {view.status}"
-    rest = map_headline(view).removeprefix(state)
+    rest = map_headline(view, has_times=has_times).removeprefix(state)
     headline = element(
         "div", {"class": f"headline status-{view.status}"}, element("span", {"class": "state"}, state), rest
     )
@@ -148,6 +157,10 @@ def rows_table(rows: Sequence[RowResult], *, left: int = 0, has_times: bool = Tr
     ]
     text = aligned(lines) if lines else ""
     return f"{text}\n… and {left:,} more" if left > 0 else text
+
+
+def _row_of(entry: RowResult) -> int:
+    return entry.row
 
 
 def _ended_row(entry: RowResult) -> ShownRow:

@@ -200,7 +200,7 @@ def _launch(
 ) -> MapRun:
     """Start the work; nobody gets the handle of a map that was interrupted before it began."""
     own, options = wish.own, wish.of_rows
-    recorder = None
+    recorder, job = None, None
     try:
         tasks = [
             RowTask(
@@ -227,18 +227,20 @@ def _launch(
             recorder,
         )
         handle = MapRun(map_id, work)
-        if options.is_shown:
-            present(handle)
         job = new_job(options.host)
         handle.attach(job)
+        if options.is_shown:
+            present(handle)
         _refuse_interrupted(wish.interrupt, handle)
     except BaseException:
         if directory is not None:
             directory.close()
         if recorder is not None:
             recorder.close()
+        if job is not None:
+            job.future.cancel()  # whoever shows it learns that nothing comes
         raise
-    job.start(lambda: handle.drive(work))  # from here on the work closes its directory
+    job.start(handle.drive)  # from here on the work closes its directory
     return handle
 
 

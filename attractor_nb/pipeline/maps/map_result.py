@@ -169,7 +169,7 @@ class MapResult(Mapping[int, "RowResult"]):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": map_html(self.view), "text/plain": str(self)}
+        return {"text/html": map_html(self.view, has_times=False), "text/plain": str(self)}
 
     def _next_call(self) -> str:
         if self.unfinished and self.directory is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from attractor_nb.model.row_result import RowResult
     from attractor_nb.pipeline.maps.work import MapWork
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.views.map_view import MapView
@@ -35,19 +36,20 @@ class MapRun(Handle[MapResult]):
         self.pipeline: Pipeline = work.pipeline
         self.directory: Path | None = None if work.directory is None else work.directory.path
         self.view: MapView = work.view
-        self._stop: Callable[[], None] = work.stop
+        self._work = work
         if self.directory is not None:
             self.how_to_go_on = f'continue with pipeline.resume_map("{self.directory}")'
         else:
             self.how_to_go_on = 'nothing of it is kept, for its durability is "none"'
 
-    async def drive(self, work: MapWork) -> MapResult:
+    async def drive(self) -> MapResult:
         """Do the work, and bind its result; for the pipeline package.
 
         Raises:
             RunLocked: Another process took the map over.
             StorageError: The map's directory cannot be written.
         """
+        work = self._work
         await work.run()
         rows = [work.results[task.row] for task in work.tasks]
         result = MapResult(
@@ -70,9 +72,17 @@ class MapRun(Handle[MapResult]):
             return {"success": "completed", "fail": "failed"}.get(self._finished.status, "interrupted")
         return "interrupted" if self.is_done else "running"
 
+    def on_row(self, observer: Callable[[RowResult], object]) -> None:
+        """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick."""
+        self._work.observers.append(observer)
+
+    def when_done(self, function: Callable[[], object]) -> None:
+        """Call a function at the end, from whichever thread that comes in; at once when it has ended."""
+        self._future().add_done_callback(lambda _: function())
+
     def stop(self) -> None:
         """Start no further rows; those that run come to their end. From any thread; see ``cancel``."""
-        self._stop()
+        self._work.stop()
 
     def _where_stopped(self) -> str:
         return f"the map was stopped after {self.view.ended_count:,} of {self.view.row_count:,} rows"

@@ -20,7 +20,7 @@ from attractor_nb.pipeline.maps.rows import RowPlugs, run_row
 from attractor_nb.protocols import BackendLifetime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from attractor_nb.decisions.map_bounds import MapBounds
     from attractor_nb.pipeline.maps.options import MapOptions
@@ -52,6 +52,7 @@ class MapWork:
         backend: Answers the prompts of all rows; None: each row has one of its own.
         recorder: Keeps the session's status, or None.
         results: How each row ended, so far.
+        observers: Called with each row that has ended; quick.
     """
 
     pipeline: Pipeline
@@ -63,6 +64,9 @@ class MapWork:
     backend: CodergenBackend | None
     recorder: SessionRecorder | None = None
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
+    observers: list[Callable[[RowResult], object]] = field(
+        default_factory=list["Callable[[RowResult], object]"]
+    )
     _bounds: MapBounds = field(init=False)
     _halted: str = ""
     _is_interrupted: bool = False
@@ -137,8 +141,8 @@ class MapWork:
     async def _run_one(self, task: RowTask) -> None:
         row = task.row
         self.view.begin(row)
-        observers = () if self.recorder is None else (RowRecord(self.recorder, row),)
-        plugs = RowPlugs(self.backend, (self._follow(row), *observers))
+        records = () if self.recorder is None else (RowRecord(self.recorder, row),)
+        plugs = RowPlugs(self.backend, (self._follow(row), *records))
         running = asyncio.create_task(run_row(self.pipeline, task, self.run_options, plugs))
         self._running[row] = running
         try:
@@ -152,10 +156,18 @@ class MapWork:
             self.view.leave(row)
         self.results[row] = result
         self.view.take(result)
-        for observer in observers:
-            observer.end(result)
+        for record in records:
+            record.end(result)
+        for observer in tuple(self.observers):
+            self._tell(observer, result)
         if result.status == "fail" and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
+
+    def _tell(self, observer: Callable[[RowResult], object], result: RowResult) -> None:
+        try:
+            observer(result)
+        except Exception:  # an observer's fault is its own, never the map's
+            LOGGER.exception("an observer raised on row %s of a map", result.row)
 
     def _follow(self, row: int) -> EventSink:
         def enter(event: Event) -> None:

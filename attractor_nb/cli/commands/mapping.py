@@ -1,0 +1,157 @@
+"""The command that runs a pipeline over many inputs.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnFailure, OnInterrupted
+from attractor_nb.cli.options import (
+    AutoApprove,
+    Backend,
+    DurabilityOption,
+    Gates,
+    Json,
+    MaxBudgetUsd,
+    MaxDuration,
+    MaxSteps,
+    MaxTokensTotal,
+    Quiet,
+    RunsDir,
+    Simulate,
+    Trust,
+)
+
+MAP_HELP = """Run a pipeline over many inputs, several at a time; each row is a run of its own.
+
+\b
+  attractor-nb map review.dot --params tickets.jsonl
+  attractor-nb map review.dot --params tickets.csv --max-parallel 8 --output answer
+  attractor-nb map review.dot --params tickets.jsonl --out results.jsonl
+  attractor-nb map --resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+
+\b
+A .jsonl file has an object on each line; a .csv file the keys on its first line, and its values are text.
+Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid input, 130 interrupted.
+"""
+
+
+def map_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)
+    ] = "",
+    *,
+    params: Annotated[
+        Path | None,
+        typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False),
+    ] = None,
+    resumed: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Go on with this map.", show_default=False),
+    ] = None,
+    max_parallel: Annotated[
+        int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")
+    ] = 4,
+    on_failure: Annotated[
+        OnFailure, typer.Option("--on-failure", help="After a failed row: continue, or start no more.")
+    ] = OnFailure.CONTINUE,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="KEY", help="A context value to keep.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="A .jsonl file for the results, or the map's own directory.",
+            show_default=False,
+        ),
+    ] = None,
+    runs_dir: RunsDir = None,
+    max_budget_usd_all: Annotated[
+        float | None,
+        typer.Option(
+            "--max-budget-usd-all", min=0, help="Start no more rows at this price.", show_default=False
+        ),
+    ] = None,
+    max_tokens_all: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tokens-all", min=0, help="Start no more rows at so many tokens.", show_default=False
+        ),
+    ] = None,
+    max_duration_all: Annotated[
+        str | None,
+        typer.Option(
+            "--max-duration-all", metavar="TIME", help="Start no more rows after 15m.", show_default=False
+        ),
+    ] = None,
+    on_graph_change: Annotated[
+        GraphChange | None,
+        typer.Option(
+            "--on-graph-change",
+            help="With --resume: when it is not the pipeline that ran.",
+            show_default=False,
+        ),
+    ] = None,
+    on_interrupted: Annotated[
+        OnInterrupted | None,
+        typer.Option(
+            "--on-interrupted", help="With --resume: for stages that were cut off.", show_default=False
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="With --resume: its owner is frozen, or gone.")
+    ] = False,
+    is_simulated: Simulate = False,
+    is_trusted: Trust = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    max_steps: MaxSteps = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_quiet: Quiet = False,
+    is_json: Json = False,
+) -> int:
+    """Run a pipeline over many inputs."""
+    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.mapping import MapSettings, map_file, resume_map  # noqa: PLC0415 - as above
+
+    settings = Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        is_trusted=is_trusted,
+        gates=GateMode.AUTO if is_auto_approved else gates,
+        bounds={
+            "max_steps": max_steps,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
+        durability=durability,
+        is_quiet=is_quiet,
+        is_json=is_json,
+    )
+    options = {
+        "max_parallel": max_parallel,
+        "on_failure": on_failure.value,
+        "outputs": outputs,
+        "runs_dir": runs_dir,
+        "max_budget_usd_all": max_budget_usd_all,
+        "max_tokens_all": max_tokens_all,
+        "max_duration_all": max_duration_all,
+        "on_interrupted": on_interrupted.value if on_interrupted else None,
+        "take_over": take_over or None,
+    }
+    own = MapSettings(options=options, out=out, on_graph_change=on_graph_change)
+    if resumed is not None:
+        return resume_map(resumed, file, params, settings, own)
+    if not file:
+        raise typer.BadParameter("name the pipeline's FILE, or a map to go on with: --resume DIR")
+    return map_file(file, params, settings, own)

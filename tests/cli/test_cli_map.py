@@ -1,0 +1,195 @@
+"""``attractor-nb map``: a pipeline over the rows of a file."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from attractor_nb.storage.map_directory import read_map
+
+ROWS = '{"n": 1}\n\n{"n": 2, "deep": [1, {"a": null}]}\n{"n": 3}\n'
+
+
+@pytest.fixture
+def tickets(sources):
+    (sources / "rows.jsonl").write_text(ROWS)
+    (sources / "rows.csv").write_text('\ufeffticket,note\n41,"one, two"\n42,\n')
+    return sources
+
+
+def test_all_rows_succeed(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.jsonl")
+    assert ended.code == 0
+    assert "success   3 of 3 rows   3 success" in ended.out
+    assert "map directory  .attractor/runs/" in ended.out
+    lines = ended.err.splitlines()
+    assert lines[0] == "Straight   3 rows"
+    assert sorted(line.split()[1] for line in lines[1:]) == ["0", "1", "2"]
+
+
+def test_a_failed_row_makes_the_exit_code(command, tickets):
+    ended = command("map", "failing.dot", "--params", "rows.jsonl", "--trust")
+    assert ended.code == 1
+    assert "3 failed" in ended.out
+    assert "exit code 3" in ended.out
+    assert ended.out.count("failed  ") >= 3
+
+
+def test_values_of_csv_are_text(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--json", "-q", "--output", "ticket")
+    assert (ended.code, ended.err) == (0, "")
+    said = json.loads(ended.out)
+    assert [row["inputs"] for row in said["rows"]] == [
+        {"ticket": "41", "note": "one, two"},
+        {"ticket": "42", "note": ""},
+    ]
+    assert [row["outputs"]["ticket"] for row in said["rows"]] == ["41", "42"]
+    assert said["counts"] == {"success": 2, "fail": 0, "interrupted": 0, "not_started": 0}
+
+
+def test_results_go_to_a_file_and_the_map_to_a_directory(command, tickets):
+    assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "r.jsonl", "-q").code == 0
+    lines = [json.loads(line) for line in (tickets / "r.jsonl").read_text().splitlines()]
+    assert [(line["row"], line["status"], line["inputs"]["n"]) for line in lines] == [
+        (0, "success", 1),
+        (1, "success", 2),
+        (2, "success", 3),
+    ]
+    assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "-q").code == 0
+    assert read_map(tickets / "kept")["status"] == "completed"
+
+
+def test_a_finished_map_can_be_read_again(command, tickets):
+    command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "-q")
+    ended = command("map", "--resume", "kept")
+    assert ended.code == 0
+    assert ended.err.count("had ended before") == 3
+    ended = command("map", "--resume", "kept", "--params", "rows.csv")
+    assert ended.code == 2
+    assert "params has 2 rows, and the map has 3" in ended.err
+
+
+def test_gates_fail_unless_they_are_approved(command, tickets):
+    ended = command("map", "review.dot", "--params", "rows.jsonl", "-q")
+    assert ended.code == 1
+    assert "needs an answer" in ended.out
+    assert command("map", "review.dot", "--params", "rows.jsonl", "-q", "--auto-approve").code == 0
+    ended = command("map", "review.dot", "--params", "rows.jsonl", "--gates", "console")
+    assert ended.code == 2
+    assert "not asked about at a console" in ended.err
+
+
+def test_bounds_of_all_rows_start_no_more(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.jsonl", "--max-duration-all", "0s")
+    assert ended.code == 1
+    assert "max_duration_all=0s reached" in ended.out
+    assert "Continue with `attractor-nb map --resume .attractor/runs/" in ended.err
+    again = command(*ended.err.split("`")[1].split()[1:])
+    assert again.code == 0
+
+
+def test_commands_are_asked_about_before_anything_runs(command, tickets):
+    ended = command("map", "failing.dot", "--params", "rows.jsonl")
+    assert ended.code == 2
+    assert "--trust" in ended.err
+    assert not (tickets / ".attractor").exists()
+    assert command("map", "failing.dot", "--params", "rows.jsonl", "--simulate").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "a.jsonl",
+            '{"n": 1}\n{"n": }\n',
+            ["line 2 is no JSON", "--> a.jsonl:2:7", "one object on each line"],
+        ),
+        ("a.jsonl", '{"n": 1}\n[1]\n', ["line 2 is no object but an array", "--> a.jsonl:2:1"]),
+        ("a.jsonl", '{"n": 1, "n": 2}\n', ["line 1", "--> a.jsonl:1:1", "^"]),
+        ("a.jsonl", '{"n": NaN}\n', ["line 1", "--> a.jsonl:1:1"]),
+        ("a.jsonl", "[" * 100_000, ["line 1", "--> a.jsonl:1:1"]),
+        ("a.jsonl", "", ["has no rows"]),
+        ("a.jsonl", '{"graph.goal": 1}', ["params[0]", "the engine's own"]),
+        ("a.jsonl", b"\xff\n", ["not UTF-8 text (line 1)"]),
+        ("a.csv", "a,b\n1,2\n3\n", ["line 3 has 1 values, and the first line names 2", "--> a.csv:3:1"]),
+        ("a.csv", "a,a\n1,2\n", ["the column a is there twice", "--> a.csv:1:1"]),
+        ("a.csv", "a,\n1,2\n", ["a column has no name", "--> a.csv:1:1"]),
+        ("a.csv", 'a\n"1"2\n', ["line 2 is no CSV", "--> a.csv:2:1"]),
+        ("a.csv", 'a\n"1\n', ["is no CSV"]),
+        ("a.csv", "a,b\n", ["has no rows"]),
+        ("a.txt", "x", ["neither JSON Lines nor CSV", ".jsonl or .csv"]),
+    ],
+)
+def test_a_malformed_file_is_refused_with_its_place(command, sources, name, text, words):
+    (sources / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    ended = command("map", "straight.dot", "--params", name)
+    assert ended.code == 2
+    assert [word for word in words if word not in ended.err] == []
+    assert "hint:" in ended.err
+    assert "Traceback" not in ended.err
+    assert not (sources / ".attractor").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["map"], "FILE"),
+        (["map", "straight.dot"], "--params"),
+        (["map", "straight.dot", "--params", "nowhere.jsonl"], "cannot be read"),
+        (["map", "straight.dot", "--params", "rows.jsonl", "--max-parallel", "0"], "max-parallel"),
+        (["map", "--resume", "nowhere"], "nowhere"),
+        (["map", "--resume", "rows.jsonl"], "rows.jsonl"),
+        (["resume", "kept"], "map --resume"),
+    ],
+)
+def test_a_wrong_command_line_says_what_is_missing(command, tickets, arguments, words):
+    command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "-q")
+    ended = command(*arguments)
+    assert ended.code == 2
+    assert words in ended.err
+
+
+def test_ctrl_c_stops_the_map_and_says_how_to_go_on(started, tickets):
+    process = started("map", "slow.dot", "--params", "rows.jsonl", "--trust", "--out", "kept", text=True)
+    assert process.stderr.readline() == "Slow   3 rows\n"
+    for _ in range(3_000):
+        if list(tickets.glob("kept/row-*/nap/began")) or list(tickets.glob("began")):
+            break
+        try:
+            process.wait(0.02)
+        except subprocess.TimeoutExpired:
+            continue
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "3 interrupted" in out
+    assert "Continue with `attractor-nb map --resume kept`" in err
+
+
+def test_a_terminal_gets_a_bar_and_lines_for_failures():
+    import io
+
+    from attractor_nb.cli.map_progress import MapProgress
+    from attractor_nb.cli.terminal import Terminal
+    from attractor_nb.model.row_result import RowResult
+    from attractor_nb.views.map_view import MapView
+
+    class Tty(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Tty()
+    view = MapView("demo", 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        progress = MapProgress(view, terminal=Terminal(stream, name_columns=1))
+        progress.begin()
+        for result in (RowResult(0, "success"), RowResult(1, "fail", reason="no \x1b[31mluck")):
+            view.take(result)
+            progress.take(result)
+        progress.close()
+    text = stream.getvalue()
+    assert "2 of 3 rows" in text
+    assert "no" in text
+    assert "\x1b[31mluck" not in text
