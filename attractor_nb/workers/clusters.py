@@ -37,7 +37,7 @@ class Cluster:
         return {}
 
     def forget(self, key: str) -> None:
-        """A task has ended."""
+        """A task that is begun once has ended."""
 
     def leave(self) -> None:
         """Listen no more."""

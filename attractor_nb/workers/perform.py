@@ -59,11 +59,23 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
     if plain.get("form") != FORM:
         return _report(refused=_other_form(plain)).to_plain()
     task = StageTask.from_plain(plain)
-    learn(secrets_among(os.environ))
+    _learn_environment()
     leash = leash_of(task)
     if task.is_once and not leash.claim():
         return _report(lost=ANOTHER_BEGAN).to_plain()
     return run_in_loop(_held(task, plug, leash)).to_plain()
+
+
+def _learn_environment() -> None:
+    """Make this worker's secrets known, when its environment is not the one that was looked at."""
+    environment = dict(os.environ)
+    if environment != _LOOKED_AT:
+        learn(secrets_among(environment))
+        _LOOKED_AT.clear()
+        _LOOKED_AT.update(environment)
+
+
+_LOOKED_AT: dict[str, str] = {}
 
 
 def probe() -> dict[str, Any]:

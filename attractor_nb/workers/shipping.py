@@ -129,7 +129,8 @@ class Shipping:
             report = await self._reported(task, plug, listener)
         finally:
             self._listening.remove(task.id)
-            self._cluster.forget(task.id)
+            if task.is_once:
+                self._cluster.forget(task.id)
         _take_in(report, scope, listener)
         return report
 
