@@ -147,8 +147,6 @@ def describe_backend(backend: BackendSpec) -> str:
         return "simulated"
     if isinstance(backend, str):
         return backend
-    if recorded := getattr(backend, "recorded_as", ""):
-        return str(recorded)
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 

@@ -98,7 +98,7 @@ class LiveChild:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._something = asyncio.Event()
-        self._job = new_job("kernel")
+        self._job = new_job("kernel", f"child run {wired.run.id}")
         self._failures = Counter(event.name for event in before if isinstance(event, StageFailed))
         self._setup.stream.add_sink(self._take)
 

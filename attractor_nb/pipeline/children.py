@@ -22,7 +22,7 @@ from attractor_nb.pipeline.child_run import (
     announce_start,
     finished_run,
 )
-from attractor_nb.pipeline.lending import LentInterviewer, inside, lent
+from attractor_nb.pipeline.lending import LentInterviewer, inside
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.resuming import continue_run
 from attractor_nb.stage import current_stage
@@ -219,12 +219,18 @@ class ChildRuns:
     ) -> LiveChild:
         try:
             wired = self._household.wire(
-                pipeline, options, self._household.seams, start, is_waited_for=True, is_child=True
+                pipeline,
+                options,
+                self._household.seams,
+                start,
+                is_waited_for=True,
+                is_child=True,
+                backend=None if "backend" in pipeline.run_defaults else self._household.backend,
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
         except BaseException:
-            start.store.close()
+            start.close()
             raise
         child.start()
         self._live = [*(other for other in self._live if not other.is_done), child]
@@ -245,7 +251,7 @@ class ChildRuns:
             params=dict(inputs),
             logs_root=None,
             runs_dir=None,
-            backend=own.get("backend") or lent(house.backend, house.options.backend),
+            backend=own.get("backend", house.options.backend),
             interviewer=own.get("interviewer")
             or LentInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
             processes=inside(house.processes, workdir),

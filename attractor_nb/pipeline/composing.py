@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
@@ -11,6 +10,8 @@ from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.transforms.merge import replaced
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.pipeline import Pipeline
 

@@ -1,4 +1,4 @@
-"""What a run lends to its child runs: its model, its people, its commands' directory."""
+"""What a run lends to its child runs: its people, and what starts its commands."""
 
 from __future__ import annotations
 
@@ -8,34 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.asking import is_somebody_asked
-from attractor_nb.protocols import BackendLifetime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.engine.gates import Gates
     from attractor_nb.model.question import Answer, Question
-    from attractor_nb.pipeline.options import BackendSpec, RunOptions
-    from attractor_nb.protocols import CodergenBackend, CommandResult, Processes
-
-
-class LentBackend:
-    """A backend that its owner opens and closes.
-
-    Attributes:
-        recorded_as: What the manifest says of it.
-    """
-
-    def __init__(self, backend: CodergenBackend, recorded_as: str) -> None:
-        self.run = backend.run
-        self.recorded_as = recorded_as
-
-
-def lent(backend: CodergenBackend, given: BackendSpec) -> BackendSpec:
-    """The parent's backend for a child: the very same, which only the parent opens and closes."""
-    if not isinstance(backend, BackendLifetime):
-        return backend if given is None or not isinstance(given, str) else given
-    return LentBackend(backend, given if isinstance(given, str) else f"{type(backend).__qualname__} (own)")
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.protocols import CommandResult, Processes
 
 
 class LentInterviewer:

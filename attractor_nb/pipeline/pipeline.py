@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, RunInterrupted, ValidationError
 from attractor_nb.handlers.registry import HandlerRegistry
@@ -13,6 +14,7 @@ from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
+from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.composing import PipelineNode
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
@@ -250,6 +252,26 @@ class Pipeline:
             OptionError: There is no such node.
         """
         return PipelineNode(self, node_id)
+
+    def join_of(self, node_id: str) -> str:
+        """Where the branches of a fan-out meet: the node at which the run goes on after them (ruling 22).
+
+        Args:
+            node_id: The fan-out.
+
+        Returns:
+            The node's id; empty when the branches have no node in common and run to their ends.
+
+        Raises:
+            OptionError: There is no such fan-out.
+        """
+        joins = joins_of(self.graph)
+        if node_id not in joins:
+            raise OptionError(
+                f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
+                hint="name a node of shape component",
+            )
+        return joins[node_id].node_id
 
     def with_source(self, source: Source, other: Pipeline | None = None) -> Pipeline:
         """A pipeline of another source with everything else that this one has.

@@ -147,7 +147,8 @@ def wire(
         recorded=start.interviews,
     )
     processes = options.processes or LocalProcesses(disk=seams.disk)
-    plugs = Plugs(backend or resolve_backend(options.backend), processes)
+    answering = backend or resolve_backend(options.backend)
+    plugs = Plugs(answering, processes)
     if options.executor is not None:
         plugs = shipped_plugs(plugs, options, start.plan)
     registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
@@ -159,7 +160,7 @@ def wire(
             options=options,
             seams=seams,
             gates=gates,
-            backend=backend,
+            backend=answering,
             processes=processes,
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
@@ -177,7 +178,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=plugs.lifetimes if backend is None else (),
+        lifetimes=(*(plugs.lifetimes if backend is None else ()), *((children,) if children else ())),
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,

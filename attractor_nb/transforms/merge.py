@@ -100,7 +100,7 @@ def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
         prefix: What the other's ids get in front.
 
     Raises:
-        OptionError: There is no such node, it is the start or exit, or the other has not one start and one exit.
+        OptionError: There is no such node, it is an end, or the other has not one start and one exit.
     """
     if node_id not in graph.nodes:
         raise OptionError(f'the pipeline has no node "{node_id}"{did_you_mean(node_id, graph.nodes)}')

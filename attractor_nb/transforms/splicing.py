@@ -139,7 +139,7 @@ def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
 
 
 def joined(outer: Edge, inner: Edge, source: str, target: str) -> Edge:
-    """One edge in place of two that follow one another: both conditions must hold, else the outer one's word counts."""
+    """One edge in place of two in a row: both conditions must hold, else the outer one's word counts."""
     attrs = {**inner.attrs, **outer.attrs}
     conditions = [edge.condition.strip() for edge in (outer, inner) if edge.condition.strip()]
     if conditions:

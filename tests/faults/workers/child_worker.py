@@ -15,7 +15,7 @@ WORKER = """digraph worker { start [shape=Mdiamond] plan [prompt="Plan"] build [
   done [shape=Msquare] start -> plan -> build -> check -> done }"""
 KINDS = {
     "manager": "[shape=house, stack.child_pipeline=worker]",
-    "pipeline": "[type=pipeline, pipeline.name=worker, pipeline.outputs=\"made=context.last_response\"]",
+    "pipeline": '[type=pipeline, pipeline.name=worker, pipeline.outputs="made=context.last_response"]',
 }
 
 
@@ -33,7 +33,11 @@ def main() -> None:
         return f"{node.id} is done"
 
     pipeline = Pipeline(text, pipelines={"worker": WORKER})
-    run = pipeline.run(logs_root=root, backend=backend) if life == "new" else pipeline.resume(root, backend=backend)
+    run = (
+        pipeline.run(logs_root=root, backend=backend)
+        if life == "new"
+        else pipeline.resume(root, backend=backend)
+    )
     result = run.result(60)
     print(result.status, *result.completed_nodes)
 
