@@ -7,6 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import goals_mapping
 import goals_reading
 import goals_running
 import goals_showing
@@ -14,7 +15,7 @@ from goals import QUICK, TINY, Goal, Row, Scale
 from measuring import ROOT
 from report import report, say
 
-GOALS: list[Goal] = [*goals_running.GOALS, *goals_reading.GOALS, *goals_showing.GOALS]
+GOALS: list[Goal] = [*goals_running.GOALS, *goals_reading.GOALS, *goals_showing.GOALS, *goals_mapping.GOALS]
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """A map that was stopped goes on: finished rows are read, interrupted ones resumed, missing ones started."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import subprocess
@@ -279,11 +280,14 @@ def test_ctrl_c_leaves_everything_resumable(tmp_path):
         '    return f"{node.id}',
         '    import time\n    Path("began").touch()\n    if not Path("quick").exists(): time.sleep(60)\n    return f"{node.id}',
     )
+    waiting = program.replace('map_dir="map",', 'map_dir="map", wait=True,')
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "start"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", waiting, "start"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        assert process.stdout.readline() == "going\n"
+        while not (tmp_path / "began").exists() and process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     finally:

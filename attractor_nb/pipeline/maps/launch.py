@@ -227,7 +227,8 @@ def _launch(
             recorder,
         )
         handle = MapRun(map_id, work)
-        job = new_job(options.host)
+        where = f" in {directory.path}" if directory is not None else ""
+        job = new_job(options.host, f"a map{where}")
         handle.attach(job)
         if options.is_shown:
             present(handle)

@@ -107,7 +107,7 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
     try:
         wired = wire(pipeline, own, seams, start, is_waited_for=True, backend=plugs.backend)
     except BaseException:
-        start.store.close()
+        start.close()
         raise
     wired.listen(plugs.sinks)
     return _row_result(task, await wired.work())
