@@ -714,6 +714,11 @@ class ChildStarted(StageEvent):
     is_taken_up: bool = False
 
     @property
+    def stage_path(self) -> str:
+        """The node, in a branch ``branch/node``."""
+        return f"{self.branch}/{self.name}" if self.branch else self.name
+
+    @property
     def description(self) -> str:
         """One line for people."""
         verb = "took up" if self.is_taken_up else "started"

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 import traitlets
 
-from attractor_nb.views.state import Delta, merge_deltas
+from attractor_nb.views.folding import merge_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from attractor_nb.views.state import Delta
 
 HERE: Final = Path(__file__).parent
 WHOLE_INTERVAL_SECONDS: Final = 0.2

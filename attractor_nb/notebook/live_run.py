@@ -39,7 +39,7 @@ from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
 from attractor_nb.redaction import redacted
 from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.state import Delta, RunView, fold_event, merge_deltas
+from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.model.graph import Graph
+    from attractor_nb.views.state import Delta, RunView
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
 """Handler types whose output streams."""

@@ -119,6 +119,12 @@ class LiveChild:
         return self.run.id
 
     @property
+    def stage_path(self) -> str:
+        """The stage whose child it is, in a branch ``branch/node``."""
+        scope = self.scope
+        return f"{scope.branch}/{scope.node_id}" if scope.branch else scope.node_id
+
+    @property
     def is_done(self) -> bool:
         """Whether its task has ended."""
         return self._job.future.done()

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.wiring import Wired
     from attractor_nb.protocols import CodergenBackend, Processes
     from attractor_nb.stage import Child, StageScope
@@ -104,7 +105,7 @@ class ChildRuns:
     def __init__(self, household: Household) -> None:
         self._household = household
         self._records: dict[tuple[str, str], _Record] = {}
-        self._live: list[LiveChild] = []
+        self._begun: list[LiveChild] = []
 
     # -- what the log says ---------------------------------------------------------------------------
 
@@ -174,6 +175,10 @@ class ChildRuns:
             return observed
         return self._taken_up(pipeline, options, scope, place)
 
+    def live(self) -> dict[str, Run]:
+        """The handles of the children that this session has begun or gone on with, the latest of each stage."""
+        return {child.stage_path: child.run for child in self._begun}
+
     # -- a lifetime, so that nothing outlives the run ------------------------------------------------
 
     async def open(self) -> None:
@@ -181,8 +186,7 @@ class ChildRuns:
 
     async def close(self) -> None:
         """Stop what a handler has left behind."""
-        left, self._live = self._live, []
-        for child in left:
+        for child in self._begun:
             await child.stop()
 
     # -- beginning and going on ----------------------------------------------------------------------
@@ -233,7 +237,7 @@ class ChildRuns:
             start.close()
             raise
         child.start()
-        self._live = [*(other for other in self._live if not other.is_done), child]
+        self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
         return child
 
     def _options(

@@ -6,19 +6,28 @@ run directory that nobody needs to own. Both show the same things. How it is wai
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.events import Event, EventObserver, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    ChildStarted,
+    Event,
+    EventObserver,
+    PipelineStarted,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.views.state import RunView, take_event
+from attractor_nb.views.folding import take_event
+from attractor_nb.views.state import RunView
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
@@ -53,6 +62,7 @@ class Run(Handle[RunResult]):
         *,
         stream: EventStream | None = None,
         gates: Gates | None = None,
+        live_children: Callable[[], Mapping[str, Run]] | None = None,
     ) -> None:
         super().__init__()
         self.id = run_id
@@ -66,6 +76,8 @@ class Run(Handle[RunResult]):
         self._read = read
         self._kept: dict[str, str | None] = {}
         self._branches: dict[str, str] = {}
+        self._child_roots: dict[str, str] = {}
+        self._live_children = live_children
         self._stream = stream
         self._gates = gates
 
@@ -77,6 +89,8 @@ class Run(Handle[RunResult]):
         if isinstance(event, StageEnd) and event.is_commit:
             self.outcomes[event.name] = event.outcome
             self.visits[event.name] = self.visits.get(event.name, 0) + 1
+        elif isinstance(event, ChildStarted):
+            self._child_roots[event.stage_path] = event.child_root
         elif isinstance(event, StageStarted):
             self._kept.pop(event.name, None)
             self._branches[event.name] = event.branch
@@ -122,6 +136,20 @@ class Run(Handle[RunResult]):
             return self._read(node_id, name, self._branches.get(node_id, ""))
         directory = self._kept[node_id]
         return None if directory is None else read_stage_text(self.logs_root / directory, name)
+
+    @property
+    def children(self) -> dict[str, Run]:
+        """The child runs of its stages by node, in a branch by ``branch/node``; of each stage the latest.
+
+        Those that run here are live: ``run.children["boss"].events()``. The others are read from their
+        directories; one that cannot be read is left out.
+        """
+        found = dict(self._live_children()) if self._live_children else {}
+        for name, root in self._child_roots.items():
+            if name not in found:
+                with contextlib.suppress(RunError):
+                    found[name] = Run.load(self.logs_root / root)
+        return found
 
     def to_svg(self) -> str:
         """The graph with its present states."""

@@ -197,6 +197,7 @@ def wire(
         lambda node_id, name, branch: setup.store.read_stage_file(node_id, name, branch),  # noqa: PLW0108 - the store changes with a restart
         stream=stream,
         gates=gates,
+        live_children=children.live if children else None,
     )
     run.recall(start.events, start.kept, start.state.visits)
     stream.add_sink(run.take)

@@ -1,40 +1,19 @@
-"""What a drawing shows of a run: the state of each node and edge, folded from events.
+"""What a drawing shows of a run: the state of each node and edge, of its fan-outs and of its child runs.
 
-A fold costs the same whatever the size of the graph, and its delta is what a live view is sent: the
-picture is drawn once, then only states change. The module knows events, and nothing of drawing.
+Values only; ``views/folding.py`` says what each event makes of them. The module knows nothing of drawing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from attractor_nb.model.events import (
-    Event,
-    InterviewCompleted,
-    InterviewStarted,
-    InterviewTimeout,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
-    PipelineRestarted,
-    PipelineResumed,
-    PipelineRewound,
-    PipelineStarted,
-    StageCompleted,
-    StageEnd,
-    StageFailed,
-    StageRetrying,
-    StageStarted,
-)
-from attractor_nb.model.outcome import StageStatus, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from attractor_nb.model.outcome import Usage
 
 Delta = dict[str, Any]
-"""A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``."""
+"""A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``, and
+``children`` (node id to the same of its child run)."""
 
 REASON_CHARS: Final = 60
 
@@ -86,6 +65,8 @@ class NodeState(NamedTuple):
         reason: First words of why it failed, or empty.
         since: When the status began, in seconds since 1970; 0 when unknown.
         until: When a wait ends by itself, in seconds since 1970, or None.
+        progress: Of a fan-out how many branches have ended: ``2/4``; else empty.
+        note: How its branches, or its child run, stand, in a few words; else empty.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -94,6 +75,8 @@ class NodeState(NamedTuple):
     reason: str = ""
     since: float = 0.0
     until: float | None = None
+    progress: str = ""
+    note: str = ""
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values, defaults left out; the status is always there."""
@@ -108,6 +91,10 @@ class NodeState(NamedTuple):
             plain["since"] = round(self.since, 3)
         if self.until is not None:
             plain["until"] = round(self.until, 3)
+        if self.progress:
+            plain["progress"] = self.progress
+        if self.note:
+            plain["note"] = self.note
         return plain
 
 
@@ -116,6 +103,104 @@ class EdgeState:
     """How often an edge was taken."""
 
     passes: int = 0
+
+
+@dataclass(slots=True)
+class BranchView:
+    """A branch of a fan-out.
+
+    Attributes:
+        id: Its id among the branches of its fan-out.
+        path: Its path in the run.
+        start_node: Where it begins.
+        edge: Position of the edge that leads there in ``Graph.edges``, or None.
+        since: When it began, in seconds since 1970.
+        status: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, ``skipped`` when it was
+            cancelled.
+        duration: Seconds, once it has ended.
+        reason: Why it failed or was cancelled, or empty.
+        nodes: What it visited, in order of first visit.
+    """
+
+    id: str
+    path: str
+    start_node: str = ""
+    edge: int | None = None
+    since: float = 0.0
+    status: str = "running"
+    duration: float = 0.0
+    reason: str = ""
+    nodes: dict[str, None] = field(default_factory=dict[str, None])
+
+
+@dataclass(slots=True)
+class FanOutView:
+    """A fan-out on its latest pass.
+
+    Attributes:
+        node: The fan-out's node.
+        within: Path of the branch that it is in, or empty.
+        policy: Its join policy.
+        total: How many branches it has.
+        branches: Those that have begun, by id.
+        is_over: Its stage has ended, so the next pass begins with nothing.
+    """
+
+    node: str
+    within: str
+    policy: str
+    total: int
+    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
+    ended: dict[str, int] = field(default_factory=dict[str, int])
+    """How many branches have ended in each way."""
+    winner: str = ""
+    is_over: bool = False
+
+    @property
+    def progress(self) -> str:
+        """How many of its branches have ended."""
+        return f"{sum(self.ended.values())}/{self.total}"
+
+    @property
+    def note(self) -> str:
+        """The join policy and how far it is met.
+
+        >>> FanOutView("fan", "", "wait_all", 4, ended={"success": 2, "fail": 1}).note
+        'wait_all: 2 of 4, 1 failed'
+        """
+        if self.policy == "first_success" and self.winner:
+            return f"{self.policy}: won by {self.winner}"
+        succeeded = self.ended.get("success", 0) + self.ended.get("partial_success", 0)
+        parts = [f"{self.policy}: {succeeded} of {self.total}"]
+        for status, word in (("fail", "failed"), ("skipped", "cancelled")):
+            if count := self.ended.get(status, 0):
+                parts.append(f"{count} {word}")
+        return ", ".join(parts)
+
+
+@dataclass(slots=True)
+class ChildView:
+    """The child run of a node: its latest.
+
+    Attributes:
+        id: Run id.
+        pipeline: Name of its pipeline, or empty.
+        view: What is known of it; nothing but its end where its events were not heard.
+    """
+
+    id: str
+    pipeline: str
+    view: RunView
+
+    @property
+    def note(self) -> str:
+        """How it stands, in a few words."""
+        view = self.view
+        count = f"{view.stages} stage{'s' * (view.stages != 1)}"
+        if view.status.is_ended:
+            return f"{view.status}, {count}" if view.stages else str(view.status)
+        active = view.active_nodes
+        return f"at {active[-1]}, {count}" if active else f"{view.status}, {count}"
 
 
 @dataclass(slots=True)
@@ -135,6 +220,10 @@ class RunView:
         usage: What model calls consumed so far, those of failed attempts too.
         usage_by_node: The same by node, for those that said.
         bound: Name of the bound that ended the run, or empty.
+        fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
+        branches: Their branches, by path.
+        going: What is under way in each branch: node and state, by path.
+        children: The latest child run of each node that had one.
     """
 
     nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
@@ -147,6 +236,10 @@ class RunView:
     usage: Usage = field(default_factory=Usage)
     usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
     bound: str = ""
+    fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
+    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
+    going: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
+    children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
 
     @property
     def active_nodes(self) -> tuple[str, ...]:
@@ -159,177 +252,13 @@ class RunView:
             "nodes": {node_id: state.to_plain() for node_id, state in self.nodes.items()},
             "edges": {str(index): state.passes for index, state in self.edges.items()},
             "run": self.status.value,
+            **self._children_plain(),
         }
 
-
-_PENDING: Final = NodeState()
-_STATUS_OF_OUTCOME: Final = {
-    StageStatus.SUCCESS: NodeStatus.SUCCESS,
-    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
-    StageStatus.RETRY: NodeStatus.FAIL,
-    StageStatus.FAIL: NodeStatus.FAIL,
-    StageStatus.SKIPPED: NodeStatus.SKIPPED,
-}
-
-
-def take_event(view: RunView, event: Event) -> tuple[str, ...]:
-    """Take an event into a view; the ids of the nodes that it changed."""
-    fold = _FOLDS.get(type(event))
-    return fold(view, event) if fold else ()
-
-
-def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
-    """Take an event into a view, and say what changed.
-
-    Returns:
-        The same view, changed in place, and what changed: an empty delta when nothing that is shown
-        did.
-    """
-    delta: Delta = {}
-    if changed := take_event(view, event):
-        delta["nodes"] = {node_id: view.nodes[node_id].to_plain() for node_id in changed}
-    if isinstance(event, StageEnd) and event.is_commit and event.edge is not None:
-        delta["edges"] = {str(event.edge): view.edges[event.edge].passes}
-    if isinstance(event, _OF_THE_RUN):
-        delta["run"] = view.status.value
-    return view, delta
-
-
-def merge_deltas(first: Delta, second: Delta) -> Delta:
-    """One delta with the effect of two in a row: how a live view catches up.
-
-    >>> merge_deltas({"edges": {"1": 1}}, {"edges": {"1": 2}, "run": "fail"})
-    {'edges': {'1': 2}, 'run': 'fail'}
-    """
-    merged: Delta = {**first, **second}
-    for part in ("nodes", "edges"):
-        if part in first and part in second:
-            merged[part] = {**first[part], **second[part]}
-    return merged
-
-
-def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
-    view.nodes[event.name] = NodeState(_RUNNING, event.attempt, event.visit, since=event.time)
-    return (event.name,)
-
-
-def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
-    outcome = event.outcome
-    status = _STATUS_OF_OUTCOME[outcome.status]
-    reason = ""
-    if isinstance(event, StageFailed):
-        reason = first_words(event.error or outcome.failure_reason)
-        status = NodeStatus.RETRYING if event.will_retry else NodeStatus.FAIL
-    view.nodes[event.name] = NodeState(status, event.attempt, event.visit, reason, event.time)
-    if outcome.usage is not None:
-        view.usage += outcome.usage
-        own = view.usage_by_node.get(event.name)
-        view.usage_by_node[event.name] = outcome.usage if own is None else own + outcome.usage
-    if event.is_commit:
-        view.stages += 1
-        if event.edge is not None:
-            before = view.edges.get(event.edge)
-            view.edges[event.edge] = _ONCE if before is None else EdgeState(before.passes + 1)
-    return (event.name,)
-
-
-_RUNNING: Final = NodeStatus.RUNNING
-_ONCE: Final = EdgeState(1)
-
-
-def _fold_retrying(view: RunView, event: StageRetrying) -> tuple[str, ...]:
-    before = view.nodes.get(event.name, _PENDING)
-    view.nodes[event.name] = NodeState(
-        NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, event.time + event.delay
-    )
-    return (event.name,)
-
-
-def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
-    before = view.nodes.get(event.stage, _PENDING)
-    view.nodes[event.stage] = before._replace(
-        status=NodeStatus.WAITING, since=event.time, until=event.deadline
-    )
-    return (event.stage,)
-
-
-def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
-    before = view.nodes.get(event.stage, _PENDING)
-    view.nodes[event.stage] = before._replace(status=_RUNNING, since=event.time, until=None)
-    return (event.stage,)
-
-
-def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
-    """In a restart directory what was spent before it counts too, wherever the view begins."""
-    _carry_spending(view, event)
-    return _fold_going(view, event)
-
-
-def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
-    view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
-    return ()
-
-
-def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
-    """A view that was folded from the way taken: what was spent behind the rewind counts too."""
-    _carry_spending(view, event)
-    view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
-    return ()
-
-
-def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> None:
-    if event.carried:
-        view.usage = Usage.from_plain(event.carried.get("usage", {}))
-        by_node: dict[str, Any] = event.carried.get("usage_by_node", {})
-        view.usage_by_node = {name: Usage.from_plain(usage) for name, usage in by_node.items()}
-
-
-def _fold_end(
-    view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted
-) -> tuple[str, ...]:
-    """The end of the run; what was under way is shown as not reached, for it will be done again."""
-    view.duration = event.duration
-    match event:
-        case PipelineCompleted():
-            view.status = RunStatus.SUCCESS
-        case PipelineFailed():
-            view.status, view.reason, view.bound = RunStatus.FAIL, event.error, event.bound
-        case PipelineInterrupted():
-            view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
-    stopped = view.active_nodes
-    for node_id in stopped:
-        view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
-    return stopped
-
-
-_OF_THE_RUN: Final = (
-    PipelineStarted,
-    PipelineResumed,
-    PipelineRewound,
-    PipelineRestarted,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
-)
-_FOLDS: Final = cast(
-    "dict[type[Event], Callable[[RunView, Event], tuple[str, ...]]]",
-    {
-        PipelineStarted: _fold_begun,
-        PipelineResumed: _fold_going,
-        PipelineRewound: _fold_rewound,
-        PipelineRestarted: _fold_going,
-        PipelineCompleted: _fold_end,
-        PipelineFailed: _fold_end,
-        PipelineInterrupted: _fold_end,
-        StageStarted: _fold_started,
-        StageCompleted: _fold_ended,
-        StageFailed: _fold_ended,
-        StageRetrying: _fold_retrying,
-        InterviewStarted: _fold_question,
-        InterviewCompleted: _fold_answer,
-        InterviewTimeout: _fold_answer,
-    },
-)
+    def _children_plain(self) -> Delta:
+        if not self.children:
+            return {}
+        return {"children": {node_id: child.view.to_plain() for node_id, child in self.children.items()}}
 
 
 def first_words(text: str, limit: int = REASON_CHARS) -> str:

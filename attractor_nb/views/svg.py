@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.joins import joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawing import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from attractor_nb.decisions.joins import Join
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.views.layout.geometry import Rect
@@ -94,6 +96,7 @@ def render_svg(
         passes=edges or {},
         error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
         error_edges={found.edge for found in errors if found.edge is not None},
+        joins=joins_of(graph),
     ).document(theme, is_ended=is_ended)
 
 
@@ -108,6 +111,7 @@ class _Writer:
     passes: Mapping[int, EdgeState]
     error_nodes: Collection[str]
     error_edges: Collection[tuple[str, str]]
+    joins: Mapping[str, Join]
 
     def document(self, theme: Theme, *, is_ended: bool) -> str:
         """The whole picture, back to front: page, panels, edges, nodes, edge labels."""
@@ -152,7 +156,7 @@ class _Writer:
         shape = outline_path(box)
         kind = "missing" if node is None else node.handler_type
         parts = [
-            element("title", None, _node_tooltip(box.node_id, node, state)),
+            element("title", None, _node_tooltip(box.node_id, node, state, self.joins.get(box.node_id))),
             element("path", {"class": "outline", "d": shape}),
         ]
         if box.shape is Shape.EXIT:
@@ -310,12 +314,14 @@ def _counts(state: NodeState) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _node_tooltip(node_id: str, node: Node | None, state: NodeState) -> str:
+def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join | None) -> str:
     if node is None:
         return f"{node_id}\nnot declared"
     lines = [node.label] if node.label != node_id else []
     lines.append(f"{node_id} · {detail_of(node)}" if node.handler_type != "tool" else f"{node_id} · tool")
     lines += (text for text in (node.prompt, node.tool_command) if text)
+    if join is not None:
+        lines.append(f"branches meet at {join.node_id}" if join.node_id else "branches run to their ends")
     if state.status is not NodeStatus.PENDING:
         lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
     return _tooltip(lines)

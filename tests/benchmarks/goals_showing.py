@@ -38,7 +38,8 @@ def changes(scale: Scale) -> list[Row]:
     """An event folded, its delta added to a batch and written as JSON, in views of two sizes."""
     from attractor_nb.model.events import StageCompleted, StageStarted
     from attractor_nb.model.outcome import Outcome
-    from attractor_nb.views.state import RunView, fold_event
+    from attractor_nb.views.folding import fold_event
+    from attractor_nb.views.state import RunView
 
     outcome = Outcome.success("Stage completed")
 

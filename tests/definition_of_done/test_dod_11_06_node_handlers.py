@@ -1,4 +1,6 @@
-"""Section 11.6 of the specification, row by row; parallel stages come with their own issue."""
+"""Section 11.6 of the specification, row by row."""
+
+import asyncio
 
 from attractor_nb import Outcome, StageStatus
 from attractor_nb.testing import ScriptedBackend, ScriptedInterviewer
@@ -49,6 +51,46 @@ def test_11_6_a_conditional_passes_through_and_the_engine_evaluates_its_edges(ru
     )
     assert result.outcomes["check"].status is StageStatus.SUCCESS
     assert result.completed_nodes == ("start", "a", "check", "good", "done")
+
+
+def test_11_6_parallel_fans_out_to_several_targets_at_once(run_dot):
+    """Each branch waits for the other: one after the other they would never end."""
+    begun = {"a": asyncio.Event(), "b": asyncio.Event()}
+
+    async def work(node, context, graph, logs_root):
+        begun[node.id].set()
+        await begun["b" if node.id == "a" else "a"].wait()
+        return Outcome.success(node.id)
+
+    result = run_dot(
+        "fan [shape=component] a [type=work] b [type=work] join [shape=tripleoctagon] start -> fan"
+        " fan -> a -> join fan -> b -> join join -> done",
+        handlers={"work": work},
+    )
+    assert result.status == "success"
+    assert [entry["notes"] for entry in result.context["parallel.results"]] == ["a", "b"]
+
+
+def test_11_6_a_fan_in_waits_for_all_branches_before_the_run_goes_on(run_dot):
+    ended = []
+
+    async def work(node, context, graph, logs_root):
+        for _ in range({"slow": 50, "fast": 0}[node.id]):
+            await asyncio.sleep(0)
+        ended.append(node.id)
+        return Outcome.success()
+
+    async def after(node, context, graph, logs_root):
+        ended.append(node.id)
+        return Outcome.success(context.get("parallel.fan_in.best_id"))
+
+    result = run_dot(
+        "fan [shape=component] slow [type=work] fast [type=work] join [shape=tripleoctagon]"
+        " after [type=after] start -> fan fan -> slow -> join fan -> fast -> join join -> after -> done",
+        handlers={"work": work, "after": after},
+    )
+    assert ended == ["fast", "slow", "after"]
+    assert result.outcomes["after"].notes == "fast"
 
 
 def test_11_6_a_tool_runs_its_command_and_returns_the_result(run_dot):

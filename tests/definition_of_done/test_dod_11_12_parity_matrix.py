@@ -1,4 +1,4 @@
-"""Section 11.12 of the specification: one test for each cell; parallel stages come with their own issue."""
+"""Section 11.12 of the specification: one test for each cell."""
 
 import pytest
 
@@ -154,3 +154,22 @@ def test_11_12_a_pipeline_of_more_than_ten_nodes_completes(run_dot):
     result = run_dot(f"{' '.join(names)} start -> {' -> '.join(names)} -> done", clock=ManualClock())
     assert result.completed_nodes == ("start", *names, "done")
     assert set(result.node_outcomes.values()) == {StageStatus.SUCCESS}
+
+
+def test_11_12_parallel_fan_out_and_fan_in_complete_correctly(run_dot):
+    result = run_dot(
+        "fan [shape=component] A B B2 C join [shape=tripleoctagon] D start -> fan"
+        " fan -> A -> join fan -> B -> B2 -> join fan -> C -> join join -> D -> done",
+        {
+            "B2": Outcome(StageStatus.SUCCESS, notes="best", context_updates={"score": 2}),
+            "C": Outcome.fail("no"),
+        },
+    )
+    assert (result.status, result.completed_nodes) == ("success", ("start", "fan", "join", "D", "done"))
+    assert [(each["id"], each["status"]) for each in result.context["parallel.results"]] == [
+        ("A", "success"),
+        ("B", "success"),
+        ("C", "fail"),
+    ]
+    assert result.outcomes["fan"].status is StageStatus.PARTIAL_SUCCESS
+    assert result.context["parallel.fan_in.best_id"] == "B"

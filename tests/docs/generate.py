@@ -49,7 +49,7 @@ TYPES = {
     "tool": "a command",
     "parallel": "several branches at once (read and drawn; not run yet)",
     "parallel.fan_in": "where branches meet (read and drawn; not run yet)",
-    "stack.manager_loop": "watches another pipeline (read and drawn; not run yet)",
+    "stack.manager_loop": "watches over a run of another pipeline, and steers it",
 }
 
 

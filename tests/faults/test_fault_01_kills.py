@@ -2,8 +2,8 @@
 
 Each case is a run of its own in a process of its own, killed by SIGKILL; a fresh process resumes it. What must
 be true after each death and in the end is in ``workers/kill_judge.py``: the same context, path, outcomes and
-visits as without the kill; nothing recorded executed again; at most the one execution under way repeated per
-kill; an answer that was recorded not asked for again; no process and no temporary file left; the log without
+visits as without the kill; nothing recorded executed again; at most what was under way repeated per kill, one
+execution, or of branches side by side one each; an answer that was recorded not asked for again; no process and no temporary file left; the log without
 gaps and readable at every point; checkpoint and manifest as the log says. Nothing but times, durations, the
 run's id and the numbers of attempts may differ.
 
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
     pytest.mark.timeout(900),
 ]
-GRAPHS = ("stages", "restart")
+GRAPHS = ("stages", "restart", "branches")
 STAGES_AT_LEAST = 12
 LIFE_AT_LEAST = 40
 """Operations that a resume near the end still has."""
@@ -51,7 +51,7 @@ class Tally:
     def __str__(self):
         return (
             f"{self.cases} of {self.cases} cases right after {self.kills} kills and {self.resumes} resumes; no"
-            f" recorded stage run again; {self.re_runs} executions repeated, never more than the one in flight"
+            f" recorded stage run again; {self.re_runs} executions repeated, never more than were in flight"
         )
 
 
@@ -64,10 +64,18 @@ def counted(worker, graph):
     return verdict["operations"][0]
 
 
-def stage_of(operations, node, following):
+FOLLOWING = {
+    "stages": {"approve": "verify", "flaky": "polish", "build": "flaky"},
+    "restart": {"approve": "judge", "build": "approve"},
+    "branches": {"fan": "best"},
+}
+"""Of each graph the stages whose operations are all looked at, and the stage after each."""
+
+
+def stage_of(operations, graph, node):
     """Numbers of the operations from the first visit of a stage to the stage after it."""
     begin = operations.index(["make_directory", node])
-    end = operations.index(["make_directory", following], begin)
+    end = operations.index(["make_directory", FOLLOWING[graph][node]], begin)
     return range(begin, end + 2)
 
 
@@ -92,10 +100,9 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     operations = counted(kill_worker, graph)
     numbers = range(1, len(operations) + 1)
     chosen = campaign.pick(numbers, sample=8)
-    chosen += stage_of(operations, "approve", "verify" if graph == "stages" else "judge")[::2]
-    if graph == "stages":
-        chosen += stage_of(operations, "flaky", "polish")[::3]
-    chosen += stage_of(operations, "build", "flaky" if graph == "stages" else "approve")[4::4]
+    steps = {"approve": slice(None, None, 2), "flaky": slice(None, None, 3), "build": slice(4, None, 4)}
+    for node in FOLLOWING[graph]:
+        chosen += stage_of(operations, graph, node)[steps.get(node, slice(None, None, 12))]
     tally = Tally()
     for number in sorted(set(chosen)):
         name, target = operations[number - 1]
@@ -262,7 +269,8 @@ def test_a_stage_that_was_cut_off_is_never_repeated_under_fail(kill_worker, camp
     """
     operations = counted(kill_worker, graph)
     tally = Tally()
-    in_tool = stage_of(operations, "build", "flaky" if graph == "stages" else "approve")[4:-4:3]
+    in_tool = stage_of(operations, graph, "fan" if graph == "branches" else "build")[4:-4:3]
+    in_tool = in_tool[::6] if graph == "branches" else in_tool
     for number in sorted({*campaign.pick(range(1, len(operations) + 1, 6), sample=5), *in_tool}):
         verdict = kill_worker.judge(graph, {"disk": {"kill_at": number}}, on_interrupted="fail")
         tally.add(f"{operations[number - 1]} ({number})", verdict)

@@ -26,7 +26,8 @@ from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.status_line import attempts_allowed, status_line
-from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, fold_event
+from attractor_nb.views.folding import fold_event
+from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView
 
 GRAPH = read_dot(
     """digraph g {

@@ -149,6 +149,19 @@ def test_an_observer_of_the_parent_sees_the_childs_events(directory):
     assert not events_of(directory, ChildEvent)
 
 
+def test_the_handle_of_a_run_has_those_of_its_children(directory):
+    pipeline = Pipeline(managed(), pipelines={"worker": ASKING}, backend=ScriptedBackend())
+    running = pipeline.run(logs_root=directory, durability="fast", interviewer="deferred")
+    running.wait_for_gate(timeout=20)
+    child = running.children["boss"]
+    assert [gate.stage for gate in child.gates] == ["ok"]
+    assert "waits for an answer" in str(running)
+    assert running.to_svg().startswith("<svg")
+    child.answer("ok", "Yes")
+    assert running.result(timeout=20).status == "success"
+    assert Run.load(directory).children["boss"].result().completed_nodes == ("start", "ok", "done")
+
+
 def test_the_graphs_of_children_are_beside_the_parents(directory):
     pipeline = Pipeline(managed(), pipelines={"worker": WORKER})
     assert list(pipeline.graph.children["boss"].nodes) == ["start", "plan", "build", "done"]

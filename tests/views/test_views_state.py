@@ -20,15 +20,8 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.views.state import (
-    NodeState,
-    NodeStatus,
-    RunStatus,
-    RunView,
-    first_words,
-    fold_event,
-    merge_deltas,
-)
+from attractor_nb.views.folding import fold_event, merge_deltas
+from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, first_words
 
 STARTED = PipelineStarted(name="p", id="1")
 OK = Outcome.success()

@@ -2,7 +2,7 @@
 
 A graph is data: to put another one through the whole campaign, add its text to ``GRAPHS`` and what its
 model stages answer to ``REPLIES``; the judge compares with an uninterrupted run of the same graph and
-knows no node. For branches that run side by side see the remark at ``kill_judge.most_re_runs``.
+knows no node. A graph whose branches run side by side says in ``AT_ONCE`` how many.
 """
 
 from __future__ import annotations
@@ -61,7 +61,39 @@ GRAPHS = {
         judge -> done [condition="outcome=success"]
         judge -> plan [condition="outcome=fail", loop_restart=true]
     }""",
+    # Four branches side by side, passed twice: two stages, a tool, a retry, a gate; then the best is chosen.
+    "branches": """digraph Branches {
+        graph [goal="survive"]
+        start [shape=Mdiamond]
+        plan [prompt="Plan how to $goal"]
+        fan [shape=component]
+        research [prompt="Collect"]
+        write [prompt="Write"]
+        build [shape=parallelogram, tool_command="sh $CAMPAIGN_TOOL"]
+        flaky [prompt="Try", max_retries=3]
+        approve [shape=hexagon, label="Ship it?"]
+        agree [prompt="Say yes"]
+        refuse [prompt="Say no"]
+        best [shape=tripleoctagon, merge=all]
+        polish [prompt="Polish"]
+        enough [shape=diamond]
+        done [shape=Msquare]
+        start -> plan -> fan
+        fan -> research -> write -> best
+        fan -> build -> best
+        fan -> flaky -> best
+        fan -> approve
+        approve -> agree [label="[Y] Yes"]
+        approve -> refuse [label="[N] No"]
+        agree -> best
+        refuse -> best
+        best -> polish -> enough
+        enough -> fan [condition="context.rounds!=2"]
+        enough -> done [condition="context.rounds=2"]
+    }""",
 }
+AT_ONCE = {"branches": 4}
+"""How many stages can be in flight; one where a graph is not named."""
 
 
 def _flaky(context):

@@ -19,21 +19,12 @@ STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed", "failed"}
 """How a run may be shown whose process is gone."""
 
 
-def most_re_runs(interruptions):
-    """How many executions more than in an uninterrupted run there may be: the one in flight, each time.
-
-    A graph whose branches run side by side has as many in flight as it has branches: give it a number of
-    its own here, by the graph's name.
-    """
-    return interruptions
-
-
 @dataclass
 class Sight:
     """A run as it lies on the disk between two lives: what the log and the marks say.
 
     Attributes:
-        commits: Recorded ends of stages, in order.
+        commits: Recorded ends of stages, in order: directory, branch, node, visit, status, way on.
         tried: Visits of which a failed attempt is recorded.
         in_flight: Visits that were begun and whose end is not known.
         answered: Visits of gates whose answer is recorded.
@@ -52,9 +43,17 @@ class Sight:
 class History:
     """All lives of one run."""
 
-    def __init__(self, root, effects):
+    def __init__(self, root, effects, at_once=1):
+        """Begin it.
+
+        Args:
+            root: Its directory.
+            effects: The file of the marks.
+            at_once: How many stages can be in flight: as many may be cut off by one kill, and run again.
+        """
         self._root = root
         self._effects = effects
+        self._at_once = at_once
         self._commands = set()
         self.violations = []
         self.lives = []
@@ -138,15 +137,12 @@ class History:
 
         The intent of a stage that is run again in any case is written and not flushed of its own.
         """
-        if not (marks := self._marks()):
-            return
-        last = marks[-1]
-        recorded = {_name(where, f"{node}:{visit}") for where, node, visit, *_ in sight.commits}
-        if last in recorded | sight.in_flight:
-            return
-        if last in self._commands:
-            self._blame(f"the intent of a command is gone: {last}")
-        sight.in_flight.add(last)
+        for last in self._marks()[-self._at_once :]:
+            if last in sight.in_flight | set(recorded(sight)):
+                continue
+            if last in self._commands:
+                self._blame(f"the intent of a command is gone: {last}")
+            sight.in_flight.add(last)
 
     def _directories(self):
         """The run's directory, and those of its restarts as far as they have begun."""
@@ -170,15 +166,13 @@ class History:
     def _check_sight(self, sight):
         if set(sight.statuses) - STANDSTILLS:
             self._blame(f"shown as {sight.statuses}")
-        recorded = {_name(where, f"{node}:{visit}") for where, node, visit, *_ in sight.commits}
-        lost = set(sight.marks) - recorded - sight.tried - sight.in_flight
+        lost = set(sight.marks) - set(recorded(sight)) - sight.tried - sight.in_flight
         if lost:
             self._blame(f"executed and neither recorded nor in flight: {lost}")
         if not self.sights:
             return
         before = self.sights[-1]
-        known = [_name(where, f"{node}:{visit}") for where, node, visit, *_ in before.commits]
-        if repeated := [name for name in known if sight.marks[name] > before.marks[name]]:
+        if repeated := [name for name in recorded(before) if sight.marks[name] > before.marks[name]]:
             self._blame(f"recorded and executed again: {repeated}")
         if sight.commits[: len(before.commits)] != before.commits and len(sight.statuses) == 1:
             self._blame("what was recorded is gone or changed")
@@ -196,7 +190,8 @@ class History:
             for name, value in reference["told"].items():
                 if last.get(name) != value:
                     self._blame(f"{name} is {_difference(last.get(name), value)}")
-            if sight.commits != [tuple(commit) for commit in reference["commits"]]:
+            wanted = by_branch(tuple(commit) for commit in reference["commits"])
+            if by_branch(sight.commits) != wanted:
                 self._blame(f"other commits: {sight.commits}")
         self._check_counts(case, reference)
         self._check_files()
@@ -210,7 +205,7 @@ class History:
             return
         more = marks - counts
         interruptions = sum(1 for life in self.lives[:-1] if _is_interrupted(life))
-        if sum(more.values()) > most_re_runs(interruptions):
+        if sum(more.values()) > interruptions * self._at_once:
             self._blame(f"{more} after {interruptions} interruptions")
         for name, times in more.items():
             if times > sum(1 for earlier in self.sights[:-1] if name in earlier.in_flight):
@@ -230,7 +225,7 @@ class History:
                 self._blame(f"{directory.name}: {stored.problems}")
             if stored.checkpoint is None or any(isinstance(event, StageEnd) for event in stored.tail):
                 self._blame(f"{directory.name}: the checkpoint is behind the log")
-            elif stored.checkpoint["completed_nodes"] != [event.name for event in ends]:
+            elif stored.checkpoint["completed_nodes"] != [event.name for event in ends if not event.branch]:
                 self._blame(f"{directory.name}: the checkpoint says {stored.checkpoint['completed_nodes']}")
             if any(count > 1 for count in answers.values()):
                 self._blame(f"{directory.name}: answered more than once: {answers}")
@@ -238,22 +233,36 @@ class History:
             self._blame("the manifest does not know the end")
 
 
+def recorded(sight):
+    """The visits whose ends are recorded."""
+    return [_visit(where, branch, node, visit) for where, branch, node, visit, *_ in sight.commits]
+
+
+def by_branch(commits):
+    """Commits by directory and branch: the order within each counts, that between branches is chance."""
+    found = {}
+    for commit in commits:
+        found.setdefault(commit[:2], []).append(commit[2:])
+    return found
+
+
 def _fold(sight, where, events):
     """Add what a log says to a sight."""
-    flight = None
+    flights = {}
     for event in events:
         if isinstance(event, StageStarted):
-            flight = _name(where, f"{event.name}:{event.visit}")
+            flights[event.branch] = _visit(where, event.branch, event.name, event.visit)
         elif isinstance(event, StageEnd):
-            sight.tried.add(_name(where, f"{event.name}:{event.visit}"))
-            flight = None
+            sight.tried.add(_visit(where, event.branch, event.name, event.visit))
+            flights.pop(event.branch, None)
             if event.is_commit:
                 status = str(event.outcome.status)
-                sight.commits.append((where, event.name, event.visit, status, event.next_node, event.route))
-        elif isinstance(event, InterviewCompleted) and flight is not None:
-            sight.answered.add(flight)
-    if flight is not None:
-        sight.in_flight.add(flight)
+                sight.commits.append(
+                    (where, event.branch, event.name, event.visit, status, event.next_node, event.route)
+                )
+        elif isinstance(event, InterviewCompleted) and event.branch in flights:
+            sight.answered.add(flights[event.branch])
+    sight.in_flight.update(flights.values())
 
 
 def _is_interrupted(life):
@@ -265,8 +274,13 @@ def _mark_name(line):
     return _name(line["where"], line["key"].partition(":")[2])
 
 
+def _visit(where, branch, node, visit):
+    """A visit as the log has it, named as its key names it."""
+    return _name(where, f"{branch}/{node}:{visit}" if branch else f"{node}:{visit}")
+
+
 def _name(where, stage):
-    """A visit: its directory, its node, its number."""
+    """A visit: its directory, its branch and node, its number."""
     return f"{where}/{stage}"
 
 

@@ -221,7 +221,7 @@ def try_case(lives, case, place, reference=None):
         "durability": case.get("durability", "full"),
         "is_whole": case.get("is_whole", False),
     }
-    history = kill_judge.History(root, effects)
+    history = kill_judge.History(root, effects, kill_graphs.AT_ONCE.get(case["graph"], 1))
     for number, fault in enumerate(case["faults"]):
         life = lives.live({**job, "do": "resume" if number else "run", "fault": fault}, place / "told")
         history.note_life(fault, life)

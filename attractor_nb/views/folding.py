@@ -1,0 +1,211 @@
+"""Events as changes of what is shown of a run.
+
+A fold costs the same whatever the size of the graph, and its delta is what a live view is sent: the
+picture is drawn once, then only states change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineResumed,
+    PipelineRewound,
+    PipelineStarted,
+    StageCompleted,
+    StageEnd,
+    StageFailed,
+    StageRetrying,
+    StageStarted,
+)
+from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.views.state import Delta, RunView
+
+_PENDING: Final = NodeState()
+_FAN_OUT_TYPES: Final = (ParallelStarted, ParallelBranchStarted, ParallelBranchCompleted)
+_STATUS_OF_OUTCOME: Final = {
+    StageStatus.SUCCESS: NodeStatus.SUCCESS,
+    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
+    StageStatus.RETRY: NodeStatus.FAIL,
+    StageStatus.FAIL: NodeStatus.FAIL,
+    StageStatus.SKIPPED: NodeStatus.SKIPPED,
+}
+
+
+def take_event(view: RunView, event: Event) -> tuple[str, ...]:
+    """Take an event into a view; the ids of the nodes that it changed."""
+    fold = _FOLDS.get(type(event))
+    return fold(view, event) if fold else ()
+
+
+def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
+    """Take an event into a view, and say what changed.
+
+    Returns:
+        The same view, changed in place, and what changed: an empty delta when nothing that is shown
+        did.
+    """
+    delta: Delta = {}
+    if changed := take_event(view, event):
+        delta["nodes"] = {node_id: view.nodes[node_id].to_plain() for node_id in changed}
+    if isinstance(event, StageEnd) and event.is_commit and event.edge is not None:
+        delta["edges"] = {str(event.edge): view.edges[event.edge].passes}
+    elif isinstance(event, ParallelBranchStarted | ParallelBranchCompleted):
+        branch = view.branches.get(event.branch)
+        if branch is not None and branch.edge is not None:
+            delta["edges"] = {str(branch.edge): view.edges[branch.edge].passes}
+    elif isinstance(event, ChildEvent | ChildStarted) and event.name in view.children:
+        delta["children"] = {event.name: _child_delta(view, event)}
+    if isinstance(event, _OF_THE_RUN):
+        delta["run"] = view.status.value
+    return view, delta
+
+
+def merge_deltas(first: Delta, second: Delta) -> Delta:
+    """One delta with the effect of two in a row: how a live view catches up.
+
+    >>> merge_deltas({"edges": {"1": 1}}, {"edges": {"1": 2}, "run": "fail"})
+    {'edges': {'1': 2}, 'run': 'fail'}
+    """
+    merged: Delta = {**first, **second}
+    for part in ("nodes", "edges"):
+        if part in first and part in second:
+            merged[part] = {**first[part], **second[part]}
+    return merged
+
+
+def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
+    view.nodes[event.name] = NodeState(_RUNNING, event.attempt, event.visit, since=event.time)
+    return (event.name,)
+
+
+def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
+    outcome = event.outcome
+    status = _STATUS_OF_OUTCOME[outcome.status]
+    reason = ""
+    if isinstance(event, StageFailed):
+        reason = first_words(event.error or outcome.failure_reason)
+        status = NodeStatus.RETRYING if event.will_retry else NodeStatus.FAIL
+    view.nodes[event.name] = NodeState(status, event.attempt, event.visit, reason, event.time)
+    if outcome.usage is not None:
+        view.usage += outcome.usage
+        own = view.usage_by_node.get(event.name)
+        view.usage_by_node[event.name] = outcome.usage if own is None else own + outcome.usage
+    if event.is_commit:
+        view.stages += 1
+        if event.edge is not None:
+            before = view.edges.get(event.edge)
+            view.edges[event.edge] = _ONCE if before is None else EdgeState(before.passes + 1)
+    return (event.name,)
+
+
+_RUNNING: Final = NodeStatus.RUNNING
+_ONCE: Final = EdgeState(1)
+
+
+def _fold_retrying(view: RunView, event: StageRetrying) -> tuple[str, ...]:
+    before = view.nodes.get(event.name, _PENDING)
+    view.nodes[event.name] = NodeState(
+        NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, event.time + event.delay
+    )
+    return (event.name,)
+
+
+def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
+    before = view.nodes.get(event.stage, _PENDING)
+    view.nodes[event.stage] = before._replace(
+        status=NodeStatus.WAITING, since=event.time, until=event.deadline
+    )
+    return (event.stage,)
+
+
+def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
+    before = view.nodes.get(event.stage, _PENDING)
+    view.nodes[event.stage] = before._replace(status=_RUNNING, since=event.time, until=None)
+    return (event.stage,)
+
+
+def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
+    """In a restart directory what was spent before it counts too, wherever the view begins."""
+    _carry_spending(view, event)
+    return _fold_going(view, event)
+
+
+def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
+    view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
+    return ()
+
+
+def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
+    """A view that was folded from the way taken: what was spent behind the rewind counts too."""
+    _carry_spending(view, event)
+    view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
+    return ()
+
+
+def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> None:
+    if event.carried:
+        view.usage = Usage.from_plain(event.carried.get("usage", {}))
+        by_node: dict[str, Any] = event.carried.get("usage_by_node", {})
+        view.usage_by_node = {name: Usage.from_plain(usage) for name, usage in by_node.items()}
+
+
+def _fold_end(
+    view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted
+) -> tuple[str, ...]:
+    """The end of the run; what was under way is shown as not reached, for it will be done again."""
+    view.duration = event.duration
+    match event:
+        case PipelineCompleted():
+            view.status = RunStatus.SUCCESS
+        case PipelineFailed():
+            view.status, view.reason, view.bound = RunStatus.FAIL, event.error, event.bound
+        case PipelineInterrupted():
+            view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
+    stopped = view.active_nodes
+    for node_id in stopped:
+        view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
+    return stopped
+
+
+_OF_THE_RUN: Final = (
+    PipelineStarted,
+    PipelineResumed,
+    PipelineRewound,
+    PipelineRestarted,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+)
+_FOLDS: Final = cast(
+    "dict[type[Event], Callable[[RunView, Event], tuple[str, ...]]]",
+    {
+        PipelineStarted: _fold_begun,
+        PipelineResumed: _fold_going,
+        PipelineRewound: _fold_rewound,
+        PipelineRestarted: _fold_going,
+        PipelineCompleted: _fold_end,
+        PipelineFailed: _fold_end,
+        PipelineInterrupted: _fold_end,
+        StageStarted: _fold_started,
+        StageCompleted: _fold_ended,
+        StageFailed: _fold_ended,
+        StageRetrying: _fold_retrying,
+        InterviewStarted: _fold_question,
+        InterviewCompleted: _fold_answer,
+        InterviewTimeout: _fold_answer,
+    },
+)
