@@ -163,6 +163,7 @@ def _new_store(pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
     note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
