@@ -220,7 +220,8 @@ def test_ruling_18_bounds_given_to_the_run_hold_for_its_resume(make, tmp_path):
 
 
 def test_ruling_18_bounds_hold_in_a_restart_directory_too(make, tmp_path):
-    body = 'a start -> a  a -> start2 [loop_restart=true] start2 [prompt="again"] start2 -> a'
+    body = """a start -> a  a -> a [loop_restart=true, condition="context.left!=yes"]
+              a -> done [condition="context.left=yes"]"""
     pipeline = make(body)
     ended = pipeline.run(wait=True, logs_root=tmp_path / "run", max_restarts=2, max_steps=40)
     assert ended.bound == "max_restarts"
