@@ -159,3 +159,12 @@ def test_what_is_named_after_a_salvage_is_what_the_saved_run_takes(
     assert "has ended" not in resumed.err
     assert "failed for good" not in resumed.err
     assert all(("--from" in words) == is_ended for words in commands_of(before.out))
+
+
+def test_the_list_of_runs_and_the_doctor_judge_a_damaged_run_alike(command, run, tmp_path):
+    assert "paused" in command("runs", "--runs-dir", ".").out
+    damage(run, 4)
+    assert "damaged" in command("doctor", "run").out
+    listed = command("runs", "--runs-dir", ".")
+    assert "damaged" in listed.out
+    assert "paused" not in listed.out
