@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 from attractor_nb.redaction import MARK, secret_places
 
@@ -52,7 +53,12 @@ class SourceText:
 
     def span(self, start: int, end: int) -> Span:
         """The span from offset ``start`` up to, not including, ``end``."""
-        return Span(self, start, end)
+        span = _OpenSpan()
+        span.source = self
+        span.start = start
+        span.end = end
+        span.__class__ = Span  # type: ignore[assignment]
+        return cast("Span", span)
 
     def position(self, offset: int) -> tuple[int, int]:
         """The 1-based line and column of an offset."""
@@ -88,6 +94,15 @@ class SourceText:
     def embedded(self, host: Span, text: str, host_offsets: OffsetMap) -> SourceText:
         """A text that lives inside ``host``, a span of this text."""
         return SourceText(text, self.name, host=host, host_offsets=host_offsets)
+
+
+class _OpenSpan:
+    """A span that can still be filled: setting the fields of a frozen one takes three times as long."""
+
+    __slots__ = ("end", "source", "start")
+    source: SourceText
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

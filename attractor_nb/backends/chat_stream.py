@@ -19,11 +19,15 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
+CHAT_PATH = "/v1/chat/completions"
 DATA_PREFIX = b"data: "
 LINE_LIMIT_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 16 << 20
 """Of a whole answer, its wrapping included: no server is read for ever."""
 MAX_HEADERS = 100
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 300.0
+"""A small model on a busy machine may think for minutes about a long prompt before its first word."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 """Refusals that may pass (Appendix D); every 5xx may too."""
 
@@ -44,7 +48,12 @@ class Completion:
 
 
 async def complete_chat(
-    address: str, request: Mapping[str, Any], on_text: Callable[[str], None]
+    address: str,
+    request: Mapping[str, Any],
+    on_text: Callable[[str], None],
+    *,
+    connect_seconds: float = CONNECT_SECONDS,
+    read_seconds: float = READ_SECONDS,
 ) -> Completion:
     """Post a chat completion request and read its stream to the end.
 
@@ -52,14 +61,20 @@ async def complete_chat(
         address: Base URL of the server, such as ``http://127.0.0.1:8080``.
         request: The body, without the fields about streaming.
         on_text: Given each piece of text as it arrives.
+        connect_seconds: How long the connection may take.
+        read_seconds: How long nothing may arrive: counted anew from each byte.
 
     Raises:
-        RetryableError: The server is gone, busy, or broke off: a part of an answer is no answer.
+        RetryableError: The server is gone, busy or silent, or broke off: a part of an answer is no answer.
         TerminalError: The server refuses the request.
     """
     body = {**request, "stream": True, "stream_options": {"include_usage": True}}
     try:
-        async with _posted(address, "/v1/chat/completions", body) as reader:
+        async with (
+            _connected(address, connect_seconds) as (reader, writer),
+            _not_silent(reader, read_seconds),
+        ):
+            await _post(reader, writer, address, body)
             return await _read_stream(reader, on_text)
     except (OSError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
         # The last three: valid JSON of another shape, or so deep that it cannot be read.
@@ -116,28 +131,82 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         await reader.readline()
 
 
+class _Reader(asyncio.StreamReader):
+    """A reader that tells when bytes arrive.
+
+    Attributes:
+        on_bytes: What it tells.
+    """
+
+    on_bytes: Callable[[], object] | None = None
+
+    def feed_data(self, data: Any) -> None:
+        """Take bytes from the connection."""
+        super().feed_data(data)
+        if self.on_bytes is not None:
+            self.on_bytes()
+
+
 @asynccontextmanager
-async def _posted(address: str, path: str, body: Mapping[str, Any]) -> AsyncGenerator[asyncio.StreamReader]:
-    """Post a JSON body; gives the reader of a streamed answer, and closes the connection."""
-    url = urlsplit(address)
-    data = json.dumps(body).encode()
-    reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=LINE_LIMIT_BYTES)
+async def _connected(address: str, seconds: float) -> AsyncGenerator[tuple[_Reader, asyncio.StreamWriter]]:
+    """A connection, closed at the end."""
+    url, loop = urlsplit(address), asyncio.get_running_loop()
+    reader = _Reader(limit=LINE_LIMIT_BYTES, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     try:
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
-        )
-        writer.write(head.encode() + data)
-        await writer.drain()
-        status, headers = await _read_head(reader)
-        if status != 200 or headers.get("transfer-encoding") != "chunked":
-            answer = await _read_page(reader, headers)
-            if status == 200:
-                raise ValueError("it answered with no stream")
-            raise _refusal(answer, status)
-        yield reader
+        async with asyncio.timeout(seconds):
+            transport, _ = await loop.create_connection(lambda: protocol, url.hostname or "", url.port or 80)
+    except TimeoutError:
+        raise RetryableError(
+            f"the model server at {address} took no connection within {seconds:g} s",
+            hint="try again; LocalModelBackend(connect_timeout_seconds=…) waits longer",
+        ) from None
+    try:
+        yield reader, asyncio.StreamWriter(transport, protocol, reader, loop)
     finally:
-        writer.close()
+        transport.close()
+
+
+@asynccontextmanager
+async def _not_silent(reader: _Reader, seconds: float) -> AsyncGenerator[None]:
+    """End what is done here when nothing has arrived for so long."""
+    loop = asyncio.get_running_loop()
+
+    def heard() -> None:
+        if not silence.expired():
+            silence.reschedule(loop.time() + seconds)
+
+    try:
+        async with asyncio.timeout(seconds) as silence:
+            reader.on_bytes = heard
+            try:
+                yield
+            finally:
+                reader.on_bytes = None
+    except TimeoutError:
+        raise RetryableError(
+            f"the model server sent nothing for {seconds:g} s",
+            hint="shorten the prompt, or wait longer: LocalModelBackend(read_timeout_seconds=…)",
+        ) from None
+
+
+async def _post(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, body: Mapping[str, Any]
+) -> None:
+    """Post a JSON body and read on until the streamed answer begins."""
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {CHAT_PATH} HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode() + data)
+    await writer.drain()
+    status, headers = await _read_head(reader)
+    if status != 200 or headers.get("transfer-encoding") != "chunked":
+        answer = await _read_page(reader, headers)
+        if status == 200:
+            raise ValueError("it answered with no stream")
+        raise _refusal(answer, status)
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:

@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends.chat_stream import complete_chat
+from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, complete_chat
 from attractor_nb.backends.model_file import check_model, check_server, find_model
 from attractor_nb.errors import AttractorError, RetryableError
 from attractor_nb.model.prompt_sections import split_context
@@ -53,6 +53,8 @@ class LocalModelBackend:
             same answer.
         context_tokens: Size of the context window: prompt and response together.
         start_timeout_seconds: How long the server may take to become healthy.
+        connect_timeout_seconds: How long a connection to it may take.
+        read_timeout_seconds: How long it may be silent, counted anew from each byte that it sends.
         processes: Starts the server; this machine's processes by default.
     """
 
@@ -64,6 +66,8 @@ class LocalModelBackend:
         temperature: float = 0.0,
         context_tokens: int = 4096,
         start_timeout_seconds: float = 60.0,
+        connect_timeout_seconds: float = CONNECT_SECONDS,
+        read_timeout_seconds: float = READ_SECONDS,
         processes: Processes | None = None,
     ) -> None:
         self._model_path = model_path
@@ -71,6 +75,8 @@ class LocalModelBackend:
         self._temperature = temperature
         self._context_tokens = context_tokens
         self._start_timeout_seconds = start_timeout_seconds
+        self._connect_timeout_seconds = connect_timeout_seconds
+        self._read_timeout_seconds = read_timeout_seconds
         self._processes = processes
         self._lock = threading.Lock()
         self._user_count = 0
@@ -111,7 +117,13 @@ class LocalModelBackend:
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The model's answer, streamed as it arrives."""
-        completion = await complete_chat(await self._address(), self._request(node, prompt), stream_output)
+        completion = await complete_chat(
+            await self._address(),
+            self._request(node, prompt),
+            stream_output,
+            connect_seconds=self._connect_timeout_seconds,
+            read_seconds=self._read_timeout_seconds,
+        )
         return Response(completion.text, usage=completion.usage, is_truncated=completion.is_truncated)
 
     def _request(self, node: Node, prompt: str) -> dict[str, Any]:

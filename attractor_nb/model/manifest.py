@@ -34,6 +34,7 @@ class Manifest(BaseModel):
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
+        bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
     """
 
@@ -55,4 +56,5 @@ class Manifest(BaseModel):
     restarted_as: str = ""
     continued_from: str = ""
     backend: str = ""
+    bounds: dict[str, int | float | str] = Field(default_factory=dict)
     is_source_redacted: bool = False

@@ -177,6 +177,7 @@ def _new_store(
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
     _keep_children(pipeline, logs_root, options, seams)

@@ -32,7 +32,7 @@ from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.storage.survey import FileFinding, Survey, survey_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _ENDED = frozenset({"completed", "failed"})
@@ -100,6 +100,7 @@ class RunDiagnosis:
         cut_off: A stage that was begun and has no end, or empty.
         open_gate: A gate whose question has no answer, or empty.
         is_resumable: A resume would go on from this very directory.
+        has_ended: It has ended for good: there is nothing to go on with, and only a rewind goes back in it.
         plan: What a salvage would take; None when there is nothing.
     """
 
@@ -116,6 +117,7 @@ class RunDiagnosis:
     cut_off: str
     open_gate: str
     is_resumable: bool
+    has_ended: bool
     plan: SalvagePlan | None
     _survey: Survey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
@@ -172,6 +174,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         story.visits = dict(checkpoint.get("visits", {}))
         story.cut_off = story.gate = ""
     is_ended = standing.status in _ENDED
+    has_ended = standing.status == "completed" or (is_ended and _failed_for_good(story.of_the_run))
     return RunDiagnosis(
         logs_root=place,
         verdict="healthy" if survey.is_healthy else "damaged" if plan else "lost",
@@ -185,7 +188,8 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         next_node="" if is_ended else story.next_node,
         cut_off="" if is_ended else story.cut_off,
         open_gate="" if is_ended else story.gate,
-        is_resumable=_can_be_read(survey) and standing.status != "completed" and not standing.owner,
+        is_resumable=_can_be_read(survey) and not has_ended and not standing.owner,
+        has_ended=has_ended,
         plan=plan,
         _survey=survey,
         _facts=_salvaged_facts(facts, place, plan, checkpoint),
@@ -193,6 +197,12 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         if story.next_node and not story.cut_off
         else None,
     )
+
+
+def _failed_for_good(of_the_run: Sequence[Event]) -> bool:
+    """Whether the last word of a log is a failure that no resume goes on after."""
+    last = of_the_run[-1] if of_the_run else None
+    return isinstance(last, PipelineFailed) and not last.is_resumable
 
 
 def _can_be_read(survey: Survey) -> bool:

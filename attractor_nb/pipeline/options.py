@@ -94,6 +94,14 @@ class RunOptions:
         """The bounds that were given."""
         return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
 
+    @property
+    def recorded_bounds(self) -> dict[str, int | float | str]:
+        """The bounds that were given, as a manifest has them."""
+        plain = (int, float, str)
+        return {
+            name: value if isinstance(value, plain) else str(value) for name, value in self.bounds.items()
+        }
+
 
 BOUNDS = (
     "max_steps",

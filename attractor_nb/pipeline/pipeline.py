@@ -35,7 +35,7 @@ from attractor_nb.pipeline.options import (
 )
 from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
 from attractor_nb.pipeline.presenters import present
-from attractor_nb.pipeline.resuming import continue_run, with_recorded_backend
+from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_backend
 from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.secrets import learn_environment, learn_for_run
@@ -486,7 +486,8 @@ class Pipeline:
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             rewind_to: The node to go back to.
             visit: Before which of its visits, by number; the latest by default.
-            **options: See ``RunOptions``; the directory and inputs are the run's own.
+            **options: See ``RunOptions``. Directory and inputs are the run's own and are refused; bounds and
+                backend are those that the run had, unless others are given.
 
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
@@ -494,6 +495,7 @@ class Pipeline:
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
+        check_own(logs_root, options)
         rewind = read_rewind(rewind_to, visit)
         chosen = self._options(options)
         with held_interrupts() as interrupt:

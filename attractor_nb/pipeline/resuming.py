@@ -15,6 +15,7 @@ from attractor_nb.model.events import InterviewCompleted, PipelineResumed, Pipel
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
+from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.recorded import (
     MAX_RESTART_HOPS,
     interviews_under_way,
@@ -83,6 +84,8 @@ def continue_run(
         stored, state, left = latest.stored, latest.state, None
         if state.ended and stored.manifest.get("status") != state.ended:
             store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
+        options = with_recorded_bounds(options, stored.manifest)
+        plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
         way_on = _way_on(plan, latest, wish)
         if way_on.whole.logs_root != stored.logs_root:
             store, left = _open(way_on.whole.logs_root, options, seams), store
@@ -94,6 +97,8 @@ def continue_run(
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
+        if (bounds := options.recorded_bounds) != store.manifest.get("bounds", {}):
+            store.save_manifest({"bounds": bounds})
         owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
@@ -139,6 +144,33 @@ def with_named_backend(options: RunOptions, recorded: str) -> RunOptions:
         f"prompts of this run were answered by {recorded.removesuffix(' (own)')}, and no backend is given",
         hint='resume(…, backend=…) with the same, or backend="simulated"',
     )
+
+
+def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
+    """Options with the bounds that the run was given before, where nobody gives another."""
+    recorded: Mapping[str, Any] = manifest.get("bounds", {})
+    given = options.bounds
+    return replace(
+        options, **{name: recorded[name] for name in BOUNDS if name in recorded and name not in given}
+    )
+
+
+_OWN = {
+    "params": "start a new run for other values: pipeline.run(params=…)",
+    "logs_root": "leave it out: a run goes on in its own directory",
+    "runs_dir": "leave it out: a run goes on in its own directory",
+}
+
+
+def check_own(logs_root: Path, given: Mapping[str, Any]) -> None:
+    """Refuse what is a run's own and cannot be given anew; a run of the older layout gets a new directory.
+
+    Raises:
+        OptionError: It is given, and would have no effect.
+    """
+    for name, hint in _OWN.items():
+        if given.get(name) and (name == "params" or has_event_log(logs_root)):
+            raise OptionError(f"{name} is given, and a resume keeps what its run began with", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.collector import paused_collector
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.disk import Disk, storage_error, write_all
@@ -232,4 +233,6 @@ def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, seq
     data = read_plain_file(
         name, parent, directory="" if parent is None else directory, max_bytes=MAX_LOG_BYTES, offset=offset
     )
-    return scan_lines(data or b"", path=str(directory / EVENT_LOG_NAME), offset=offset, sequence=sequence)
+    path = str(directory / EVENT_LOG_NAME)
+    with paused_collector(len(data or b"")):
+        return scan_lines(data or b"", path=path, offset=offset, sequence=sequence)

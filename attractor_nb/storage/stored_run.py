@@ -23,7 +23,7 @@ from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
-from attractor_nb.storage.standing import standing_of
+from attractor_nb.storage.standing import GOES_ON, standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -287,17 +287,27 @@ def list_runs(base: Path) -> list[RunSummary]:
     return sorted(found, key=lambda run: (run.start_time, run.logs_root.name), reverse=True)
 
 
+def _can_go_on(logs_root: Path) -> bool:
+    """Whether a resume could read what a run that stands still left, as the doctor judges it."""
+    try:
+        read_run(logs_root)
+    except RunError:
+        return False
+    return True
+
+
 def _summary(logs_root: Path) -> RunSummary:
     try:
         manifest = read_facts(logs_root)
     except RunError:
         return RunSummary(logs_root, "", "", "damaged", "", None)
     standing = standing_of(logs_root, manifest)
+    status = "damaged" if standing.status in GOES_ON and not _can_go_on(logs_root) else standing.status
     return RunSummary(
         logs_root,
         manifest.get("run_id", ""),
         manifest.get("pipeline_name", ""),
-        standing.status,
+        status,
         manifest.get("start_time", ""),
         standing.end_time,
         standing.owner,

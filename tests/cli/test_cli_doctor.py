@@ -122,3 +122,49 @@ def test_an_open_gate_is_said(run, tmp_path):
     assert not found.is_resumable
     live.answer("prove", "done")
     assert live.result(20).status == "success"
+
+
+def commands_of(text):
+    """The commands that a text names after "go on" or "go back"."""
+    return [line.partition(": ")[2].split() for line in text.splitlines() if "attractor-nb resume" in line]
+
+
+FAILING = SOURCE.replace("echo done >> ran", "exit 3")
+
+
+@pytest.mark.parametrize(
+    ("source", "damaged", "is_ended"),
+    [(SOURCE, "", True), (FAILING, "", True), (SOURCE, "log", False), (SOURCE, "source", True)],
+    ids=["completed", "failed_for_good", "completed_and_torn", "completed_without_its_manifest"],
+)
+def test_what_is_named_after_a_salvage_is_what_the_saved_run_takes(
+    command, tmp_path, source, damaged, is_ended
+):
+    Pipeline(source).run(wait=True, logs_root=tmp_path / "run")
+    if damaged == "log":
+        lines = (tmp_path / "run/events.jsonl").read_bytes().splitlines()
+        damage(tmp_path / "run", len(lines) - 3)
+        (tmp_path / "run/checkpoint.json").unlink()
+        (tmp_path / "run/checkpoint.previous.json").unlink(missing_ok=True)
+    elif damaged:
+        (tmp_path / "run/manifest.json").write_bytes(b"{")
+        (tmp_path / "run/manifest.previous.json").write_bytes(b"{")
+    before = command("doctor", "run")
+    ended = command("doctor", "run", "--salvage", "new")
+    (named,) = commands_of(ended.out)
+    assert ("--from" in named) == is_ended
+    arguments = [part.replace("NODE", "prove" if source is SOURCE else "tool") for part in named[1:]]
+    resumed = command(*arguments, "--trust", "--on-interrupted", "rerun")
+    assert resumed.code == (0 if source is SOURCE else 1), resumed.err
+    assert "has ended" not in resumed.err
+    assert "failed for good" not in resumed.err
+    assert all(("--from" in words) == is_ended for words in commands_of(before.out))
+
+
+def test_the_list_of_runs_and_the_doctor_judge_a_damaged_run_alike(command, run, tmp_path):
+    assert "paused" in command("runs", "--runs-dir", ".").out
+    damage(run, 4)
+    assert "damaged" in command("doctor", "run").out
+    listed = command("runs", "--runs-dir", ".")
+    assert "damaged" in listed.out
+    assert "paused" not in listed.out

@@ -188,3 +188,35 @@ def test_the_installed_command_is_the_same(sources):
     script = Path(sys.executable).with_name("attractor-nb")
     done = subprocess.run([script, "validate", "review.dot"], cwd=sources, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "✓ review.dot: no findings (4 nodes, 4 edges)\n")
+
+
+SHARED = """digraph shared { start [shape=Mdiamond]; done [shape=Msquare]
+    work [shape=parallelogram, tool_command="if [ -e again ]; then echo mine; exit 0; fi; touch again; tail -f /dev/null"]
+    start -> work -> done }"""
+
+
+def test_a_run_is_taken_over_from_a_frozen_owner_who_loses_when_it_goes_on(started, command, sources):
+    (sources / "shared.dot").write_text(SHARED)
+    owner = started("run", "shared.dot", "--trust", "--logs-root", "out")
+    wait_for((sources / "again").exists, owner)
+    tools = psutil.Process(owner.pid).children(recursive=True)
+    owner.send_signal(signal.SIGSTOP)
+    try:
+        refused = command("resume", "out", "--trust")
+        assert refused.code == 2
+        assert "owned by" in refused.err
+        assert "--take-over" in refused.err
+        taken = command("resume", "out", "--trust", "--take-over", "--on-interrupted", "rerun", "--json")
+        assert taken.code == 0, taken.err
+        assert json.loads(taken.out)["status"] == "success"
+        log = (sources / "out/events.jsonl").read_bytes()
+    finally:
+        owner.send_signal(signal.SIGCONT)
+    _, err = (text.decode() for text in owner.communicate(timeout=PATIENCE_SECONDS))
+    assert owner.returncode not in {0, None}
+    assert "was taken over by" in err
+    assert "Traceback" not in err
+    psutil.wait_procs(tools, timeout=PATIENCE_SECONDS)
+    assert not any(tool.is_running() for tool in tools)
+    assert (sources / "out/events.jsonl").read_bytes() == log
+    assert json.loads((sources / "out/manifest.json").read_text())["status"] == "completed"

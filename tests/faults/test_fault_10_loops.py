@@ -180,6 +180,6 @@ def test_the_command_line_tells_how_to_go_on_from_a_bound(tmp_path):
     assert (summary["bound"], summary["is_resumable"]) == ("max_steps", True)
     assert "in the cycle a -> a" in summary["reason"]
     assert "attractor-nb resume out --max-steps N" in first.stderr
-    second = command("resume", "out", "--max-node-visits", "7", "--json")
+    second = command("resume", "out", "--max-steps", "90", "--max-node-visits", "7", "--json")
     summary = json.loads(second.stdout)
     assert (summary["bound"], summary["stages"][1]["visits"]) == ("max_node_visits", 7)

@@ -338,7 +338,7 @@ def test_a_bound_that_was_raised_and_a_kill_leave_a_run_that_did_not_fail(make, 
     """The end that a resume took back does not come back with the next reading of the log."""
     pipeline = make(LINE)
     assert pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2).status == "fail"
-    pipeline.resume(tmp_path / "run", stop_after=1).result(20)
+    pipeline.resume(tmp_path / "run", stop_after=1, max_steps=50).result(20)
     for path in (tmp_path / "run").glob("checkpoint*"):
         path.unlink()
     loaded = Run.load(tmp_path / "run").result()

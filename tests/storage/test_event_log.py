@@ -1,6 +1,8 @@
 """The log: what returned is in it, what raised is not, and damage is told from an unfinished end."""
 
+import contextlib
 import errno
+import gc
 import os
 from pathlib import Path
 
@@ -8,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attractor_nb.collector import SMALL_TEXT
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import InterviewStarted, RunWarning, StageCompleted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.storage import event_log
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lines
 from attractor_nb.storage.event_log import EventLog, read_log
@@ -326,3 +330,23 @@ def test_a_fault_while_mending_the_end_is_a_storage_error(written, open_log, tmp
 
 def test_reading_a_run_without_a_log_gives_no_events():
     assert read_log(Path.cwd()).events == ()
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_long_log_is_read_with_the_collector_paused_and_it_wakes_up_again(
+    is_damaged, tmp_path, event_of, monkeypatch
+):
+    lines = [encode_event(event_of(number)) for number in range(1, 200)]
+    data = b"".join(lines)
+    assert len(data) > SMALL_TEXT
+    (tmp_path / "events.jsonl").write_bytes(data.replace(b"1", b"7", 1) if is_damaged else data)
+    seen = []
+
+    def scan(*args, **options):
+        seen.append(gc.isenabled())
+        return scan_lines(*args, **options)
+
+    monkeypatch.setattr(event_log, "scan_lines", scan)
+    with pytest.raises(CheckpointCorrupt) if is_damaged else contextlib.nullcontext():
+        read_log(tmp_path)
+    assert (seen, gc.isenabled()) == ([False], True)

@@ -4,7 +4,7 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,9 @@ from attractor_nb.cli.options import (
     Trust,
     Verbose,
 )
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.execution import Settings
 
 RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
 
@@ -79,22 +82,21 @@ def run(
     is_json: Json = False,
 ) -> int:
     """Run a pipeline."""
-    from attractor_nb.cli.execution import Settings, run_file  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.execution import run_file  # noqa: PLC0415 - commands load what they need
 
-    settings = Settings(
+    settings = _settings(
         backend=backend,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
-        gates=_gates(gates, is_auto_approved=is_auto_approved),
-        bounds={
-            "max_steps": max_steps,
-            "max_node_visits": max_node_visits,
-            "max_restarts": max_restarts,
-            "max_goal_gate_redirects": max_goal_gate_redirects,
-            "max_budget_usd": max_budget_usd,
-            "max_tokens_total": max_tokens_total,
-            "max_duration": max_duration,
-        },
+        is_auto_approved=is_auto_approved,
+        gates=gates,
+        max_steps=max_steps,
+        max_node_visits=max_node_visits,
+        max_restarts=max_restarts,
+        max_goal_gate_redirects=max_goal_gate_redirects,
+        max_budget_usd=max_budget_usd,
+        max_tokens_total=max_tokens_total,
+        max_duration=max_duration,
         durability=durability,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
@@ -170,22 +172,21 @@ def resume(
     is_json: Json = False,
 ) -> int:
     """Go on with a run."""
-    from attractor_nb.cli.execution import Settings, resume_directory  # noqa: PLC0415 - as above
+    from attractor_nb.cli.execution import resume_directory  # noqa: PLC0415 - as above
 
-    settings = Settings(
+    settings = _settings(
         backend=backend,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
-        gates=_gates(gates, is_auto_approved=is_auto_approved),
-        bounds={
-            "max_steps": max_steps,
-            "max_node_visits": max_node_visits,
-            "max_restarts": max_restarts,
-            "max_goal_gate_redirects": max_goal_gate_redirects,
-            "max_budget_usd": max_budget_usd,
-            "max_tokens_total": max_tokens_total,
-            "max_duration": max_duration,
-        },
+        is_auto_approved=is_auto_approved,
+        gates=gates,
+        max_steps=max_steps,
+        max_node_visits=max_node_visits,
+        max_restarts=max_restarts,
+        max_goal_gate_redirects=max_goal_gate_redirects,
+        max_budget_usd=max_budget_usd,
+        max_tokens_total=max_tokens_total,
+        max_duration=max_duration,
         durability=durability,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
@@ -201,6 +202,15 @@ def resume(
         visit=visit,
         take_over=take_over,
     )
+
+
+def _settings(*, gates: GateMode | None, is_auto_approved: bool, **options: Any) -> "Settings":
+    """The options that ``run`` and ``resume`` share, bounds among them."""
+    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.options import BOUNDS  # noqa: PLC0415 - as above
+
+    bounds = {name: options.pop(name) for name in BOUNDS}
+    return Settings(gates=_gates(gates, is_auto_approved=is_auto_approved), bounds=bounds, **options)
 
 
 def _gates(mode: GateMode | None, *, is_auto_approved: bool) -> GateMode | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot.collector import paused_collector
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.formatter import write_tree
 from attractor_nb.languages.dot.literals import embed_value

@@ -21,10 +21,11 @@ from attractor_nb.languages.dot.literals import (
     is_too_large,
     text_of,
 )
+from attractor_nb.languages.dot.plain import BARE_VALUE, PlainReader
 from attractor_nb.languages.dot.syntax import Attr, Comment, Name
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator, Sequence
 
     from attractor_nb.source import SourceText
 
@@ -44,9 +45,7 @@ _COMMENT = rf"{_LINE}|{_REGION}|{_HASH}"
 _GAP = rf"(?:[ \t\r\n]++|{_COMMENT})*+"
 # After "=" a "#" begins a comment only at the start of a line: `color=#ff0000` is a slip, not a comment.
 _VALUE_GAP = rf"(?:[ \t\r]++|\n(?:[ \t\r]*+{_HASH})?|{_LINE}|{_REGION})*+"
-# "//" inside a bare value is text only after ":" (a URL), "->" never is.
-_BARE = r"(?:[A-Za-z0-9_.:]|-(?!>)|/(?![/*])|(?<=:)//)++(?=[ \t\r\n,;\]}/\#]|->|\Z)"
-_ATTR = rf"(?:({_ID}(?:\.{_ID})*+)|({_STRING})){_GAP}={_VALUE_GAP}({_STRING}|{_BARE})"
+_ATTR = rf"(?:({_ID}(?:\.{_ID})*+)|({_STRING})){_GAP}={_VALUE_GAP}({_STRING}|{BARE_VALUE})"
 
 _STATEMENT = re.compile(
     rf"""[ \t\r\n]*+(?:
@@ -64,6 +63,8 @@ _BARE_NAME, _QUOTED_NAME, _VALUE, _SEPARATOR = 1, 2, 3, 4
 _DECLARATION = re.compile(_ATTR, re.DOTALL)
 _COMMENTS = re.compile(_COMMENT, re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*+")
+_WORD_AHEAD = re.compile(r"[ \t\r\n;]*+[A-Za-z_]")
+_SEMICOLONS = re.compile(r"[ \t\r\n;]*+")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
 _WORDS = {word: word.upper() for word in KEYWORDS}
@@ -76,46 +77,51 @@ class Lexer:
         comments: What comments were met, in order.
         quoted_ids: Ids in quotes, in order (ruling 3).
         braces: Offsets of the braces that are open.
+        statements_left: How many statements the text may still have; the parser counts them.
     """
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, *, is_strict: bool = False, statements_left: int = 0) -> None:
         self.source = source
         self.text = source.text
         self.comments: list[Comment] = []
         self.quoted_ids: list[Name] = []
         self.braces: list[int] = []
+        self.statements_left = statements_left
+        self._plain = PlainReader(source.text, is_strict=is_strict)
+        self._last_run = 0
 
-    def tokens(self) -> Generator[Token, None, None]:
+    def tokens(
+        self, states: Sequence[int] = (0,), plain_states: Collection[int] = ()
+    ) -> Generator[Token, None, None]:
         """All tokens, the last being ``END``. The caller must take them one by one.
+
+        Args:
+            states: The parser's stack of states.
+            plain_states: Those states in which a run of plain statements may come as one token.
 
         Raises:
             DotSyntaxError: At the first character that begins no token.
         """
         self._look_for_forbidden_characters()
-        text, match = self.text, _STATEMENT.match
+        text, match, has_word = self.text, _STATEMENT.match, _WORD_AHEAD.match
         position, kind = 0, ""
         while True:
-            found = match(text, position)
+            is_statement = states[-1] in plain_states
+            token = self._plain_token(position) if is_statement and has_word(text, position) else None
+            found = None if token else match(text, position)
             if found is None:
-                start = self._skip_blanks(position)
-                if start == len(text):
-                    break
-                attr = self._declaration(start, kind)
-                kind, position = "ATTR", attr.end
-                yield kind, start, position, attr
+                token = token or self._declaration_or_end(position, kind)
+                yield token
+                kind, _, position, _ = token
+                if kind == END:
+                    return
                 continue
             group = found.lastindex
             start, position = found.span(group or 0)
             if group == _WORD:
-                word = found[_WORD]
-                kind_or_none = _WORDS.get(word)
-                if kind_or_none is None:
-                    self._refuse_keyword_in_capitals(word, start)
-                    kind = "ID"
-                    yield kind, start, position, Name(word, start, position)
-                else:
-                    kind = kind_or_none
-                    yield kind, start, position, None
+                token = self._word(found[_WORD], start, position)
+                kind = token[0]
+                yield token
             elif group == _ARROW:
                 kind = "ARROW"
                 yield kind, start, position, None
@@ -125,13 +131,34 @@ class Lexer:
                 yield kind, start, position, None
                 if kind == "LBRACK":
                     position = yield from self._block(start, position)
+                elif kind == "SEMICOLON":
+                    position = self._skip_semicolons(position) if is_statement else position
             elif group == _STATEMENT_COMMENT:
                 self._keep_comment(start, position)
             else:
                 name = Name(text_of(found[0].lstrip()), start, position)
                 kind = "NAME" if kind == "DIGRAPH" else self._quoted_id(name, kind)
                 yield kind, start, position, name
-        yield END, len(text), len(text), None
+
+    def _plain_token(self, position: int) -> Token | None:
+        """A run of plain statements at an offset, if there is one.
+
+        Near the bound on statements it is one at a time, so that nothing after the bound can speak first.
+        The parser counts statements only when it has seen what follows them: hence the last run.
+        """
+        most = max(1, self.statements_left - 1 - self._last_run)
+        run, end = self._plain.read(position, most)
+        if not run.statements:
+            return None
+        self._last_run = len(run.statements)
+        return "PLAIN", run.statements[0].start, end, run
+
+    def _word(self, word: str, start: int, end: int) -> Token:
+        kind = _WORDS.get(word)
+        if kind is not None:
+            return kind, start, end, None
+        self._refuse_keyword_in_capitals(word, start)
+        return "ID", start, end, Name(word, start, end)
 
     def _block(self, bracket: int, position: int) -> Generator[Token, None, int]:
         """The tokens of an attribute block after its ``[``; returns where the block ends."""
@@ -156,11 +183,15 @@ class Lexer:
                 start, position = found.span(group or 0)
                 self._keep_comment(start, position)
 
-    def _declaration(self, start: int, before: str) -> Attr:
+    def _declaration_or_end(self, position: int, before: str) -> Token:
+        start = self._skip_blanks(position)
+        if start == len(self.text):
+            return END, start, start, None
         found = _DECLARATION.match(self.text, start)
         if found is None:
             raise statement_mistake(self.source, start, before)
-        return self._attr(found)
+        attr = self._attr(found)
+        return "ATTR", start, attr.end, attr
 
     def _attr(self, found: re.Match[str]) -> Attr:
         name, literal = found[_BARE_NAME], found[_VALUE]
@@ -213,6 +244,11 @@ class Lexer:
 
     def _skip_blanks(self, position: int) -> int:
         found = _BLANKS.match(self.text, position)
+        return found.end() if found else position
+
+    def _skip_semicolons(self, position: int) -> int:
+        """Where semicolons end: between statements many are as good as one."""
+        found = _SEMICOLONS.match(self.text, position)
         return found.end() if found else position
 
     def _look_for_forbidden_characters(self) -> None:

@@ -30,6 +30,7 @@ _FLOAT = re.compile(r"-?[0-9]*\.[0-9]+\Z")
 _DURATION = re.compile(r"-?[0-9]+(?:ms|s|m|h|d)\Z")
 _ESCAPE = re.compile(r'\\["nt\\]|\r\n')
 _MEANING = {'\\"': '"', "\\n": "\n", "\\t": "\t", "\\\\": "\\", "\r\n": "\n"}
+_BOOLEANS: Final[dict[str, AttrValue]] = {"true": True, "false": False}
 _NEEDS_ESCAPE = re.compile(r'["\n\t]|\\(?=["nt\\\n\t]|\Z)')
 _SPELLING = {'"': '\\"', "\n": "\\n", "\t": "\\t", "\\": "\\\\"}
 
@@ -46,6 +47,8 @@ def is_attribute_name(text: str) -> bool:
 
 def is_too_large(literal: str) -> bool:
     """Whether a bare number is beyond what every program can hold."""
+    if len(literal) <= MAX_INTEGER_DIGITS:
+        return False
     if _INTEGER.match(literal):
         return len(literal.lstrip("-")) > MAX_INTEGER_DIGITS
     if _DURATION.match(literal):
@@ -88,7 +91,7 @@ def value_of(literal: str) -> AttrValue:
             return float(literal)
         duration = parse_duration(literal)
         return literal if duration is None else duration
-    return {"true": True, "false": False}.get(literal, literal)
+    return _BOOLEANS.get(literal, literal)
 
 
 def quote(text: str) -> str:

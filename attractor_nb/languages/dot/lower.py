@@ -21,12 +21,14 @@ from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStateme
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.model.attributes import AttrValue, Scope, literal_text
-from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.model.graph import Graph, Subgraph
+from attractor_nb.model.quick import quick_edge, quick_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
+    from attractor_nb.model.graph import Edge, Node
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
@@ -82,10 +84,11 @@ class _Scope:
 class _Declared:
     """What the statements of one node have said so far."""
 
-    __slots__ = ("name", "own", "own_written", "scope_values", "scope_written")
+    __slots__ = ("groups", "name", "own", "own_written", "scope_values", "scope_written")
 
     def __init__(self, name: Name, scope: _Scope) -> None:
         self.name = name
+        self.groups: Sequence[int] = ()
         self.scope_values = scope.node_values
         self.scope_written = scope.node_written
         self.own: _Values = {}
@@ -95,13 +98,15 @@ class _Declared:
 class _Group:
     """A group while it is being read."""
 
-    __slots__ = ("members", "parent", "statement", "values")
+    __slots__ = ("derived_class", "member_ids", "members", "parent", "statement", "values")
 
     def __init__(self, statement: SubgraphStatement, parent: int | None) -> None:
         self.statement = statement
         self.parent = parent
         self.values: _Values = {}
         self.members: dict[str, None] = {}
+        self.member_ids: tuple[str, ...] = ()
+        self.derived_class = ""
 
 
 class _Lowering:
@@ -134,8 +139,21 @@ class _Lowering:
             elif isinstance(statement, Declaration):
                 self._set(group, (statement.attr,))
             else:
-                self._groups.append(_Group(statement, group))
-                self.read_body(statement.body, scope.inner(), len(self._groups) - 1)
+                self._read_group(statement, scope, group)
+
+    def _read_group(self, statement: SubgraphStatement, scope: _Scope, parent: int | None) -> None:
+        """Read a group; its members become its parent's when all of them are known."""
+        group = _Group(statement, parent)
+        self._groups.append(group)
+        self.read_body(statement.body, scope.inner(), len(self._groups) - 1)
+        group.member_ids = tuple(group.members)
+        if parent is not None and group.members:
+            outer = self._groups[parent]
+            if outer.members:
+                outer.members.update(group.members)
+            else:
+                outer.members = group.members
+            group.members = {}
 
     def _too_many_defaults(self, statement: Defaults) -> DotSyntaxError:
         return DotSyntaxError(
@@ -165,9 +183,12 @@ class _Lowering:
                 declared.own_written.update(written)
             else:
                 declared.own, declared.own_written = values, written
-        while group is not None:
+        if group is not None:
             self._groups[group].members[node_id] = None
-            group = self._groups[group].parent
+            if isinstance(declared.groups, list):
+                declared.groups.append(group)
+            else:
+                declared.groups = [group]
 
     def _read_edges(self, statement: EdgeStatement, scope: _Scope) -> None:
         values, written = scope.edge_values, scope.edge_written
@@ -184,19 +205,15 @@ class _Lowering:
                 mentioned.setdefault(name.text, (name, here))
         tail = statement.ids[0]
         for head in statement.ids[1:]:
-            edges.append(Edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
+            edges.append(quick_edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
             tail = head
 
     def graph(self) -> Graph:
         """Everything read, as a graph."""
         groups = self._subgraphs()
-        classes: dict[str, dict[str, None]] = {}
-        for group in groups:
-            if group.derived_class:
-                for member in group.members:
-                    classes.setdefault(member, {})[group.derived_class] = None
+        classes_of = self._class_finder()
         nodes = {
-            node_id: self._node(declared, tuple(classes.get(node_id, ())))
+            node_id: self._node(declared, classes_of(declared.groups))
             for node_id, declared in self._declared.items()
         }
         for node_id in self._implicit_ids():
@@ -220,7 +237,7 @@ class _Lowering:
             values = {**said.scope_values, **own} if own else said.scope_values
             written = {**said.scope_written, **written} if own else said.scope_written
         name = said.name
-        return Node(
+        return quick_node(
             name.text,
             MappingProxyType(values) if values else NO_ATTRS,
             frozenset(own) if own else _NO_NAMES,
@@ -229,6 +246,29 @@ class _Lowering:
             self._source.span(name.start, name.end),
             AttrSpans(self._source, written) if written else NO_SPANS,
         )
+
+    def _class_finder(self) -> Callable[[Sequence[int]], tuple[str, ...]]:
+        """What gives the derived classes of a node that stands in some groups, outermost first."""
+        groups = self._groups
+        paths: dict[int, tuple[int, ...]] = {}
+        for number, group in enumerate(groups):
+            outer = () if group.parent is None else paths[group.parent]
+            paths[number] = (*outer, number) if group.derived_class else outer
+        of_path: dict[tuple[int, ...], tuple[str, ...]] = {(): ()}
+
+        def classes_of(stands_in: Sequence[int]) -> tuple[str, ...]:
+            if not stands_in:
+                return ()
+            path = paths[stands_in[0]]
+            if len(stands_in) > 1:
+                path = tuple(sorted({number for each in stands_in for number in paths[each]}))
+            classes = of_path.get(path)
+            if classes is None:
+                classes = tuple(dict.fromkeys(groups[number].derived_class for number in path))
+                of_path[path] = classes
+            return classes
+
+        return classes_of
 
     def _implicit_ids(self) -> list[str]:
         """Undeclared ids that are a source and a target and no slip of a declared id (ruling 4)."""
@@ -254,13 +294,14 @@ class _Lowering:
                 position[number] = position[group.parent]
                 continue
             label = literal_text(group.values.get("label", ""))
+            group.derived_class = derived_class(label)
             statement = group.statement
             kept.append(
                 Subgraph(
                     name.text if name else "",
                     label,
-                    derived_class(label),
-                    tuple(group.members),
+                    group.derived_class,
+                    group.member_ids,
                     position[group.parent],
                     MappingProxyType(group.values) if group.values else NO_ATTRS,
                     self._source.span(statement.start, statement.body_start),
@@ -276,6 +317,8 @@ def derived_class(label: str) -> str:
     >>> derived_class("Loop A"), derived_class("Q&A (v2)")
     ('loop-a', 'qa-v2')
     """
+    if label.isascii() and label.isalnum():
+        return label.lower()
     hyphened = ("-" if char.isspace() else char for char in label.lower())
     return "".join(char for char in hyphened if char == "-" or (char.isascii() and char.isalnum()))
 

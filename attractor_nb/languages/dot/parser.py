@@ -6,6 +6,7 @@ what was read out of generosity.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
@@ -26,6 +27,7 @@ from attractor_nb.languages.dot.syntax import (
     Defaults,
     DotTree,
     EdgeStatement,
+    Gap,
     Name,
     NodeStatement,
     Statement,
@@ -34,6 +36,9 @@ from attractor_nb.languages.dot.syntax import (
 from attractor_nb.languages.parse_tables import load_tables, run_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor_nb.languages.dot.plain import PlainRun
     from attractor_nb.languages.parse_tables import Action
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import SourceText
@@ -41,7 +46,6 @@ if TYPE_CHECKING:
 MAX_STATEMENTS: Final = 250_000
 """How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
 twice as many, each of which costs as much as a long one."""
-_Gap = tuple[Attr, int | None, Attr]
 
 
 def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
@@ -54,7 +58,7 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
     Raises:
         DotSyntaxError: It is outside the supported subset; only the first mistake is reported.
     """
-    lexer = Lexer(source)
+    lexer = Lexer(source, is_strict=strict, statements_left=MAX_STATEMENTS)
 
     def refuse(token: Token) -> DotSyntaxError:
         kind, start, end, _ = token
@@ -62,7 +66,18 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
         return structure_mistake(source, (kind, start, end), Lexer(source).tokens(), braces)
 
     actions = _Actions(lexer, is_strict=strict)
-    return cast("DotTree", run_tables(load_tables("dot"), lambda _: lexer.tokens(), actions.table(), refuse))
+    plain_states = _plain_states()
+
+    def lex(states: Sequence[int]) -> Iterable[Token]:
+        return lexer.tokens(states, plain_states)
+
+    return cast("DotTree", run_tables(load_tables("dot"), lex, actions.table(), refuse))
+
+
+@cache
+def _plain_states() -> frozenset[int]:
+    """The states in which a run of plain statements can come next."""
+    return frozenset(number for number, row in enumerate(load_tables("dot").states) if "PLAIN" in row)
 
 
 class _Actions:
@@ -72,10 +87,9 @@ class _Actions:
         self._lexer = lexer
         self._source = lexer.source
         self._is_strict = is_strict
-        self._gaps: list[_Gap] = []
+        self._gaps: list[Gap] = []
         self._separators: list[Diagnostic] = []
         self._bare_braces: list[int] = []
-        self._statements_left = MAX_STATEMENTS
 
     def table(self) -> dict[str, Action]:
         """The actions by rule name."""
@@ -111,15 +125,26 @@ class _Actions:
 
     def one_more_statement(self, v: list[Any]) -> list[Statement]:
         body, statement = v
-        self._statements_left -= 1
-        if self._statements_left < 0:
+        body.append(statement)
+        self._count_statements(1, statement)
+        return body
+
+    def plain_statements(self, v: list[Any]) -> list[Statement]:
+        body: list[Statement] = v[0]
+        run: PlainRun = v[1][3]
+        body.extend(run.statements)
+        self._count_statements(len(run.statements), run.statements[-1])
+        self._separators.extend(separators(self._source, gaps) for gaps in run.gaps)
+        return body
+
+    def _count_statements(self, count: int, last: Statement) -> None:
+        self._lexer.statements_left -= count
+        if self._lexer.statements_left < 0:
             raise DotSyntaxError(
                 f"the text has more than {MAX_STATEMENTS:,} statements",
-                self._source.span(statement.start, statement.end),
+                self._source.span(last.start, last.end),
                 hint="make several pipelines of it",
             )
-        body.append(statement)
-        return body
 
     def semicolon_after_statement(self, v: list[Any]) -> list[Statement]:
         return v[0]
@@ -208,7 +233,7 @@ class _Actions:
         attrs.append(v[1][3])
         return attrs
 
-    def _note_gap(self, gap: _Gap) -> None:
+    def _note_gap(self, gap: Gap) -> None:
         """Keep a wrong separator for the block's warning; on one line it is an error (ruling 1)."""
         before, semicolon, after = gap
         is_on_one_line = "\n" not in self._source.text[before.end : after.start]

@@ -126,6 +126,8 @@ class SubgraphStatement(NamedTuple):
     end: int
 
 
+Gap = tuple[Attr, int | None, Attr]
+"""Attributes that no comma separates: the one before, the offset of a semicolon or None, the one after."""
 Statement = Defaults | Declaration | NodeStatement | EdgeStatement | SubgraphStatement
 
 

@@ -1,7 +1,8 @@
-"""Keeps Python's cycle collector from rescanning a growing tree.
+"""Keeps Python's cycle collector from rescanning what is being read.
 
-Reading a large text makes a hundred thousand small objects and no cycle. The collector walks through
-all of them again and again, which doubles the time and makes it grow faster than the text.
+Reading a large text, or the log of a long run, makes a hundred thousand small objects and no cycle. The
+collector walks through all of them again and again, which doubles the time and makes it grow faster than
+the text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SMALL_TEXT: Final = 20_000
 
 @contextmanager
 def paused_collector(text_length: int) -> Generator[None]:
-    """Pause the collector while a text of some length is read, if it was running."""
+    """Pause the collector while a text of some length, in characters or bytes, is read, if it was running."""
     if text_length < SMALL_TEXT or not gc.isenabled():
         yield
         return
