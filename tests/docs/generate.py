@@ -47,8 +47,8 @@ TYPES = {
     "wait.human": "a question to a person",
     "conditional": "nothing itself; its edges see the outcome of the stage before",
     "tool": "a command",
-    "parallel": "several branches at once (read and drawn; not run yet)",
-    "parallel.fan_in": "where branches meet (read and drawn; not run yet)",
+    "parallel": "several branches at once: each edge begins one",
+    "parallel.fan_in": "where branches meet, and the best of them is chosen",
     "stack.manager_loop": "watches over a run of another pipeline, and steers it",
 }
 
