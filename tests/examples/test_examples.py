@@ -72,6 +72,7 @@ TABLE = [
         "release_approval",
         "start draft_notes seal product_gate operations_gate verify announce finished",
     ),
+    Example("measure_texts", "start measure is_counted summarize done"),
     Example("bug_triage", "start classify triage_gate ask_reporter done"),
     Example(
         "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"

@@ -583,3 +583,40 @@ def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
     assert (ended["row"], ended["status"], ended["outputs"]) == (7, "success", {"n": 7})
     assert json.loads(json.dumps(ended)) == ended
     assert Run.load(tmp_path / "row-00007").id == ended["run_id"]
+
+
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+def test_a_row_that_has_ended_leaves_only_its_result():
+    """What a row was made of is let go; how many bytes stay is measured by goal M1 of the benchmarks."""
+    import gc
+    import weakref
+
+    contexts = weakref.WeakSet()
+
+    def remember(node, prompt, context):
+        contexts.add(context)
+        return "x" * 10_000
+
+    result = Pipeline(TWO_STAGES, backend=FunctionBackend(remember)).map(
+        rows(300), wait=True, durability="none"
+    )
+    assert result.is_success
+    gc.collect()
+    assert len(contexts) < 10
+
+
+def test_the_example_measures_each_text():
+    from pathlib import Path
+
+    from attractor_nb.cli.params_file import read_params_file
+
+    examples = Path(__file__).resolve().parents[2] / "examples"
+    texts = read_params_file(examples / "measure_texts.jsonl")
+    result = Pipeline((examples / "measure_texts.dot").read_text()).map(
+        texts, wait=True, outputs=["tool.output"]
+    )
+    assert [int(result[row].outputs["tool.output"]) for row in result] == [
+        len(text["text"].split()) for text in texts
+    ]
