@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attractor_nb import Pipeline, QueueInterviewer, current_stage
+from attractor_nb import Outcome, Pipeline, QueueInterviewer, current_stage
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")
@@ -21,8 +21,10 @@ def notebook(request):
     return nbformat.read(request.param, as_version=4)
 
 
-def test_there_are_four():
-    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
+def test_each_has_a_number_of_its_own():
+    numbers = [path.name[:2] for path in NOTEBOOKS]
+    assert len(set(numbers)) == len(numbers)
+    assert {"01", "02", "03", "04", "06"} <= set(numbers)
 
 
 def test_a_notebook_begins_with_a_title_and_the_extension(notebook):
@@ -123,3 +125,20 @@ def test_exercise_4_the_status_file_of_the_first_visit_is_kept():
     result = essay.run(wait=True, backend=agent)
     first = json.loads((result.logs_root / "check" / "visits" / "1.1" / "status.json").read_text())
     assert (result.status, first["outcome"]) == ("success", "fail")
+
+
+def test_exercise_5_the_editor_gives_up_its_child():
+    worker = f"""digraph {{ {ENDS} outline [prompt="a"] draft [prompt="b", max_retries=3]
+        start -> outline -> draft -> done }}"""
+    strict = Pipeline(
+        f"""digraph {{ {ENDS}
+        editor [shape=house, stack.child_pipeline="worker", manager.escalate="context.stack.child.retries=1"]
+        start -> editor -> done }}""",
+        pipelines={"worker": worker},
+    )
+
+    def writer(node, prompt, context):
+        return Outcome.retry("nobody understands a word") if node.id == "draft" else "text"
+
+    result = strict.run(wait=True, backend=writer)
+    assert (result.status, "Escalated" in result.reason) == ("fail", True)
