@@ -9,10 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.events import (
+    ChildEnded,
+    ChildEvent,
+    ChildStarted,
     Event,
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
+    ParallelStarted,
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
@@ -27,6 +33,18 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.views.branch_folds import (
+    child_of,
+    close_fan_out,
+    emptied,
+    fold_branch,
+    fold_branch_end,
+    fold_child,
+    fold_child_end,
+    fold_fan_out,
+    put,
+    refresh_child,
+)
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
@@ -35,7 +53,6 @@ if TYPE_CHECKING:
     from attractor_nb.views.state import Delta, RunView
 
 _PENDING: Final = NodeState()
-_FAN_OUT_TYPES: Final = (ParallelStarted, ParallelBranchStarted, ParallelBranchCompleted)
 _STATUS_OF_OUTCOME: Final = {
     StageStatus.SUCCESS: NodeStatus.SUCCESS,
     StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
@@ -59,19 +76,50 @@ def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
         did.
     """
     delta: Delta = {}
-    if changed := take_event(view, event):
+    if isinstance(event, ChildEvent):
+        changed = _fold_in_child(view, event, delta)
+    elif isinstance(event, ChildStarted):
+        before = view.children.get(event.name)
+        changed = fold_child(view, event)
+        if before is not None and before is not view.children[event.name]:
+            delta["children"] = {event.name: emptied(before.view)}
+    else:
+        changed = take_event(view, event)
+    if changed:
         delta["nodes"] = {node_id: view.nodes[node_id].to_plain() for node_id in changed}
-    if isinstance(event, StageEnd) and event.is_commit and event.edge is not None:
-        delta["edges"] = {str(event.edge): view.edges[event.edge].passes}
-    elif isinstance(event, ParallelBranchStarted | ParallelBranchCompleted):
-        branch = view.branches.get(event.branch)
-        if branch is not None and branch.edge is not None:
-            delta["edges"] = {str(branch.edge): view.edges[branch.edge].passes}
-    elif isinstance(event, ChildEvent | ChildStarted) and event.name in view.children:
-        delta["children"] = {event.name: _child_delta(view, event)}
+    if (edge := _edge_of(view, event)) is not None:
+        delta["edges"] = {str(edge): view.edges[edge].passes}
     if isinstance(event, _OF_THE_RUN):
         delta["run"] = view.status.value
     return view, delta
+
+
+def _edge_of(view: RunView, event: Event) -> int | None:
+    """The edge whose passes an event changed, or None."""
+    if isinstance(event, StageEnd):
+        return event.edge if event.is_commit else None
+    if isinstance(event, ParallelBranchStarted | ParallelBranchCompleted):
+        branch = view.branches.get(event.branch)
+        return None if branch is None else branch.edge
+    return None
+
+
+def _fold_in_child(view: RunView, event: ChildEvent, delta: Delta) -> tuple[str, ...]:
+    """Take an event of a child run; what it changes there goes into the delta."""
+    child = child_of(view, event, event.child_id)
+    if child is None:
+        return ()
+    if inside := fold_event(child, event.event)[1]:
+        delta["children"] = {event.name: inside}
+    return refresh_child(view, event)
+
+
+def _take_in_child(view: RunView, event: ChildEvent) -> tuple[str, ...]:
+    child = child_of(view, event, event.child_id)
+    if child is None:
+        return ()
+    take_event(child, event.event)
+    return refresh_child(view, event)
 
 
 def merge_deltas(first: Delta, second: Delta) -> Delta:
@@ -84,11 +132,15 @@ def merge_deltas(first: Delta, second: Delta) -> Delta:
     for part in ("nodes", "edges"):
         if part in first and part in second:
             merged[part] = {**first[part], **second[part]}
+    if "children" in first and "children" in second:
+        merged["children"] = {**first["children"]}
+        for node_id, delta in second["children"].items():
+            merged["children"][node_id] = merge_deltas(first["children"].get(node_id, {}), delta)
     return merged
 
 
 def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
-    view.nodes[event.name] = NodeState(_RUNNING, event.attempt, event.visit, since=event.time)
+    put(view, event.branch, event.name, NodeState(_RUNNING, event.attempt, event.visit, since=event.time))
     return (event.name,)
 
 
@@ -99,7 +151,9 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     if isinstance(event, StageFailed):
         reason = first_words(event.error or outcome.failure_reason)
         status = NodeStatus.RETRYING if event.will_retry else NodeStatus.FAIL
-    view.nodes[event.name] = NodeState(status, event.attempt, event.visit, reason, event.time)
+    if view.fan_outs:
+        close_fan_out(view, event)
+    put(view, event.branch, event.name, NodeState(status, event.attempt, event.visit, reason, event.time))
     if outcome.usage is not None:
         view.usage += outcome.usage
         own = view.usage_by_node.get(event.name)
@@ -118,23 +172,22 @@ _ONCE: Final = EdgeState(1)
 
 def _fold_retrying(view: RunView, event: StageRetrying) -> tuple[str, ...]:
     before = view.nodes.get(event.name, _PENDING)
-    view.nodes[event.name] = NodeState(
-        NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, event.time + event.delay
-    )
+    until = event.time + event.delay
+    state = NodeState(NodeStatus.RETRYING, event.attempt, event.visit, before.reason, event.time, until)
+    put(view, event.branch, event.name, state)
     return (event.name,)
 
 
 def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
-    view.nodes[event.stage] = before._replace(
-        status=NodeStatus.WAITING, since=event.time, until=event.deadline
-    )
+    state = before._replace(status=NodeStatus.WAITING, since=event.time, until=event.deadline)
+    put(view, event.branch, event.stage, state)
     return (event.stage,)
 
 
 def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
-    view.nodes[event.stage] = before._replace(status=_RUNNING, since=event.time, until=None)
+    put(view, event.branch, event.stage, before._replace(status=_RUNNING, since=event.time, until=None))
     return (event.stage,)
 
 
@@ -176,6 +229,7 @@ def _fold_end(
         case PipelineInterrupted():
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
     stopped = view.active_nodes
+    view.going.clear()
     for node_id in stopped:
         view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
     return stopped
@@ -207,5 +261,11 @@ _FOLDS: Final = cast(
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,
         InterviewTimeout: _fold_answer,
+        ParallelStarted: fold_fan_out,
+        ParallelBranchStarted: fold_branch,
+        ParallelBranchCompleted: fold_branch_end,
+        ChildStarted: fold_child,
+        ChildEnded: fold_child_end,
+        ChildEvent: _take_in_child,
     },
 )

@@ -115,8 +115,8 @@ class BranchView:
         start_node: Where it begins.
         edge: Position of the edge that leads there in ``Graph.edges``, or None.
         since: When it began, in seconds since 1970.
-        status: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, ``skipped`` when it was
-            cancelled.
+        status: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, or ``skipped``,
+            when it was cancelled.
         duration: Seconds, once it has ended.
         reason: Why it failed or was cancelled, or empty.
         nodes: What it visited, in order of first visit.

@@ -1,0 +1,195 @@
+"""What events of fan-outs and child runs make of what is shown of a run (spec 4.8, 4.11).
+
+Branches can be at one node at the same time: the node then shows what still goes on there. What was under
+way in a branch that was cancelled is shown as skipped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.branch import enclosing
+from attractor_nb.views.state import (
+    BranchView,
+    ChildView,
+    EdgeState,
+    FanOutView,
+    NodeState,
+    NodeStatus,
+    RunStatus,
+    RunView,
+)
+
+if TYPE_CHECKING:
+    from attractor_nb.model.events import (
+        ChildEnded,
+        ChildStarted,
+        ParallelBranchCompleted,
+        ParallelBranchStarted,
+        ParallelStarted,
+        StageEnd,
+        StageEvent,
+    )
+
+_PENDING: Final = NodeState()
+_NO_PASS: Final = EdgeState()
+_CANCELLED: Final = "skipped"
+_CHILD_ENDS: Final = {
+    "completed": RunStatus.SUCCESS,
+    "failed": RunStatus.FAIL,
+    "interrupted": RunStatus.INTERRUPTED,
+}
+
+
+def put(view: RunView, branch: str, node_id: str, state: NodeState) -> None:
+    """Set the state of a node, with what is known of its branches or child; ``branch`` is where it is."""
+    if view.fan_outs and (fan_out := view.fan_outs.get((branch, node_id))):
+        state = state._replace(progress=fan_out.progress, note=fan_out.note)
+    elif view.children and (child := view.children.get(node_id)):
+        state = state._replace(note=child.note)
+    if branch:
+        _note_in_branch(view, branch, node_id, state)
+        if not state.status.is_active and (going := _going_at(view, node_id)):
+            state = going
+    view.nodes[node_id] = state
+
+
+def _note_in_branch(view: RunView, path: str, node_id: str, state: NodeState) -> None:
+    if state.status.is_active:
+        view.going[path] = node_id, state
+    else:
+        view.going.pop(path, None)
+    if branch := view.branches.get(path):
+        branch.nodes[node_id] = None
+
+
+def _going_at(view: RunView, node_id: str) -> NodeState | None:
+    """What goes on at a node in any branch, the newest of it."""
+    found = [state for name, state in view.going.values() if name == node_id]
+    return max(found, key=lambda state: state.since) if found else None
+
+
+def fold_fan_out(view: RunView, event: ParallelStarted) -> tuple[str, ...]:
+    """A fan-out begins. Passed again, or tried again, it begins with nothing; resumed it goes on."""
+    key = event.branch, event.name
+    before = view.fan_outs.get(key)
+    changed: tuple[str, ...] = ()
+    if before is None or before.is_over:
+        changed = _cleared(view, before) if before else ()
+        view.fan_outs[key] = FanOutView(event.name, event.branch, event.join_policy, event.branch_count)
+    return (*changed, *_refreshed(view, event.branch, event.name))
+
+
+def _cleared(view: RunView, fan_out: FanOutView) -> tuple[str, ...]:
+    """Take back what an earlier pass showed within the branches."""
+    changed: dict[str, None] = {}
+    for branch in fan_out.branches.values():
+        for key in [key for key in view.fan_outs if key[0] == branch.path]:
+            changed.update(dict.fromkeys(_cleared(view, view.fan_outs.pop(key))))
+        view.branches.pop(branch.path, None)
+        view.going.pop(branch.path, None)
+        changed.update(branch.nodes)
+        if branch.status == _CANCELLED and branch.start_node in view.nodes:
+            changed[branch.start_node] = None
+    for node_id in changed:
+        view.nodes[node_id] = NodeState(visits=view.nodes[node_id].visits)
+    return tuple(changed)
+
+
+def fold_branch(view: RunView, event: ParallelBranchStarted) -> tuple[str, ...]:
+    """A branch begins: the edge that leads there is taken."""
+    branch = BranchView(event.id, event.branch, event.start_node, event.edge, event.time)
+    view.branches[event.branch] = branch
+    within = enclosing(event.branch)
+    if fan_out := view.fan_outs.get((within, event.name)):
+        fan_out.branches[event.id] = branch
+    _count_pass(view, event.edge, 1)
+    return _refreshed(view, within, event.name)
+
+
+def _count_pass(view: RunView, edge: int | None, change: int) -> None:
+    if edge is not None:
+        view.edges[edge] = EdgeState(view.edges.get(edge, _NO_PASS).passes + change)
+
+
+def fold_branch_end(view: RunView, event: ParallelBranchCompleted) -> tuple[str, ...]:
+    """A branch ended; of a cancelled one what was under way, or never began, is skipped."""
+    branch, within = view.branches.get(event.branch), enclosing(event.branch)
+    if branch is None:
+        return ()
+    branch.status, branch.reason = event.status, event.failure_reason
+    branch.duration = event.duration or max(0.0, event.time - branch.since)
+    if fan_out := view.fan_outs.get((within, event.name)):
+        fan_out.ended[event.status] = fan_out.ended.get(event.status, 0) + 1
+        if event.success and not fan_out.winner:
+            fan_out.winner = event.id
+    stopped = _stopped_in(view, branch.path)
+    if event.status == _CANCELLED and not branch.nodes:
+        _count_pass(view, branch.edge, -1)
+        stopped[branch.start_node] = view.nodes.get(branch.start_node, _PENDING)
+    for node_id, state in stopped.items():
+        skipped = state._replace(status=NodeStatus.SKIPPED, since=event.time, until=None)
+        view.nodes[node_id] = _going_at(view, node_id) or skipped
+    return (*stopped, *_refreshed(view, within, event.name))
+
+
+def _stopped_in(view: RunView, path: str) -> dict[str, NodeState]:
+    """What was under way in a branch and in those within it; it is taken out."""
+    inside = [key for key in view.going if key == path or key.startswith(path + "/")]
+    return dict(view.going.pop(key) for key in inside)
+
+
+def _refreshed(view: RunView, within: str, node_id: str) -> tuple[str, ...]:
+    """Show the progress of a fan-out at its node."""
+    state = view.nodes.get(node_id)
+    if state is None:
+        return ()
+    put(view, within, node_id, state)
+    return (node_id,)
+
+
+def close_fan_out(view: RunView, event: StageEnd) -> None:
+    """The stage of a fan-out ended, or this attempt at it."""
+    if fan_out := view.fan_outs.get((event.branch, event.name)):
+        fan_out.is_over = True
+
+
+def fold_child(view: RunView, event: ChildStarted) -> tuple[str, ...]:
+    """A child run begins, or is taken up."""
+    before = view.children.get(event.name)
+    if before is None or before.id != event.child_id:
+        view.children[event.name] = ChildView(event.child_id, event.pipeline, RunView())
+    return _refreshed(view, event.branch, event.name)
+
+
+def child_of(view: RunView, event: StageEvent, child_id: str) -> RunView | None:
+    """The view of the child run that an event is about, if it is the latest of its node."""
+    child = view.children.get(event.name)
+    return child.view if child is not None and child.id == child_id else None
+
+
+def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
+    """Show at its node how a child run stands."""
+    child, state = view.children[event.name], view.nodes.get(event.name)
+    if state is None or state.note == child.note:
+        return ()
+    return _refreshed(view, event.branch, event.name)
+
+
+def fold_child_end(view: RunView, event: ChildEnded) -> tuple[str, ...]:
+    """A stage is done with its child; of one whose events nobody heard this is all that is known."""
+    child = child_of(view, event, event.child_id)
+    if child is None:
+        return ()
+    if not child.status.is_ended:
+        child.status, child.reason = _CHILD_ENDS.get(event.status, RunStatus.INTERRUPTED), event.reason
+    return refresh_child(view, event)
+
+
+def emptied(view: RunView) -> dict[str, Any]:
+    """The delta that takes back all that a view of a child showed."""
+    return {
+        "nodes": {node_id: _PENDING.to_plain() for node_id in view.nodes},
+        "edges": {str(index): 0 for index in view.edges},
+        "run": RunStatus.READY.value,
+    }
