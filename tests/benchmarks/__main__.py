@@ -10,12 +10,19 @@ from pathlib import Path
 import goals_mapping
 import goals_reading
 import goals_running
+import goals_scaling
 import goals_showing
 from goals import QUICK, TINY, Goal, Row, Scale
 from measuring import ROOT
 from report import report, say
 
-GOALS: list[Goal] = [*goals_running.GOALS, *goals_reading.GOALS, *goals_showing.GOALS, *goals_mapping.GOALS]
+GOALS: list[Goal] = [
+    *goals_running.GOALS,
+    *goals_reading.GOALS,
+    *goals_showing.GOALS,
+    *goals_mapping.GOALS,
+    *goals_scaling.GOALS,
+]
 
 
 def main() -> None:

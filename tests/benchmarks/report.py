@@ -20,7 +20,6 @@ NOT_MEASURED = {
     "P5": "fan-out",
     "P12": "server-sent events",
     "P13": "model calls beside other frameworks",
-    "P14": "Dask stages",
 }
 HEAD = """\
 # Benchmarks

@@ -14,7 +14,7 @@ def function_of(milliseconds: float):
     """The function of both: it works for so long."""
 
     def work(prompt: str) -> str:
-        import time  # noqa: PLC0415 - it travels by value
+        import time
 
         time.sleep(milliseconds / 1000)
         return prompt.upper()
@@ -30,7 +30,7 @@ def bare(client, calls: int, work) -> float:
 
 
 def stages(client, calls: int, work) -> float:
-    from attractor_nb import Pipeline  # noqa: PLC0415 - not a part of the other contender
+    from attractor_nb import Pipeline
 
     nodes = "\n".join(f'n{number} [prompt="Call {number}"]' for number in range(calls))
     way = " -> ".join(f"n{number}" for number in range(calls))
@@ -43,18 +43,23 @@ def stages(client, calls: int, work) -> float:
     return took
 
 
-def main(contender: str, calls: int, milliseconds: float) -> None:
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - processes that are spawned import this file
+def main(calls: int, milliseconds: float, rounds: int) -> None:
+    from distributed import Client, LocalCluster
 
-    run = {"bare": bare, "stages": stages}[contender]
+    contenders = {"bare": bare, "stages": stages}
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         work = function_of(milliseconds)
-        run(client, 3, work)  # what is imported there is no part of a call
-        print(json.dumps({"wall": run(client, calls, work)}))
+        for run in contenders.values():
+            run(client, 3, work)  # what is imported there is no part of a call
+        for _ in range(rounds):
+            for name, run in contenders.items():
+                times[name].append(run(client, calls, work))
+    print(json.dumps(times))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
+    main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))
