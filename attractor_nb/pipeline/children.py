@@ -176,7 +176,7 @@ class ChildRuns:
         return self._taken_up(pipeline, options, scope, place)
 
     def live(self) -> dict[str, Run]:
-        """The handles of the children that this session has begun or gone on with, the latest of each stage."""
+        """The handles of the children of this session, the latest of each stage."""
         return {child.stage_path: child.run for child in self._begun}
 
     # -- a lifetime, so that nothing outlives the run ------------------------------------------------
@@ -264,6 +264,7 @@ class ChildRuns:
             stop_after=None,
             trust=True,  # the parent's surface has its commands, and somebody vouched for that
             observers=(),
+            session=False,
             is_shown=False,
             clock=house.seams.clock,
             randomness=house.seams.randomness,

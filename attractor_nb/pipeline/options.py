@@ -56,6 +56,8 @@ class RunOptions:
         observers: Called with every event.
         trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
             alone. For this one call.
+        session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
+            (status-schema); True: of the working directory.
         is_shown: Whether presenters (the notebook) show the run.
         clock, randomness, processes, disk: The seams that tests replace.
     """
@@ -83,6 +85,7 @@ class RunOptions:
     secrets: Sequence[str] = field(default=(), repr=False)
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
+    session: bool | str | Path = False
     is_shown: bool = True
     clock: Clock | None = None
     randomness: Randomness | None = None
@@ -140,6 +143,8 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     as_dict("params", options.params, hint='params={"ticket": "42"}')
     for observer in as_list("observers", options.observers):
         check_observer(observer)
+    if options.session not in (True, False):
+        as_path(options.session, "session")
     for name in ("logs_root", "runs_dir"):
         if (place := getattr(options, name)) is not None:
             as_path(place, name)

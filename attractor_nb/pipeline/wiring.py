@@ -37,6 +37,7 @@ from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs
+from attractor_nb.pipeline.session_feed import feed_of
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -167,6 +168,7 @@ def wire(
             wire=wire,
         )
         children = _children(shared, stream, start)
+    feed = feed_of(options.session, start.plan.graph, str(pipeline.origin or ""), start.events, stream)
     setup = RunSetup(
         plan=start.plan,
         handlers=handlers,
@@ -178,7 +180,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=(*(plugs.lifetimes if backend is None else ()), *((children,) if children else ())),
+        lifetimes=(*feed, *(plugs.lifetimes if backend is None else ()), *((children,) if children else ())),
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,

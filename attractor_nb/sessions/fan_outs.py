@@ -7,8 +7,9 @@ wait under the name of the fan-out until then.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     Event,
     ParallelBranchCompleted,
@@ -18,17 +19,23 @@ from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
-    StageFailed,
+    StageEnd,
 )
+from attractor_nb.model.outcome import StageStatus
 from attractor_nb.sessions.fold import AgentsAdded, AgentUpdate, Change, SessionCancelled, SessionCompleted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 BRANCH_FAILED: Final = "the branch failed"
 _NOT_NEEDED: Final = "its result was not needed any more"
+_Key = tuple[str, str]
+"""The branch that a fan-out is in, and its node."""
 
 
 @dataclass(slots=True)
 class _FanOut:
-    """A fan-out under way: its wave, agents that wait for a branch, and branches under way."""
+    """A fan-out under way: its wave, agents that wait for a branch, and branches under way by path."""
 
     wave: int
     waiting: list[str] = field(default_factory=list[str])
@@ -41,14 +48,20 @@ class FanOuts:
     def __init__(self, pid: int) -> None:
         """Begin; ``pid`` is that of the process that runs the branches."""
         self._pid = pid
+        self._known: dict[_Key, dict[str, ParallelBranchCompleted | None]] = {}
         self._begin()
 
     def _begin(self) -> None:
         self._count = 0
         self._waves = 0
         self._failed = False
-        self._fan_outs: dict[str, _FanOut] = {}
-        self._errors: dict[str, str] = {}
+        self._fan_outs: dict[_Key, _FanOut] = {}
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take what was recorded before a resume: a branch that was over, or under way, is not announced."""
+        for event in events:
+            self.take(event)
+        self._begin()
 
     def take(self, event: Event) -> list[Change]:
         """The changes that an event brings."""
@@ -56,59 +69,78 @@ class FanOuts:
             case ParallelStarted():
                 return self._start(event)
             case ParallelBranchStarted():
-                return self._start_branch(event)
+                self._known.setdefault((enclosing(event.branch), event.name), {})[event.branch] = None
+                return self._start_branch(event.branch, event.name)
             case ParallelBranchCompleted():
                 return self._end_branch(event)
             case ParallelCompleted():
-                return self._end(event.name)
-            case StageFailed() if not event.will_retry:
-                self._errors[event.name] = event.error or event.outcome.failure_reason
+                return self._end((event.branch, event.name))
+            case StageEnd():
+                self._known.pop((event.branch, event.name), None)
+                return self._end((event.branch, event.name))
             case PipelineCompleted() | PipelineFailed() | PipelineInterrupted():
                 return self._end_run(event)
             case _:
-                pass
-        return []
+                return []
 
     def _start(self, event: ParallelStarted) -> list[Change]:
-        changes = self._end(event.name)
+        key = event.branch, event.name
+        changes = self._end(key)
         self._waves += 1
-        fan_out = self._fan_outs[event.name] = _FanOut(self._waves)
-        names = [f"{event.name} {number}" for number in range(1, event.branch_count + 1)]
+        fan_out = self._fan_outs[key] = _FanOut(self._waves)
+        place = f"{event.branch}/{event.name}" if event.branch else event.name
+        names = [f"{place} {number}" for number in range(1, event.branch_count + 1)]
         if names:
             agents = [self._new_agent(name) for name in names]
             fan_out.waiting = [agent["id"] for agent in agents]
             changes.append(AgentsAdded(agents, fan_out.wave))
+        for path, end in list(self._known.get(key, {}).items()):
+            changes += self._start_branch(path, event.name)
+            changes += self._end_branch(end) if end is not None else ()
         return changes
 
-    def _start_branch(self, event: ParallelBranchStarted) -> list[Change]:
+    def _start_branch(self, path: str, name: str) -> list[Change]:
         changes: list[Change] = []
-        fan_out = self._fan_outs.get(event.name)
-        if fan_out is None:
-            changes += self._start(ParallelStarted(name=event.name, visit=event.visit))
-            fan_out = self._fan_outs[event.name]
+        key = enclosing(path), name
+        if key not in self._fan_outs:
+            self._waves += 1
+            self._fan_outs[key] = _FanOut(self._waves)
+        fan_out = self._fan_outs[key]
+        if path in fan_out.running:
+            return []
         if not fan_out.waiting:
-            agent = self._new_agent(event.branch)
+            agent = self._new_agent(path)
             changes.append(AgentsAdded([agent], fan_out.wave))
             fan_out.waiting.append(agent["id"])
-        agent_id = fan_out.running[event.branch] = fan_out.waiting.pop(0)
-        self._errors.pop(event.branch, None)
-        started = {"status": "running", "name": event.branch, "pid": self._pid}
-        return [*changes, AgentUpdate(agent_id, started)]
+        agent_id = fan_out.running[path] = fan_out.waiting.pop(0)
+        return [*changes, AgentUpdate(agent_id, {"status": "running", "name": path, "pid": self._pid})]
 
     def _end_branch(self, event: ParallelBranchCompleted) -> list[Change]:
-        fan_out = self._fan_outs.get(event.name)
+        key = enclosing(event.branch), event.name
+        if event.branch in self._known.get(key, {}):
+            self._known[key][event.branch] = event
+        changes = self._end_within(event.branch)
+        fan_out = self._fan_outs.get(key)
         agent_id = fan_out.running.pop(event.branch, None) if fan_out else None
         if agent_id is None:
-            return []
+            return changes
         if event.success:
-            return [AgentUpdate(agent_id, {"status": "complete", "exit_code": 0})]
-        self._failed = True
-        error = self._errors.get(event.branch, BRANCH_FAILED)
-        return [AgentUpdate(agent_id, {"status": "failed", "exit_code": 1, "error": error})]
+            ended: dict[str, Any] = {"status": "complete", "exit_code": 0}
+        elif event.status == StageStatus.SKIPPED:
+            ended = {"status": "cancelled", "error": event.failure_reason or _NOT_NEEDED}
+        else:
+            self._failed = True
+            ended = {"status": "failed", "exit_code": 1, "error": event.failure_reason or BRANCH_FAILED}
+        return [*changes, AgentUpdate(agent_id, ended)]
 
-    def _end(self, name: str) -> list[Change]:
+    def _end_within(self, path: str) -> list[Change]:
+        """A branch that was cancelled leaves its own fan-outs unfinished."""
+        inside = [key for key in self._fan_outs if key[0] == path or key[0].startswith(f"{path}/")]
+        return [change for key in inside for change in self._end(key)]
+
+    def _end(self, key: _Key) -> list[Change]:
         """What a fan-out leaves behind at its end: branches that the join did not wait for."""
-        fan_out = self._fan_outs.pop(name, None)
+        fan_out = self._fan_outs.pop(key, None)
         if fan_out is None:
             return []
         left = [*fan_out.running.values(), *fan_out.waiting]
@@ -118,7 +150,7 @@ class FanOuts:
         """The end of the session, if the run had one; a resume begins another."""
         has_session, has_failed = self._waves > 0, self._failed
         is_cut = any(fan_out.running or fan_out.waiting for fan_out in self._fan_outs.values())
-        changes = [change for name in list(self._fan_outs) for change in self._end(name)]
+        changes = [change for key in list(self._fan_outs) for change in self._end(key)]
         self._begin()
         if not has_session:
             return []

@@ -95,6 +95,10 @@ class SessionRecorder:
         """Take an event of the run whose fan-outs are recorded; never waits for the disk."""
         self._put(self._fan_outs.take(event), event.time)
 
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take what was recorded before a resume; the next session knows the branches that went on before."""
+        self._fan_outs.recall(events)
+
     def observer_of(self, item: object) -> EventObserver:
         """What takes the events of the run of one item of a map.
 

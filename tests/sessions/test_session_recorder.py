@@ -15,7 +15,7 @@ from attractor_nb.model.events import (
     PipelineFailed,
     PipelineInterrupted,
     PipelineStarted,
-    StageFailed,
+    StageCompleted,
 )
 from attractor_nb.sessions import SessionRecorder, SessionTracker, cancel_session, get_active_session
 from attractor_nb.sessions.fan_outs import BRANCH_FAILED
@@ -31,11 +31,13 @@ def at(seconds, event):
 
 
 def started(branch, fan="fan"):
-    return ParallelBranchStarted(name=fan, branch=branch)
+    return ParallelBranchStarted(name=fan.rpartition("/")[2], branch=f"{fan}/{branch}")
 
 
-def ended(branch, *, fan="fan", success=True):
-    return ParallelBranchCompleted(name=fan, branch=branch, success=success)
+def ended(branch, *, fan="fan", success=True, **fields):
+    fields.setdefault("status", "success" if success else "fail")
+    name = fan.rpartition("/")[2]
+    return ParallelBranchCompleted(name=name, branch=f"{fan}/{branch}", success=success, **fields)
 
 
 def done():
@@ -78,7 +80,11 @@ def test_a_fan_out_is_a_wave_and_its_branches_are_agents(record):
         at(10, done()),
     )
     assert (session.source, session.source_file, session.status) == ("orchestrate", "review.dot", "failed")
-    assert standing(session) == [("plan", "complete"), ("write", "failed"), ("check", "complete")]
+    assert standing(session) == [
+        ("fan/plan", "complete"),
+        ("fan/write", "failed"),
+        ("fan/check", "complete"),
+    ]
     assert [agent.duration_seconds for agent in session.agents] == [4, 4, 2.5]
     assert session.agents[1].error == BRANCH_FAILED
     assert [(wave.wave, wave.status, len(wave.agents)) for wave in session.waves] == [(1, "complete", 3)]
@@ -90,31 +96,79 @@ def test_branches_that_wait_are_counted_from_the_beginning(tmp_path):
     recorder.take(started("plan"))
     recorder.close()
     session = SessionTracker(recorder.session_dir).read()
-    assert [agent.name for agent in session.agents] == ["plan", "fan 2", "fan 3"]
+    assert [agent.name for agent in session.agents] == ["fan/plan", "fan 2", "fan 3"]
     assert (session.status, session.summary.cancelled) == ("cancelled", 3)
 
 
-def test_the_reason_of_a_branch_is_that_of_its_stage(record):
-    failure = StageFailed(name="plan", outcome=Outcome.fail("no idea"), error="no idea", duration=0.1)
-    events = [
+def test_the_reason_of_a_branch_is_what_it_ended_with(record):
+    events = [ParallelStarted(name="fan", branch_count=1), started("plan")]
+    end = ended("plan", success=False, failure_reason="no idea")
+    assert record(*events, end, done()).agents[0].error == "no idea"
+
+
+def test_a_cancelled_branch_is_no_failed_one(record):
+    session = record(
+        ParallelStarted(name="fan", branch_count=2),
+        started("a"),
+        started("b"),
+        ended("a"),
+        ended("b", success=False, status="skipped", failure_reason="a was first"),
+        ParallelCompleted(name="fan", success_count=1),
+        done(),
+    )
+    assert standing(session) == [("fan/a", "complete"), ("fan/b", "cancelled")]
+    assert (session.agents[1].error, session.status) == ("a was first", "complete")
+
+
+def test_the_fan_outs_of_a_cancelled_branch_are_cancelled_with_it(record):
+    session = record(
         ParallelStarted(name="fan", branch_count=1),
-        started("plan"),
-        failure,
-        ended("plan", success=False),
+        started("a"),
+        ParallelStarted(name="inner", branch="fan/a", branch_count=2),
+        ParallelBranchStarted(name="inner", branch="fan/a/inner/x"),
+        ended("a", success=False, status="skipped"),
+        ParallelCompleted(name="fan"),
+        done(),
+    )
+    assert standing(session) == [
+        ("fan/a", "cancelled"),
+        ("fan/a/inner/x", "cancelled"),
+        ("fan/a/inner 2", "cancelled"),
     ]
-    assert record(*events, done()).agents[0].error == "no idea"
+
+
+def test_fan_outs_of_two_branches_at_the_same_node_are_told_apart(record):
+    inner = [ParallelStarted(name="inner", branch=f"fan/{branch}", branch_count=1) for branch in ("a", "b")]
+    begun = [ParallelBranchStarted(name="inner", branch=f"fan/{branch}/inner/x") for branch in ("a", "b")]
+    over = [
+        ParallelBranchCompleted(name="inner", branch=f"fan/{branch}/inner/x", success=True, status="success")
+        for branch in ("a", "b")
+    ]
+    session = record(
+        ParallelStarted(name="fan", branch_count=2),
+        started("a"),
+        started("b"),
+        *inner,
+        *begun,
+        *over,
+        ended("a"),
+        ended("b"),
+        done(),
+    )
+    assert {agent.status for agent in session.agents} == {"complete"}
+    assert [agent.name for agent in session.agents][2:] == ["fan/a/inner/x", "fan/b/inner/x"]
 
 
 def test_each_fan_out_is_a_wave_of_its_own_nested_ones_too(record):
     session = record(
         ParallelStarted(name="outer", branch_count=1),
         started("a", "outer"),
-        ParallelStarted(name="inner", branch_count=2),
-        started("b", "inner"),
-        started("c", "inner"),
-        ended("b", fan="inner"),
-        ended("c", fan="inner"),
-        ParallelCompleted(name="inner"),
+        ParallelStarted(name="inner", branch="outer/a", branch_count=2),
+        started("b", "outer/a/inner"),
+        started("c", "outer/a/inner"),
+        ended("b", fan="outer/a/inner"),
+        ended("c", fan="outer/a/inner"),
+        ParallelCompleted(name="inner", branch="outer/a"),
         ended("a", fan="outer"),
         ParallelCompleted(name="outer"),
         ParallelStarted(name="inner", visit=2, branch_count=1),
@@ -159,9 +213,38 @@ def test_a_run_that_goes_on_after_its_end_begins_another_session(record):
     assert (session.status, session.summary.total) == ("complete", 1)
 
 
+def test_a_resumed_fan_out_knows_the_branches_that_it_had(record):
+    """Neither those that are over nor those under way are announced again."""
+    before = [ParallelStarted(name="fan", branch_count=3), started("a"), ended("a"), started("b")]
+    after = [ParallelStarted(name="fan", branch_count=3), ended("b"), started("c"), ended("c"), done()]
+    session = record(*before, PipelineInterrupted(reason="paused"), *after)
+    assert standing(session) == [("fan/a", "complete"), ("fan/b", "complete"), ("fan/c", "complete")]
+    assert session.status == "complete"
+
+
+def test_what_was_recorded_before_a_resume_is_recalled(tmp_path):
+    with SessionRecorder(tmp_path) as recorder:
+        recorder.recall([ParallelStarted(name="fan", branch_count=2), started("a"), ended("a"), started("b")])
+        assert recorder.session_dir is None
+        for event in (ParallelStarted(name="fan", branch_count=2), ended("b"), done()):
+            recorder.take(event)
+    session = SessionTracker(recorder.session_dir).read()
+    assert (standing(session), session.status) == (
+        [("fan/a", "complete"), ("fan/b", "complete")],
+        "complete",
+    )
+
+
+def test_a_fan_out_whose_stage_has_ended_is_forgotten(record):
+    events = [ParallelStarted(name="fan", branch_count=1), started("a"), ended("a")]
+    over = StageCompleted(name="fan", outcome=Outcome.success())
+    session = record(*events, over, ParallelStarted(name="fan", branch_count=1), done())
+    assert [agent.status for agent in session.agents] == ["complete", "cancelled"]
+
+
 def test_a_branch_of_an_unknown_fan_out_is_taken_all_the_same(record):
     session = record(started("a"), ended("a"), ended("never began"), done())
-    assert standing(session) == [("a", "complete")]
+    assert standing(session) == [("fan/a", "complete")]
 
 
 class SlowDisk(Disk):
@@ -225,7 +308,7 @@ def test_what_a_full_disk_refused_is_written_when_there_is_room(tmp_path, caplog
     recorder.take(done())
     recorder.close()
     assert recorder.problem is None
-    assert standing(SessionTracker(recorder.session_dir).read()) == [("a", "complete")]
+    assert standing(SessionTracker(recorder.session_dir).read()) == [("fan/a", "complete")]
     assert caplog.text.count("the session's status cannot be written") == 1
 
 
