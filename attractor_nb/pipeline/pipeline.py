@@ -142,7 +142,7 @@ class Pipeline:
         self._severity: dict[str, Severity] = as_dict("severity", severity or {})
         self._is_strict = strict
         self._are_many_exits_allowed = allow_many_exits
-        self._defaults = {
+        self._defaults: dict[str, Any] = {
             "backend": backend,
             "interviewer": interviewer,
             "executor": executor,
