@@ -438,3 +438,13 @@ def test_the_safe_answer_about_a_lost_command_is_to_record_it_as_failed(make, lo
     result = pipeline.run(wait=True, logs_root="run")
     assert (result.status, len(executor.stages)) == ("fail", 1)
     assert "it was cut off, and recorded as failed" in result.outcomes["b"].failure_reason
+
+
+def test_the_stages_of_a_mapped_run_are_shipped_too(make, processes):
+    def answer(prompt):
+        return str(os.getpid())
+
+    pipeline = make(model(), backend=answer, executor=processes)
+    result = pipeline.map([{"n": 1}, {"n": 2}], wait=True, map_dir="map", outputs=["a.response"])
+    pids = {int(row.outputs["a.response"]) for row in result.values()}
+    assert os.getpid() not in pids
