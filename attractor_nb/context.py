@@ -99,6 +99,15 @@ class Context:
             return self._store.resolve(value.reference)
         return _copied(value, key, 0)[0] if isinstance(value, dict | list) else value
 
+    def resolved(self, key: str, recorded: Any) -> Any:
+        """What ``get`` would give for a key if a recorded value were restored; nothing is."""
+        if type(recorded) in _SCALARS:
+            return recorded
+        if is_reference(recorded):
+            assert self._store is not None, "only a store makes external values"
+            return self._store.resolve(recorded)
+        return _copied(recorded, key, 0)[0]
+
     def get_string(self, key: str, default: str = "") -> str:
         """The value as text, spelled as JSON spells it; ``default`` when it is missing or null."""
         value = self.get(key)

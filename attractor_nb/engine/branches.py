@@ -56,11 +56,13 @@ class FanOut:
     started: StageStarted
     _ended: list[BranchResult] = field(default_factory=list[BranchResult])
     _reason: str = ""
+    _ids: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The branches, in edge order."""
-        return branch_ids(edge.target for edge in self.planned.branches)
+        self._ids = self._ids or branch_ids(edge.target for edge in self.planned.branches)
+        return self._ids
 
     async def walk(
         self, *, max_parallel: int, settled: Callable[[Sequence[BranchResult]], str]
@@ -166,8 +168,6 @@ class FanOut:
         branch, work = self._opened(index, branch_id), self.attempts
         context = work.context.clone()
         context.restore(branch.context, tuple(branch.logs))
-        context.take_changes()
-        context.begin()
         own = replace(work, context=context, branch=branch.path)
         began = work.clock.monotonic()
         traversal = traverse_branch(
@@ -219,10 +219,12 @@ class FanOut:
         """How a branch ended, as the log says: the same live and after a resume."""
         end, state = branch.end, branch.state
         assert end is not None, "only a branch that has ended has a result"
-        context = self.attempts.context.clone()
-        context.restore(branch.context, ())
-        changed = (key for key in branch.context if key not in _OWN_KEYS and not key.startswith("internal."))
-        updates = {key: context.get(key) for key in changed}
+        resolved = self.attempts.context.resolved
+        updates = {
+            key: resolved(key, value)
+            for key, value in branch.context.items()
+            if key not in _OWN_KEYS and not key.startswith("internal.")
+        }
         score = updates.get("score")
         return BranchResult(
             branch.id,

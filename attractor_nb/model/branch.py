@@ -74,13 +74,13 @@ def branch_ids(starts: Iterable[str]) -> tuple[str, ...]:
     """
     starts = tuple(starts)
     taken = set(starts)
-    found: list[str] = []
+    found: dict[str, None] = {}
     for start in starts:
         number, name = 1, start
         while name in found or (number > 1 and name in taken):
             number += 1
             name = f"{start}-{number}"
-        found.append(name)
+        found[name] = None
     return tuple(found)
 
 
@@ -90,8 +90,12 @@ def branch_path(within: str, fan_out: str, branch_id: str) -> str:
     >>> branch_path("", "fan", "a"), branch_path("fan/a", "inner", "x/y")
     ('fan/a', 'fan/a/inner/x%2Fy')
     """
-    own = f"{quote(fan_out, safe='')}/{quote(branch_id, safe='')}"
+    own = f"{_quoted(fan_out)}/{_quoted(branch_id)}"
     return f"{within}/{own}" if within else own
+
+
+def _quoted(part: str) -> str:
+    return part if part.isidentifier() and part.isascii() else quote(part, safe="")
 
 
 def parts_of(path: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NUMBERS = frozenset({"int", "float", "bool", "int | None", "float | None"})
 _REDACTED = frozenset({"Event"})
 """An event in an event went through its own stream."""
-_OURS = frozenset({"run_id", "graph_hash", "saved_node"})
+_OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
 

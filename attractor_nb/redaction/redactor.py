@@ -112,10 +112,16 @@ class Redactor:
         """A JSON value without secrets, keys included; the same object when there is none."""
         if isinstance(value, str):
             return self.redacted(value)
-        if isinstance(value, Mapping):
+        if value is None or isinstance(value, int | float):
+            return value
+        if isinstance(value, dict | Mapping):  # a dict is known sooner than what is only like one
             entries = cast("Mapping[Any, Any]", value)
-            clean = {self.redacted_value(key): self.redacted_value(item) for key, item in entries.items()}
-            is_same = all(clean.get(key, clean) is item for key, item in entries.items())
+            clean: dict[Any, Any] = {}
+            is_same = True
+            for key, item in entries.items():
+                clean_key, clean_item = self.redacted_value(key), self.redacted_value(item)
+                clean[clean_key] = clean_item
+                is_same = is_same and clean_key is key and clean_item is item
             return cast("Any", value) if is_same else clean
         if isinstance(value, list | tuple):
             items = cast("list[Any] | tuple[Any, ...]", value)

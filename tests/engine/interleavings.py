@@ -150,8 +150,9 @@ class World:
     def before_stage(self, state, effect):
         state.apply(effect.started)
 
-    async def commit_stage(self, attempts, effect):
+    def commit_stage(self, attempts, effect):
         attempts.announce(effect.event)
+        return False
 
     async def run(self, effect):
         node = effect.planned.id
