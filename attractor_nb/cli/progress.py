@@ -1,7 +1,9 @@
 """Events of a run as lines of progress: one line for each stage, when it has ended.
 
-What is going on moves beneath the lines, at a terminal only: the stage, its seconds, and the end of
-the text that is being written. Reads events; knows no run and no engine.
+What is going on moves beneath the lines, at a terminal only: each stage under way, its seconds, and, of one
+that is alone, the end of the text that is being written. A stage in a branch has the branch's path before its
+name. While a question waits for an answer at a terminal nothing else is written. Reads events; knows no run
+and no engine.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Group
 from rich.text import Text
 
+from attractor_nb.cli.going import GoingStages
+from attractor_nb.cli.stage_words import REASON_CHARS, StageWords, name_columns, shown_path, stage_path
 from attractor_nb.cli.terminal import Line, Terminal, Tone
 from attractor_nb.model.events import (
     Event,
@@ -23,6 +27,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ParallelBranchCompleted,
     PipelineFailed,
     PipelineRestarted,
     PipelineResumed,
@@ -34,13 +39,12 @@ from attractor_nb.model.events import (
     StageRetrying,
     StageStarted,
 )
-from attractor_nb.model.labels import label_text, normalize_label
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.views.columns import cells, one_line
+from attractor_nb.views.folding import take_event
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.markup import clean
-from attractor_nb.views.state import NodeStatus, first_words
+from attractor_nb.views.state import NodeStatus, RunView, first_words
 from attractor_nb.views.summary import duration_text
 
 if TYPE_CHECKING:
@@ -52,12 +56,10 @@ if TYPE_CHECKING:
 
 INSTANT_TYPES: Final = frozenset({"start", "exit", "conditional", "wait.human"})
 """Handler types that never show as running: they are over at once, or a menu is in that place."""
-NAME_COLUMNS: Final = 24
 TAIL_LINES: Final = 3
 REVIEW_LINES: Final = 14
-TAIL_CHARS: Final = 2_000
-KEPT_CHARS: Final = 20_000
-REASON_CHARS: Final = 100
+SHOWN_STAGES: Final = 8
+"""Stages under way that are shown at the same time; of more the newest are."""
 PATIENCE_SECONDS: Final = 2.0
 _MARKS: Final = {
     StageStatus.SUCCESS: (NodeStatus.SUCCESS, Tone.GOOD),
@@ -109,12 +111,12 @@ class Progress:
         self._heading = list(heading)
         self._is_quiet = is_quiet
         self._is_verbose = is_verbose
-        names = max((cells(name) for name in graph.nodes), default=0)
-        self._terminal = terminal or Terminal(name_columns=min(NAME_COLUMNS, names))
-        self._running: StageStarted | None = None
-        self._since = 0.0
-        self._tail = ""
-        self._text = ""
+        self._terminal = terminal or Terminal(name_columns=name_columns(graph))
+        self._view = RunView()
+        self._words = StageWords(self._graph, self._view)
+        self._going = GoingStages()
+        self._questions: dict[str, tuple[str, str]] = {}
+        self._held: list[Line] = []
         self._error = ""
         self._answered_by = ""
         self._asked: set[str] = set()
@@ -123,6 +125,7 @@ class Progress:
     def take(self, event: Event) -> None:
         """Show an event."""
         self._count(event)
+        take_event(self._view, event)
         if not self._is_quiet:
             while self._heading:
                 self._terminal.say(*self._heading.pop(0))
@@ -144,6 +147,8 @@ class Progress:
 
     def close(self) -> None:
         """Take what moves away."""
+        self._questions.clear()
+        self._go_on()
         self._terminal.end()
 
     def _count(self, event: Event) -> None:
@@ -162,19 +167,28 @@ class Progress:
             case StageStarted():
                 self._begin(event)
             case StageOutput():
-                self._hear(event)
+                self._going.hear(event)
             case StageFailed() if event.will_retry:
                 self._error = event.error
             case StageEnd():
                 self._end(event)
+            case ParallelBranchCompleted():
+                self._end_branch(event)
             case StageRetrying():
-                self._terminal.end()
-                self._line(NodeStatus.RETRYING, event.name, self._retry_words(event), tone=Tone.WAITING)
+                self._stop_going(event.branch)
+                name = stage_path(event.branch, event.name)
+                self._line(NodeStatus.RETRYING, name, self._retry_words(event), tone=Tone.WAITING)
+            case _:
+                self._show_other(event)
+
+    def _show_other(self, event: Event) -> None:
+        """Events that are no stage's beginning or end."""
+        match event:
             case InterviewStarted():
-                self._terminal.end()
-                self._show_material()
+                self._ask(event)
             case InterviewCompleted():
                 self._answered_by = event.answered_by
+                self._settle(event.question_id)
             case (
                 InterviewTimeout()
                 | GoalGateUnsatisfied()
@@ -183,73 +197,103 @@ class Progress:
                 | PipelineRewound()
                 | EventsDropped()
             ):
-                self._terminal.write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
+                if isinstance(event, InterviewTimeout):
+                    self._settle(event.question_id)
+                self._write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
             case PipelineResumed():
-                self._terminal.write(Line(AGAIN, event.next_node, _goes_on(event), tone=Tone.BUSY))
+                self._write(Line(AGAIN, event.next_node, _goes_on(event), tone=Tone.BUSY))
             case _:
                 pass
 
     # -- stages --------------------------------------------------------------------------------------
 
     def _begin(self, event: StageStarted) -> None:
-        self._running, self._since = event, time.monotonic()
-        self._tail = ""
-        if event.handler_type == "codergen":
-            self._text = ""
-        if event.handler_type not in INSTANT_TYPES:
-            self._terminal.begin(self._block)
-
-    def _hear(self, event: StageOutput) -> None:
-        self._tail = (self._tail + event.text)[-TAIL_CHARS:]
-        if event.channel == "response":
-            self._text = (self._text + event.text)[-KEPT_CHARS:]
+        self._going.begin(event)
+        self._go_on()
 
     def _end(self, event: StageEnd) -> None:
-        self._terminal.end()
+        self._stop_going(event.branch)
+        self._answered_in(event.branch, event.name)
         status, tone = _MARKS[event.outcome.status]
-        time_text = "" if self._is_instant(event.name) else duration_text(event.duration)
-        self._line(status, event.name, self._words(event), time_text, tone)
+        time_text = "" if self._words.is_instant(event.name) else duration_text(event.duration)
+        self._line(
+            status,
+            stage_path(event.branch, event.name),
+            self._words.of(event, self._answered_by),
+            time_text,
+            tone,
+        )
         if self._is_verbose and self._graph.handler_types.get(event.name) == "codergen":
-            self._say_text(self._text)
+            self._say_text(self._going.latest_text)
         self._answered_by = ""
 
-    def _is_instant(self, node_id: str) -> bool:
-        return self._graph.handler_types.get(node_id) in {"start", "exit", "conditional"}
+    def _end_branch(self, event: ParallelBranchCompleted) -> None:
+        """A line for a branch that was cancelled, or that had more than one stage: that one has its own."""
+        self._going.end_within(event.branch)
+        for question_id, (branch, _) in list(self._questions.items()):
+            if branch == event.branch or branch.startswith(f"{event.branch}/"):
+                self._settle(question_id)
+        self._terminal.end()
+        branch, status = self._view.branches.get(event.branch), StageStatus(event.status)
+        count = len(branch.nodes) if branch else 0
+        if status is StageStatus.SKIPPED:
+            words = f"cancelled: {event.failure_reason}" if event.failure_reason else "cancelled"
+        elif count > 1:
+            words = f"branch of {count} stages"
+        else:
+            return self._go_on()
+        mark, tone = _MARKS[status]
+        seconds = branch.duration if branch and (count or status is not StageStatus.SKIPPED) else 0.0
+        self._line(mark, shown_path(event.branch), words, duration_text(seconds) if seconds else "", tone)
+        return None
+
+    def _stop_going(self, branch: str) -> None:
+        self._going.end(branch)
+        self._terminal.end()
+
+    def _go_on(self) -> None:
+        """Show what goes on, and what was held back, unless a question is on the screen."""
+        if self._questions and self._terminal.is_live:
+            return
+        if self._held:
+            self._terminal.end()
+            held, self._held = self._held, []
+            for line in held:
+                self._terminal.write(line)
+        shown = any(stage.event.handler_type not in INSTANT_TYPES for stage in self._going.stages)
+        if shown:
+            self._terminal.begin(self._block)
+
+    def _write(self, line: Line) -> None:
+        if self._questions and self._terminal.is_live:
+            self._held.append(line)
+        else:
+            self._terminal.write(line)
+            self._go_on()
+
+    # -- questions -----------------------------------------------------------------------------------
+
+    def _ask(self, event: InterviewStarted) -> None:
+        """A menu is about to stand where the stages are shown."""
+        self._terminal.end()
+        if not self._questions:
+            self._show_material()
+        self._questions[event.question_id] = event.branch, event.stage
+
+    def _settle(self, question_id: str) -> None:
+        self._questions.pop(question_id, None)
+        self._go_on()
+
+    def _answered_in(self, branch: str, stage: str) -> None:
+        """A stage that has ended asks nothing any more."""
+        for question_id, asker in list(self._questions.items()):
+            if asker == (branch, stage):
+                self._settle(question_id)
 
     def _line(
         self, status: NodeStatus, name: str, words: str, time_text: str = "", tone: Tone = Tone.PLAIN
     ) -> None:
-        self._terminal.write(Line(STATUS_LETTERS[status], name, words, time_text, tone))
-
-    def _words(self, event: StageEnd) -> str:
-        """Why it failed, or its label; the way taken where there was a choice; how often it was tried."""
-        outcome = event.outcome
-        if isinstance(event, StageFailed) or outcome.status is StageStatus.RETRY:
-            error = event.error if isinstance(event, StageFailed) else ""
-            parts = [first_words(error or outcome.failure_reason, REASON_CHARS)]
-        else:
-            parts = [self._label(event.name)]
-        if way := self._way(event):
-            parts.append(f"→ {way}")
-        if self._answered_by:
-            parts.append(f"({_PEOPLE.get(self._answered_by, self._answered_by)})")
-        if event.attempt > 1:
-            parts.append(f"{TIMES}{event.attempt}")
-        if event.visit > 1:
-            parts.append(f"{AGAIN}{event.visit}")
-        return " ".join(part for part in parts if part)
-
-    def _label(self, node_id: str) -> str:
-        node = self._graph.nodes.get(node_id)
-        return (
-            one_line(node.label) if node and normalize_label(node.label) != normalize_label(node_id) else ""
-        )
-
-    def _way(self, event: StageEnd) -> str:
-        if len(self._graph.outgoing_edges(event.name)) < 2 or not event.next_node:
-            return ""
-        label = self._graph.edges[event.edge].label if event.edge is not None else ""
-        return one_line(label_text(label)) or event.next_node
+        self._write(Line(STATUS_LETTERS[status], name, words, time_text, tone))
 
     def _retry_words(self, event: StageRetrying) -> str:
         reason = first_words(self._error, REASON_CHARS)
@@ -258,21 +302,29 @@ class Progress:
     # -- texts ---------------------------------------------------------------------------------------
 
     def _block(self) -> RenderableType:
-        """What moves: the stage that runs, and the end of what it writes."""
-        event = self._running
-        if event is None:
-            return ""
-        words = self._label(event.name) + (f" {TIMES}{event.attempt}" if event.attempt > 1 else "")
-        seconds = f"{time.monotonic() - self._since:.1f} s"
-        mark = STATUS_LETTERS[NodeStatus.RUNNING]
-        head = self._terminal.laid_out(Line(mark, event.name, words, seconds, Tone.BUSY))
-        tail = self._wrapped(self._tail)[-TAIL_LINES:]
-        return Group(head, *(Text(line, style=Tone.QUIET.value, no_wrap=True) for line in tail))
+        """What moves: the stages that run, and the end of what the only one of them writes."""
+        going = [stage for stage in self._going.stages if stage.event.handler_type not in INSTANT_TYPES]
+        lines: list[RenderableType] = []
+        if (hidden := len(going) - SHOWN_STAGES) > 0:
+            lines.append(Text(f"  + {hidden} more", style=Tone.QUIET.value))
+        for stage in going[-SHOWN_STAGES:]:
+            event = stage.event
+            words = self._words.label(event.name) + (f" {TIMES}{event.attempt}" if event.attempt > 1 else "")
+            if fan_out := self._view.fan_outs.get((event.branch, event.name)):
+                words = f"{words} {fan_out.progress}".strip()
+            seconds = f"{time.monotonic() - stage.since:.1f} s"
+            name = stage_path(event.branch, event.name)
+            mark = STATUS_LETTERS[NodeStatus.RUNNING]
+            lines.append(self._terminal.laid_out(Line(mark, name, words, seconds, Tone.BUSY)))
+        if len(going) == 1:
+            tail = self._wrapped(going[0].tail)[-TAIL_LINES:]
+            lines += [Text(line, style=Tone.QUIET.value, no_wrap=True) for line in tail]
+        return Group(*lines)
 
     def _show_material(self) -> None:
         """What the person at the gate is to judge, when it is not on the screen already."""
-        if self._terminal.is_live and not self._is_verbose and self._text.strip():
-            self._say_text(self._text, REVIEW_LINES)
+        if self._terminal.is_live and not self._is_verbose and self._going.latest_text.strip():
+            self._say_text(self._going.latest_text, REVIEW_LINES)
 
     def _say_text(self, text: str, most_lines: int | None = None) -> None:
         lines = self._wrapped(text)
@@ -292,10 +344,3 @@ class Progress:
 def _goes_on(event: PipelineResumed) -> str:
     """That the run goes on, and what becomes of the stage that was cut off."""
     return "goes on here" + event.description.partition(event.next_node)[2]
-
-
-_PEOPLE: Final = {
-    "console": "by you",
-    "auto-approve": "auto-approved",
-    "default": "no answer in time: default",
-}

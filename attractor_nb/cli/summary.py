@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from attractor_nb.cli.progress import Tally
     from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
+    from attractor_nb.views.state import BranchView
 
 _STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
 
 
 def in_words(result: RunResult) -> str:
     """Outcome, reason, and where everything is."""
-    count = len(result.completed_nodes)
+    count = result.view.stages
     mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
@@ -55,7 +56,21 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         "bound": result.bound or None,
         "usage": result.usage.to_plain(),
         "stages": [_stage_plain(node_id, result, tally) for node_id in dict.fromkeys(result.completed_nodes)],
+        "branches": [_branch_plain(branch, result, tally) for branch in result.view.branches.values()],
     }
+
+
+def _branch_plain(branch: BranchView, result: RunResult, tally: Tally) -> dict[str, Any]:
+    """One branch of a fan-out on its latest pass, with the stages that it visited."""
+    plain: dict[str, Any] = {
+        "path": branch.path,
+        "status": branch.status,
+        "duration_seconds": round(branch.duration, 3),
+        "stages": [_stage_plain(node_id, result, tally) for node_id in branch.nodes],
+    }
+    if branch.reason:
+        plain["failure_reason"] = branch.reason
+    return plain
 
 
 def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any]:

@@ -10,7 +10,12 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import (
     EventsDropped,
     GoalGateUnsatisfied,
+    InterviewCompleted,
+    InterviewStarted,
     InterviewTimeout,
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
+    ParallelStarted,
     PipelineFailed,
     PipelineResumed,
     PipelineStarted,
@@ -35,6 +40,13 @@ digraph G {
     test -> write [label="Red", condition="outcome!=success"]
 }
 """)
+
+
+@pytest.fixture
+def a_plain_terminal(monkeypatch):
+    """rich takes the stream for a terminal that can move its cursor."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
 
 
 class Watched:
@@ -157,6 +169,113 @@ def test_quiet_progress_counts_and_shows_nothing():
     assert watched.progress.tally.attempts == {"write": 1}
     watched.after(PipelineFailed(error="bound", duration=1.0, is_resumable=True))
     assert watched.progress.tally.is_resumable
+
+
+FAN_OUT = parse_dot("""
+digraph G {
+    start [shape=Mdiamond]  done [shape=Msquare]
+    fan [shape=component]  a [label="First"]  b  c  join [shape=tripleoctagon]
+    start -> fan  fan -> a -> c -> join  fan -> b -> join  join -> done
+}
+""")
+
+
+def in_branch(kind, name, branch, **fields):
+    return kind(name=name, branch=f"fan/{branch}", **fields)
+
+
+def branch_events():
+    """Two branches side by side: one of two stages, one that is cancelled."""
+    yield StageStarted(name="fan", handler_type="parallel")
+    yield ParallelStarted(name="fan", branch_count=2, join_policy="first_success")
+    for branch in ("a", "b"):
+        yield in_branch(ParallelBranchStarted, "fan", branch, id=branch, start_node=branch)
+        yield in_branch(StageStarted, branch, branch, handler_type="codergen")
+    ok = {"outcome": Outcome.success(), "duration": 1.0}
+    yield in_branch(StageCompleted, "a", "a", **ok)
+    yield in_branch(StageStarted, "c", "a", handler_type="codergen")
+    yield in_branch(StageCompleted, "c", "a", **ok)
+    end = {"status": "success", "success": True, "duration": 2.0}
+    yield in_branch(ParallelBranchCompleted, "fan", "a", id="a", **end)
+    cancelled = {"status": "skipped", "failure_reason": "a succeeded"}
+    yield in_branch(ParallelBranchCompleted, "fan", "b", id="b", **cancelled)
+    yield StageCompleted(name="fan", next_node="join", **ok)
+
+
+class Fan(Watched):
+    """The same with a fan-out, at a terminal or in a pipe."""
+
+    def __init__(self, stream=None, **options):
+        self._stream = stream or io.StringIO()
+        self.progress = Progress(FAN_OUT, terminal=Terminal(self._stream, name_columns=8), **options)
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_stages_of_branches_have_the_path_of_their_branch_and_branches_their_time():
+    lines = [" ".join(line.split()) for line in Fan().after(*branch_events())]
+    assert lines == [
+        "✓ fan/a First 1.00 s",
+        "✓ fan/a/c 1.00 s",
+        "✓ fan/a branch of 2 stages 2.00 s",
+        "\N{EN DASH} fan/b cancelled: a succeeded",
+        "✓ fan (first_success: won by a) 1.00 s",
+    ]
+
+
+@pytest.mark.usefixtures("a_plain_terminal")
+def test_stages_side_by_side_move_beneath_the_lines_each_on_its_own():
+    fan = Fan(Screen())
+    events = list(branch_events())
+    fan.after(*events[:6])
+    shown = [line.split()[1] for line in _plain(fan.progress._block())]
+    assert shown == ["fan", "fan/a", "fan/b"]
+    fan.after(*events[6:8])
+    shown = [line.split()[1] for line in _plain(fan.progress._block())]
+    assert shown == ["fan", "fan/b", "fan/a/c"]
+    fan.after(*events[8:])
+    assert _plain(fan.progress._block()) == []
+    fan.progress.close()
+
+
+def _plain(block):
+    return [line.plain for line in block.renderables]
+
+
+def test_more_stages_than_fit_are_counted():
+    fan = Fan()
+    for number in range(12):
+        fan.after(in_branch(StageStarted, f"n{number}", f"n{number}", handler_type="tool"))
+    lines = _plain(fan.progress._block())
+    assert (lines[0].strip(), len(lines)) == ("+ 4 more", 9)
+
+
+@pytest.mark.usefixtures("a_plain_terminal")
+@pytest.mark.parametrize(
+    "end",
+    [
+        InterviewCompleted(
+            question="?", answer="Y", duration=1.0, question_id="q", stage="a", branch="fan/a"
+        ),
+        InterviewTimeout(question="?", stage="a", duration=1.0, question_id="q", branch="fan/a"),
+        StageCompleted(name="a", branch="fan/a", outcome=Outcome.success()),
+        ParallelBranchCompleted(name="fan", id="a", branch="fan/a", status="skipped"),
+    ],
+    ids=lambda event: event.type,
+)
+def test_while_a_question_is_on_the_screen_other_branches_write_nothing(end):
+    fan = Fan(Screen())
+    fan.after(*list(branch_events())[:6])
+    fan.after(InterviewStarted(question="?", stage="a", question_id="q", branch="fan/a"))
+    before = fan.after()
+    assert fan.after(completed("b", branch="fan/b")) == before
+    assert any("fan/b" in line for line in fan.after(end)[len(before) - 1 :])
+    fan.progress.close()
 
 
 def test_a_line_without_time_has_no_trailing_blanks():
