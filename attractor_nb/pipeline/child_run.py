@@ -146,9 +146,9 @@ class LiveChild:
         """How it stands now."""
         setup, future = self._setup, self._job.future
         result = future.result() if future.done() and not future.cancelled() else None
-        status: str = self.run.status
-        if future.cancelled():
-            status = "interrupted"
+        status = "waiting" if self.run.gates else "running"  # until its task has ended, with its result
+        if future.done():
+            status = "interrupted" if future.cancelled() else self.run.status
         last = setup.instructions.last_at
         return ChildSnapshot(
             run_id=self.run.id,

@@ -6,8 +6,10 @@ from attractor_nb import Outcome, Pipeline, StageStatus, Usage, ValidationError
 from attractor_nb.testing import ScriptedBackend
 
 
-def test_task_verification_1_a_built_in_type_without_a_handler_is_refused_before_anything_runs(run_dot):
-    with pytest.raises(ValidationError, match=r"stack\.manager_loop"):
+def test_task_verification_1_a_stage_that_nothing_can_execute_is_refused_before_anything_runs(run_dot):
+    with pytest.raises(ValidationError, match=r"nobody\.knows"):
+        run_dot('a [type="nobody.knows"] start -> a -> done')
+    with pytest.raises(ValidationError, match="names no child pipeline"):
         run_dot("a [shape=house] start -> a -> done")
 
 
