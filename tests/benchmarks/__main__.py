@@ -7,6 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import goals_branching
 import goals_mapping
 import goals_reading
 import goals_running
@@ -18,6 +19,7 @@ from report import report, say
 
 GOALS: list[Goal] = [
     *goals_running.GOALS,
+    *goals_branching.GOALS,
     *goals_reading.GOALS,
     *goals_showing.GOALS,
     *goals_mapping.GOALS,

@@ -17,6 +17,7 @@ class Scale:
         slow_rounds: Rounds of contenders that take seconds.
         steps: Length of a chain; the long one is ten times as long.
         durable_steps: Length of a chain whose every step is flushed.
+        branches: Branches of a wide fan-out; the narrow one has a tenth.
         nodes: Nodes of a text that every peer reads; the long one has ten times as many.
         pictures: Sizes that are drawn against ``dot``, and those beyond what it can take.
         with_peers: Whether peers are installed and measured.
@@ -26,14 +27,15 @@ class Scale:
     slow_rounds: int = 3
     steps: int = 1000
     durable_steps: int = 1000
+    branches: int = 1000
     nodes: int = 1000
     pictures: tuple[int, ...] = (20, 100, 200)
     large_pictures: tuple[int, ...] = (500,)
     with_peers: bool = True
 
 
-TINY = Scale(1, 1, 10, 5, 10, (5,), (310,), with_peers=False)
-QUICK = Scale(3, 1, 300, 50, 300, (20, 100), (500,))
+TINY = Scale(1, 1, 10, 5, 20, 10, (5,), (310,), with_peers=False)
+QUICK = Scale(3, 1, 300, 50, 300, 300, (20, 100), (500,))
 
 
 @dataclass(frozen=True)

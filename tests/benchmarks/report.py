@@ -17,7 +17,6 @@ from measuring import MissingPeer
 
 OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "fast-sugiyama")
 NOT_MEASURED = {
-    "P5": "fan-out",
     "P12": "server-sent events",
     "P13": "model calls beside other frameworks",
 }
