@@ -169,15 +169,15 @@ function makeView(model, el, truth, now) {
   }
 
   function short(state) {
-    if (state.status !== "fail" || !state.reason) return "";
-    return state.reason.length > 28 ? `${state.reason.slice(0, 27)}…` : state.reason;
+    const words = state.status === "fail" && state.reason ? state.reason : state.note || "";
+    return words.length > 28 ? `${words.slice(0, 27)}…` : words;
   }
 
-  const spoken = (state) => state.status.replace("_", " ") + (state.reason ? `, ${state.reason}` : "");
+  const spoken = (state) => [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
 
   function showCounts(parts, state) {
     if (!parts.counts) return;
-    const texts = [];
+    const texts = state.progress ? [state.progress] : [];
     if (state.attempt > 1) texts.push(`×${state.attempt}`);
     if (state.visits > 1) texts.push(`↻${state.visits}`);
     if (ACTIVE.has(state.status)) {

@@ -7,16 +7,20 @@ text table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.lanes import lanes_of
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import shorten, text_width, wrap
 from attractor_nb.views.outlines import ROOF, SLANT
 from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.model.graph import Edge, Graph, Node
+    from attractor_nb.views.lanes import Lane
 
 LABEL_SIZE: Final = 12.0
 DETAIL_SIZE: Final = 10.0
@@ -56,6 +60,9 @@ DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7)
 _AVERAGE_CHAR: Final = 6.6
 _MAX_CHARS: Final = 400
 """Nobody sees more of a text, however long it is."""
+_NOTED_TYPES: Final = frozenset({"parallel", "stack.manager_loop", "pipeline"})
+_NOTE_ROOM: Final = "wait_all: 2 of 4, 1 failed"
+"""What a fan-out, or a node with a child run, says while it goes on, in its small line."""
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
@@ -82,7 +89,8 @@ def draw_scene(graph: Graph) -> Scene:
     links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
     rankdir = graph.get("rankdir", str, "TB").upper()
     direction = _DIRECTIONS.get(rankdir, Direction.DOWN)
-    return Scene(tuple(boxes), links, _panels(graph, positions), direction)
+    scene = Scene(tuple(boxes), links, _panels(graph, positions), direction)
+    return _with_lanes(scene, lanes_of(graph), positions)
 
 
 def detail_of(node: Node) -> str:
@@ -91,6 +99,8 @@ def detail_of(node: Node) -> str:
         return " ".join(node.tool_command.split(maxsplit=6)[:6])
     if node.handler_type == "codergen" and node.llm_model:
         return node.llm_model
+    if node.handler_type == "parallel":
+        return node.get("join_policy", str, "wait_all")
     return node.handler_type
 
 
@@ -105,7 +115,8 @@ def _box(node: Node, density: Density) -> Box:
         detail = shorten(
             clean(detail_of(node)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
         )
-    width, height = _size(shape, lines, detail, density)
+    room = _NOTE_ROOM if detail and node.handler_type in _NOTED_TYPES else ""
+    width, height = _size(shape, lines, max(detail, room, key=len), density)
     return Box(node.id, shape, lines, detail, width, height)
 
 
@@ -156,6 +167,22 @@ def _link(index: int, edge: Edge, positions: dict[str, int], density: Density) -
     width = max(text_width(line, EDGE_SIZE, is_mono=is_mono) for line in lines) + 12
     height = len(lines) * EDGE_LINE_HEIGHT + 5
     return Link(index, source, target, lines, is_mono, 2.0 * -(-width // 2), height)
+
+
+def _with_lanes(scene: Scene, lanes: list[Lane], positions: Mapping[str, int]) -> Scene:
+    """The scene with lanes inside its panels. A lane that a subgraph cuts, or lies within, is left out."""
+    panels, paths = list(scene.panels), scene.panel_paths()
+    for lane in lanes:
+        members = sorted(positions[name] for name in lane.members)
+        around = {paths[member] for member in members}
+        if len(around) > 1:
+            continue
+        path = around.pop()
+        label = clean(f"branch {lane.id} of {lane.fan_out}"[:_MAX_CHARS])
+        for member in members:
+            paths[member] = (*path, len(panels))
+        panels.append(Panel(label, tuple(members), path[-1] if path else None, is_lane=True))
+    return replace(scene, panels=tuple(panels))
 
 
 def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:

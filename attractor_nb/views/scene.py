@@ -75,11 +75,24 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A subgraph: title, member boxes (nested ones included), position of the enclosing panel."""
+    """A subgraph, or the lane of a branch.
+
+    Attributes:
+        label: Its title; a lane's has none, the label is told by its tooltip.
+        members: Member boxes, nested ones included.
+        parent: Position of the enclosing panel.
+        is_lane: It is the lane of a branch.
+    """
 
     label: str
     members: tuple[int, ...]
     parent: int | None = None
+    is_lane: bool = False
+
+    @property
+    def title(self) -> str:
+        """What is written in it."""
+        return "" if self.is_lane else self.label
 
 
 @dataclass(frozen=True, slots=True)

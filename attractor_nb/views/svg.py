@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 _TOOLTIP_CHARS: Final = 300
+_NO_JOIN: Final = "no join: branches run to their ends"
 MAX_SHOWN_WIDTH: Final = 1080.0
 """A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
 
@@ -139,7 +140,7 @@ class _Writer:
             element("rect", page),
             joined([_panel(panel, rect) for panel, rect in panels], "\n"),
             joined([self._edge(link, route) for link, route in routed], "\n"),
-            joined([_panel_title(panel, rect) for panel, rect in panels], "\n"),
+            joined([_panel_title(panel, rect) for panel, rect in panels if panel.title], "\n"),
             joined([self._node(box, centre, hatch_id) for box, centre in boxes], "\n"),
             joined([self._edge_label(link, route) for link, route in routed], "\n"),
         )
@@ -178,10 +179,11 @@ class _Writer:
         )
 
     def _node_text(self, box: Box, state: NodeState) -> list[Markup]:
-        """Label lines and the small line under them, which shows the reason of a failure."""
+        """Label lines and the small line under them: why it failed, or how branches or a child run stand."""
         detail = box.detail
-        if detail and state.status is NodeStatus.FAIL and state.reason:
-            detail = shorten(clean(state.reason), text_room(box), DETAIL_SIZE)
+        news = state.reason if state.status is NodeStatus.FAIL and state.reason else state.note
+        if detail and news:
+            detail = shorten(clean(news), text_room(box), DETAIL_SIZE)
         middle = text_shift(box, self.scene.direction)
         y = middle - (len(box.lines) * LINE_HEIGHT + (14 if box.detail else 0)) / 2 + 0.92 * LABEL_SIZE
         lines = [
@@ -282,11 +284,16 @@ class _Writer:
 
 def _panel(panel: Panel, rect: Rect) -> Markup:
     box = {"x": rect.x, "y": rect.y, "width": rect.width, "height": rect.height, "rx": 8}
-    return element("g", {"class": "panel"}, element("title", None, panel.label), element("rect", box))
+    return element(
+        "g",
+        {"class": "lane" if panel.is_lane else "panel"},
+        element("title", None, panel.label),
+        element("rect", box),
+    )
 
 
 def _panel_title(panel: Panel, rect: Rect) -> Markup:
-    title = shorten(panel.label, rect.width - 16, 11)
+    title = shorten(panel.title, rect.width - 16, 11)
     return element("text", {"class": "panel-title", "x": rect.x + 10, "y": rect.y + 17}, title)
 
 
@@ -308,6 +315,7 @@ def _at(x: float, y: float) -> dict[str, str]:
 def _counts(state: NodeState) -> str:
     """Attempts and visits, when there was more than one."""
     parts = [
+        state.progress,
         f"{TIMES}{state.attempt}" if state.attempt > 1 else "",
         f"{AGAIN}{state.visits}" if state.visits > 1 else "",
     ]
@@ -321,7 +329,9 @@ def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join 
     lines.append(f"{node_id} · {detail_of(node)}" if node.handler_type != "tool" else f"{node_id} · tool")
     lines += (text for text in (node.prompt, node.tool_command) if text)
     if join is not None:
-        lines.append(f"branches meet at {join.node_id}" if join.node_id else "branches run to their ends")
+        lines.append(f"branches meet at {join.node_id}" if join.node_id else _NO_JOIN)
+    if state.note:
+        lines.append(state.note)
     if state.status is not NodeStatus.PENDING:
         lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
     return _tooltip(lines)

@@ -22,6 +22,7 @@ LIGHT: Final = {
     "taken": "#2b3138",
     "panel": "#f3f5f8",
     "panel-line": "#d5dae0",
+    "lane": "#848d9714",
     "on-mark": "#ffffff",
     "star": "#9a6700",
     "pending-fill": "#f6f7f9",
@@ -50,6 +51,7 @@ DARK: Final = {
     "taken": "#d5dce3",
     "panel": "#1b1f24",
     "panel-line": "#343b43",
+    "lane": "#79828d1c",
     "on-mark": "#101317",
     "star": "#e3b341",
     "pending-fill": "#23262b",
@@ -76,6 +78,7 @@ _RULES: Final = """
 & text{font:12px SANS;fill:var(--ink);text-anchor:middle;stroke:none}
 & .page{fill:var(--page);stroke:var(--frame)}
 & .panel rect{fill:var(--panel);stroke:var(--panel-line)}
+& .lane rect{fill:var(--lane);stroke:none}
 & text.panel-title{font-size:11px;fill:var(--dim);text-anchor:start;
 paint-order:stroke;stroke:var(--panel);stroke-width:4px;stroke-linejoin:round}
 & .node{--fill:var(--pending-fill);--stroke:var(--pending-line)}

@@ -124,7 +124,7 @@ def _cluster_lines(scene: Scene, homes: dict[int | None, list[str]], parent: int
     for position, panel in enumerate(scene.panels):
         if panel.parent != parent:
             continue
-        title = "M" * (1 + int(text_width(panel.label, 11) / 8.4))
+        title = "M" * (1 + int(text_width(panel.title, 11) / 8.4)) if panel.title else '""'
         yield f"subgraph cluster_{position} {{ graph [margin=10, fontsize=14, label={title}]"
         yield from homes[position]
         yield from _cluster_lines(scene, homes, position)

@@ -77,12 +77,12 @@ class _Drawing:
     def _make_room_for_titles(self, extents: dict[int, tuple[float, float]]) -> None:
         """Widen the borders of a panel that is narrower than its title."""
         for panel, rows in zip(self.scene.panels, self.layered.borders, strict=True):
-            if not rows:
+            if not rows or not panel.title:
                 continue
             layer = next(layer for layer in self.layered.layers if rows[0][0] in layer)
             inside = layer[layer.index(rows[0][0]) + 1 : layer.index(rows[0][1])]
             width = sum(extents.get(vertex, (0.0, 0.0))[0] + _EDGE_GAP for vertex in inside) - _EDGE_GAP
-            missing = text_width(panel.label, 11) + 20 - width - 2 * _PANEL_PADDING
+            missing = text_width(panel.title, 11) + 20 - width - 2 * _PANEL_PADDING
             if missing > 0:
                 extents.update(dict.fromkeys(rows[0], (min(missing, 160.0), 0.0)))
 
@@ -136,9 +136,11 @@ class _Drawing:
         is_title_first = self.scene.direction is Direction.DOWN
         is_title_last = self.scene.direction is Direction.UP
         for panel, (first, last) in self._panel_ranks().items():
-            depth = 1 + _nesting_below(self.scene, panel)
-            opening[first] = max(opening[first], depth * (_PANEL_PADDING + _PANEL_TITLE * is_title_first))
-            closing[last] = max(closing[last], depth * (_PANEL_PADDING + _PANEL_TITLE * is_title_last))
+            depth, titles = _depth_below(self.scene, panel)
+            opening[first] = max(
+                opening[first], depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_first
+            )
+            closing[last] = max(closing[last], depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_last)
         return opening, closing
 
     def _panel_ranks(self) -> dict[int, tuple[int, int]]:
@@ -245,19 +247,21 @@ class _Drawing:
         ranks = self._panel_ranks()
         rects = [Rect(0, 0, 0, 0)] * len(self.scene.panels)
         for panel, (first, last) in ranks.items():
-            depth = 1 + _nesting_below(self.scene, panel)
+            depth, titles = _depth_below(self.scene, panel)
             is_title_first = self.scene.direction is Direction.DOWN
             is_title_last = self.scene.direction is Direction.UP
             left, right = self.layered.borders[panel][0]
-            start = self.tops[first] - depth * (_PANEL_PADDING + _PANEL_TITLE * is_title_first)
-            end = self.bottoms[last] + depth * (_PANEL_PADDING + _PANEL_TITLE * is_title_last)
+            start = self.tops[first] - depth * _PANEL_PADDING - titles * _PANEL_TITLE * is_title_first
+            end = self.bottoms[last] + depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_last
             (x0, y0), (x1, y1) = turn((self.across[left], start)), turn((self.across[right], end))
             x, y, width, height = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
             rects[panel] = Rect(x, y, width, height)
         return rects
 
 
-def _nesting_below(scene: Scene, panel: int) -> int:
-    """How many levels of panels a panel has inside it."""
+def _depth_below(scene: Scene, panel: int) -> tuple[int, int]:
+    """How many levels of panels there are from a panel on inwards, and how many of them have a title."""
     inner = [position for position, other in enumerate(scene.panels) if other.parent == panel]
-    return max((1 + _nesting_below(scene, position) for position in inner), default=0)
+    depths = [_depth_below(scene, position) for position in inner]
+    depth, titles = max((deep for deep, _ in depths), default=0), max((deep for _, deep in depths), default=0)
+    return depth + 1, titles + bool(scene.panels[panel].title)
