@@ -25,7 +25,7 @@ class Sight:
 
     Attributes:
         commits: Recorded ends of stages, in order: directory, branch, node, visit, status, way on.
-        tried: Visits of which an attempt's end is recorded, and of how many.
+        tried: Visits of which a failed attempt is recorded.
         in_flight: Visits that were begun and whose end is not known.
         answered: Visits of gates whose answer is recorded.
         marks: Executions, by visit.
@@ -33,7 +33,7 @@ class Sight:
     """
 
     commits: list = field(default_factory=list)
-    tried: Counter = field(default_factory=Counter)
+    tried: set = field(default_factory=set)
     in_flight: set = field(default_factory=set)
     answered: set = field(default_factory=set)
     marks: Counter = field(default_factory=Counter)
@@ -166,7 +166,7 @@ class History:
     def _check_sight(self, sight):
         if set(sight.statuses) - STANDSTILLS:
             self._blame(f"shown as {sight.statuses}")
-        lost = set(sight.marks) - set(recorded(sight)) - set(sight.tried) - sight.in_flight
+        lost = set(sight.marks) - set(recorded(sight)) - sight.tried - sight.in_flight
         if lost:
             self._blame(f"executed and neither recorded nor in flight: {lost}")
         if not self.sights:
@@ -199,8 +199,7 @@ class History:
     def _check_counts(self, case, reference):
         marks, counts = self.sights[-1].marks, Counter(reference["marks"])
         if case.get("on_interrupted") == "fail":
-            ends = self.sights[-1].tried  # of each execution an end is recorded, that it was lost if need be
-            again = [name for name, times in marks.items() if times > max(1, ends[name])]
+            again = [name for name, times in marks.items() if times > max(1, counts[name])]
             if again:
                 self._blame(f"executed again although on_interrupted=fail: {again}")
             return
@@ -254,7 +253,7 @@ def _fold(sight, where, events):
         if isinstance(event, StageStarted):
             flights[event.branch] = _visit(where, event.branch, event.name, event.visit)
         elif isinstance(event, StageEnd):
-            sight.tried[_visit(where, event.branch, event.name, event.visit)] += 1
+            sight.tried.add(_visit(where, event.branch, event.name, event.visit))
             flights.pop(event.branch, None)
             if event.is_commit:
                 status = str(event.outcome.status)
