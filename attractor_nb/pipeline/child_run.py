@@ -18,13 +18,13 @@ from attractor_nb.model.events import (
     StageFailed,
 )
 from attractor_nb.pipeline.hosts import new_job
+from attractor_nb.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.wiring import Wired
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageScope
@@ -282,14 +282,14 @@ class ObservedChild(_OthersChild):
     """A child run in another process: its directory is looked at again and again."""
 
     def __init__(self, pipeline: Pipeline, scope: StageScope, root: Path, clock: Clock) -> None:
-        super().__init__(_loaded(pipeline, root), scope, root)
+        super().__init__(Run.load(root, pipeline), scope, root)
         self._clock = clock
 
     async def changed(self, timeout_seconds: float | None) -> float:
         """Wait the whole time, then look."""
         seconds = OBSERVED_SECONDS if timeout_seconds is None else timeout_seconds
         await self._clock.sleep(seconds)
-        self.run = _loaded(self.run.pipeline, self.root)
+        self.run = Run.load(self.root, self.run.pipeline)
         return seconds
 
 
@@ -300,17 +300,11 @@ def finished_run(pipeline: Pipeline, root: Path) -> Run | None:
         RunNotFound: It never began.
         CheckpointCorrupt: Its log is damaged.
     """
-    run = _loaded(pipeline, root)
+    run = Run.load(root, pipeline)
     if run.status not in _OUTCOME:
         return None
     *_, last = (event for event in run.events())
     return None if isinstance(last, PipelineFailed) and last.is_resumable else run
-
-
-def _loaded(pipeline: Pipeline, root: Path) -> Run:
-    from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading wires runs
-
-    return load_run(root, pipeline)
 
 
 def _active_stage(run: Run) -> str:

@@ -25,6 +25,7 @@ from attractor_nb.pipeline.child_run import (
 from attractor_nb.pipeline.lending import LentInterviewer, inside
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.run import Run
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.child_directories import (
     child_home,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.wiring import Wired
     from attractor_nb.protocols import CodergenBackend, Processes
     from attractor_nb.stage import Child, StageScope
@@ -164,9 +164,7 @@ class ChildRuns:
             )
         pipeline = self._household.pipeline.family.children.get(node.id)
         if pipeline is None:
-            from attractor_nb.pipeline.loading import load_pipeline  # noqa: PLC0415 - loading wires runs
-
-            pipeline = load_pipeline(place, handlers=self._household.pipeline.handlers)
+            pipeline = self._kept_pipeline(place)
         options = self._options(pipeline, node, scope, {})
         options = replace(options, trust=self._household.options.trust if pipeline.origin else options.trust)
         if is_owned(place):
@@ -174,6 +172,13 @@ class ChildRuns:
             announce_start(observed, is_taken_up=True)
             return observed
         return self._taken_up(pipeline, options, scope, place)
+
+    def _kept_pipeline(self, place: Path) -> Pipeline:
+        """The pipeline that a child run's directory holds, with the handlers of this one."""
+        kept, own = Run.load(place).pipeline, self._household.pipeline
+        if kept.source is None:
+            return kept
+        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers)
 
     def live(self) -> dict[str, Run]:
         """The handles of the children of this session, the latest of each stage."""

@@ -85,6 +85,7 @@ class FamilySearch:
         registered: Pipelines by name: a ``Pipeline``, or what one is made of.
         ancestry: Where the pipeline stands.
         make: Makes a pipeline of a file (or what was registered) and its ancestry.
+        made_by: What a pipeline is an instance of.
         own_types: Handler types that the user has taken over: their nodes run no child of ours.
     """
 
@@ -92,6 +93,7 @@ class FamilySearch:
     registered: Mapping[str, Any]
     ancestry: Ancestry
     make: Callable[[Any, Ancestry], Pipeline]
+    made_by: type[Any]
     own_types: frozenset[str] = frozenset()
 
     def find(self, graph: Graph) -> Family:
@@ -133,10 +135,8 @@ class FamilySearch:
         return self._load(self._file(value), graph)
 
     def _registered(self, graph: Graph, name: str) -> Pipeline:
-        from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - pipelines are made of families
-
         given = self.registered[name]
-        if isinstance(given, Pipeline):
+        if isinstance(given, self.made_by):
             limit = self._limit(graph)
             if len(self._chain()) + given.family.depth > limit:
                 raise _too_deep(limit, name)

@@ -1,0 +1,332 @@
+"""What a pipeline is: its source, the graph that it comes to, what lint says of it, what is plugged in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from attractor_nb.decisions.joins import joins_of
+from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.handlers.registry import HandlerRegistry
+from attractor_nb.handlers.supervision import GuardFunction, checked_guards
+from attractor_nb.languages.dot import write_dot
+from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
+from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.options import (
+    BackendSpec,
+    ExecutorSpec,
+    InterviewerSpec,
+    as_dict,
+    as_list,
+    as_path,
+    check_observer,
+)
+from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
+from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.pipeline.trust import Origin, absolute_origin
+from attractor_nb.views.findings import findings_text
+from attractor_nb.views.mermaid import to_mermaid
+from attractor_nb.views.svg import render_svg
+from attractor_nb.views.text_table import graph_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import networkx as nx
+
+    from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.model.diagnostic import Diagnostic, Severity
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.protocols import Handler, LintRule, Transform
+    from attractor_nb.source import SourceText
+
+
+class Definition:
+    """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        executor: ExecutorSpec = None,
+        handlers: Mapping[str, Handler | Callable[..., Any]] | None = None,
+        transforms: Sequence[Transform] = (),
+        rules: Sequence[LintRule] = (),
+        severity: Mapping[str, Severity] | None = None,
+        params: Mapping[str, Any] | None = None,
+        name: str = "",
+        runs_dir: str | Path | None = None,
+        strict: bool = False,
+        allow_many_exits: bool = False,
+        origin: Origin | None = None,
+        pipelines: Mapping[str, Definition | Source] | None = None,
+        guards: Mapping[str, GuardFunction] | None = None,
+        child_roots: Sequence[str | Path] = (),
+        ancestry: Ancestry | None = None,
+    ) -> None:
+        """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
+
+        Args:
+            source: DOT text, a path to a .dot file, or a graph.
+            backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
+            interviewer: Who answers gates; see ``RunOptions``.
+            executor: Where tool and model stages are done; see ``RunOptions``.
+            handlers: Custom handlers by type.
+            transforms: Custom transforms, after the built-in ones.
+            rules: Custom lint rules.
+            severity: Severities in place of the rules' own.
+            params: Values that every run's context starts with.
+            name: Name to show, in place of the graph's.
+            runs_dir: Where runs are kept; ``.attractor/runs`` by default.
+            strict: Generous readings of DOT are errors.
+            allow_many_exits: More than one exit node may stand (ruling 7).
+            origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
+                of ``run``. A file that ``source`` names is its own origin.
+            pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
+            guards: Functions by name that judge a supervised child (``manager.guard_function``).
+            child_roots: Directories in which child files may be, besides those below the file that names
+                them and below the working directory.
+            ancestry: Of a child pipeline: where it stands. For the package alone.
+
+        Raises:
+            DotSyntaxError: The text does not parse.
+            OptionError: The source cannot be read.
+        """
+        learn_environment()
+        self._own_origin = absolute_origin(named_file(source) if origin is None else origin)
+        self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
+        self._name = name
+        self._transforms: list[Transform] = as_list("transforms", transforms)
+        self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
+        self._severity: dict[str, Severity] = as_dict("severity", severity or {})
+        self._is_strict = strict
+        self._are_many_exits_allowed = allow_many_exits
+        self._defaults: dict[str, Any] = {
+            "backend": backend,
+            "interviewer": interviewer,
+            "executor": executor,
+            "runs_dir": runs_dir,
+        }
+        self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
+        HandlerRegistry().register_all(self.handlers)
+        self.params: dict[str, Any] = as_dict("params", params or {})
+        self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
+        self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
+        self._child_sources: dict[str, SourceText | Graph] = {}
+        roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
+        self._ancestry = ancestry or Ancestry(roots=roots)
+        self.observers: list[EventObserver] = []
+        self._plan: Plan | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        preparation = Preparation(
+            transforms=tuple(self._transforms),
+            rules=self._rules,
+            severity=self._severity,
+            runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
+            is_strict=self._is_strict,
+            are_many_exits_allowed=self._are_many_exits_allowed,
+            find_children=self._find_children,
+            taken_over=frozenset(self.handlers),
+        )
+        prepared = prepare(self._source, preparation)
+        self.parsed: Graph = prepared.parsed
+        self.graph: Graph = prepared.graph
+        self.source: SourceText | None = prepared.document.source if prepared.document else None
+        self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+        self.family: Family = prepared.family
+
+    def _find_children(self, graph: Graph) -> Family:
+        if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
+            return Family()
+        origin = self._own_origin if isinstance(self._own_origin, Path) else None
+        own_types = frozenset(self.handlers)
+        return FamilySearch(
+            origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
+        ).find(graph)
+
+    def _make_child(self, source: Source, ancestry: Ancestry) -> Pipeline:
+        """A child pipeline of a file or of what was registered, with what this one has registered."""
+        place = named_file(source)
+        if place is not None and str(place) not in self._child_sources:
+            self._child_sources[str(place)] = read_source(place)
+        text = source if place is None else self._child_sources[str(place)]
+        made = type(self)(text, **self._settings, origin=place, ancestry=ancestry)
+        return cast("Pipeline", made)  # nobody makes definitions of another kind
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What every pipeline that is made of this one has, too."""
+        return {
+            "handlers": self.handlers,
+            "rules": self._rules,
+            "severity": self._severity,
+            "strict": self._is_strict,
+            "allow_many_exits": self._are_many_exits_allowed,
+            "pipelines": self.pipelines,
+            "guards": self.guards,
+        }
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its commands come from, its children's included."""
+        return self._own_origin if self._own_origin is not None else foreign_origin(self.family)
+
+    @property
+    def run_defaults(self) -> Mapping[str, Any]:
+        """The backend, interviewer and place of runs that it was given; without those that it was not."""
+        return {key: value for key, value in self._defaults.items() if value is not None}
+
+    @property
+    def name(self) -> str:
+        """The name to show."""
+        return self._name or self.graph.name or "pipeline"
+
+    # -- plugging in ---------------------------------------------------------------------------------
+
+    def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
+        """Register a handler for a type, replacing any earlier one (spec 4.12)."""
+        HandlerRegistry().register(handler_type, handler)
+        self.handlers[handler_type] = handler
+        self._prepare()
+
+    def register_transform(self, transform: Transform) -> None:
+        """Add a transform after all others (spec 9.3)."""
+        self._transforms.append(transform)
+        try:
+            self._prepare()
+        except BaseException:
+            self._transforms.pop()
+            raise
+
+    def on_event(self, observer: EventObserver) -> None:
+        """Call ``observer`` with every event of every run from now on (spec 9.6)."""
+        check_observer(observer)
+        self.observers.append(observer)
+
+    def join_of(self, node_id: str) -> str:
+        """Where the branches of a fan-out meet: the node at which the run goes on after them (ruling 22).
+
+        Args:
+            node_id: The fan-out.
+
+        Returns:
+            The node's id; empty when the branches have no node in common and run to their ends.
+
+        Raises:
+            OptionError: There is no such fan-out.
+        """
+        joins = joins_of(self.graph)
+        if node_id not in joins:
+            raise OptionError(
+                f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
+                hint="name a node of shape component",
+            )
+        return joins[node_id].node_id
+
+    def with_source(self, source: Source, other: Definition | None = None) -> Self:
+        """A pipeline of another source with everything else that this one has.
+
+        Args:
+            source: DOT text, a path, or a graph.
+            other: A pipeline that has become part of the source: its handlers, parameters and registered
+                pipelines join this one's, and if it came from elsewhere the result does.
+        """
+        made = type(self)(
+            source,
+            **{**self._defaults, **self._settings},
+            transforms=self._transforms,
+            params=self.params,
+            name=self._name,
+            origin=self._own_origin,
+            ancestry=self._ancestry,
+        )
+        made.observers.extend(self.observers)
+        if other is not None:
+            made.take_over(other)
+        return made
+
+    def take_over(self, other: Definition) -> None:
+        """Take what a pipeline needs that has become part of this one; what both have stays this one's."""
+        self.handlers = {**other.handlers, **self.handlers}
+        self.pipelines = {**other.pipelines, **self.pipelines}
+        self.guards = {**other.guards, **self.guards}
+        self.params = {**other.params, **self.params}
+        if self._own_origin is None:
+            self._own_origin = other.origin
+        self._prepare()
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    def lint(self) -> LintReport:
+        """All findings; ``lint().fix()`` shows what the fixes would change."""
+        return LintReport(self.diagnostics, self.source)
+
+    def to_dot(self) -> str:
+        """The source as written; for a pipeline made of a graph, its canonical DOT text."""
+        return self.source.text if self.source is not None else write_dot(self.parsed)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        return to_mermaid(self.graph)
+
+    def to_svg(self) -> str:
+        """The graph as a picture, errors marked."""
+        return render_svg(self.graph, diagnostics=self.diagnostics)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """The graph with all attributes, for analysis; parallel edges are kept."""
+        import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
+
+        result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
+        result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
+        for node in self.graph.nodes.values():
+            result.add_node(node.id, handler_type=node.handler_type, **_plain(node.attrs))
+        for index, edge in enumerate(self.graph.edges):
+            result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
+        return result
+
+    def compile(self, bounds: Bounds) -> Plan:
+        """The graph made ready to run within bounds; most of the work is done once for all runs."""
+        if self._plan is None or self._plan.graph is not self.graph:
+            self._plan = compile_plan(self.graph, bounds=bounds)
+        return replace(self._plan, bounds=bounds)
+
+    def refuse_errors(self) -> None:
+        """Refuse to run what lint found errors in.
+
+        Raises:
+            ValidationError: It found some.
+        """
+        if any(found.is_error for found in self.diagnostics):
+            raise ValidationError(self.diagnostics)
+
+    # -- showing -------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        parts = [graph_text(self.graph)]
+        if self.diagnostics:
+            parts.append(findings_text(self.diagnostics))
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if isinstance(value, str | int | float | bool) else str(value)
+        for name, value in attrs.items()
+    }
