@@ -60,3 +60,18 @@ class RowResult:
         if self.outputs:
             plain["outputs"] = dict(self.outputs)
         return plain
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> RowResult:
+        """The inverse of ``to_plain``."""
+        return cls(
+            plain["row"],
+            plain["status"],
+            reason=plain.get("reason", ""),
+            run_id=plain.get("run_id", ""),
+            directory=plain.get("directory", ""),
+            stages=plain["stages"],
+            duration=plain["duration_seconds"],
+            usage=Usage.from_plain(plain.get("usage", {})),
+            outputs=plain.get("outputs", {}),
+        )

@@ -54,23 +54,29 @@ class Plugs:
         return {node_id: found.get(id(handler), handler) for node_id, handler in handlers.items()}
 
 
-def shipped_plugs(plugs: Plugs, options: RunOptions, plan: Plan) -> Plugs:
+def shipping_of(options: RunOptions, plan: Plan) -> Shipping | None:
+    """The way to the workers of ``executor=``, not opened yet; None without one."""
+    if options.executor is None:
+        return None
+    from attractor_nb.workers.shipping import Shipping  # noqa: PLC0415 - for executors alone
+
+    return Shipping(
+        options.executor,
+        wait_seconds=worker_wait_seconds(options.worker_wait),
+        once={planned.id: planned.on_interrupted != "rerun" for planned in plan.nodes.values()},
+    )
+
+
+def shipped_plugs(plugs: Plugs, options: RunOptions, shipping: Shipping) -> Plugs:
     """The same plugs, done by the workers of ``executor=``. Processes of the caller's own stay here.
 
     Raises:
         OptionError: The backend cannot travel.
     """
     from attractor_nb.workers.plugs import ShippedBackend, ShippedProcesses  # noqa: PLC0415 - for executors alone
-    from attractor_nb.workers.shipping import Shipping  # noqa: PLC0415 - as above
 
-    assert options.executor is not None, "asked for only with an executor"
-    shipping = Shipping(
-        options.executor,
-        wait_seconds=worker_wait_seconds(options.worker_wait),
-        once={planned.id: planned.on_interrupted != "rerun" for planned in plan.nodes.values()},
-    )
     return Plugs(
-        ShippedBackend(shipping, plugs.backend, _name_of(options)),
+        ShippedBackend(shipping, plugs.backend, backend_name(options)),
         plugs.processes if options.processes is not None else ShippedProcesses(shipping),
         shipping,
     )
@@ -87,7 +93,7 @@ def check_shipping(options: RunOptions, handlers: Mapping[str, Handler | Callabl
     from attractor_nb.workers.plugs import check_executor, is_shippable, packed  # noqa: PLC0415 - for executors alone
 
     check_executor(options.executor)
-    if not _name_of(options):
+    if not backend_name(options):
         packed(resolve_backend(options.backend), "the backend")
     registry = HandlerRegistry()
     for handler_type, handler in handlers.items():
@@ -96,7 +102,7 @@ def check_shipping(options: RunOptions, handlers: Mapping[str, Handler | Callabl
             packed(handler, f"the handler of type {handler_type!r}")
 
 
-def _name_of(options: RunOptions) -> str:
+def backend_name(options: RunOptions) -> str:
     """The name of the backend, if it has one: then each worker makes its own."""
     if options.backend is None:
         return "simulated"

@@ -36,7 +36,7 @@ from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
-from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs
+from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import redacted
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import CodergenBackend, EventSink, Handler, Interviewer, Processes
+    from attractor_nb.workers.shipping import Shipping
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
@@ -124,6 +125,7 @@ def wire(
     is_waited_for: bool,
     is_child: bool = False,
     backend: CodergenBackend | None = None,
+    shipping: Shipping | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -136,6 +138,7 @@ def wire(
         is_child: A stage of another run has started it, and may steer it.
         backend: One that the caller has opened for several runs without an executor, in place of one of
             the run's own.
+        shipping: The way to the workers that the caller has opened for several runs.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -150,8 +153,9 @@ def wire(
     processes = options.processes or LocalProcesses(disk=seams.disk)
     answering = backend or resolve_backend(options.backend)
     plugs = Plugs(answering, processes)
-    if options.executor is not None:
-        plugs = shipped_plugs(plugs, options, start.plan)
+    is_shared = backend is not None or shipping is not None
+    if way := shipping or shipping_of(options, start.plan):
+        plugs = shipped_plugs(plugs, options, way)
     registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
     handlers = plugs.shipped(_handlers(registry, start.plan))
     children = None
@@ -180,7 +184,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=(*feed, *(plugs.lifetimes if backend is None else ()), *((children,) if children else ())),
+        lifetimes=(*feed, *(() if is_shared else plugs.lifetimes), *((children,) if children else ())),
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,

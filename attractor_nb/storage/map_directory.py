@@ -7,12 +7,14 @@ a run: the kernel's lock says so, and whoever lost it writes nothing more here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
 from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.brought_rows import put_run, sweep_runs
 from attractor_nb.storage.disk import Disk, check_durability
 from attractor_nb.storage.fence import FencedDisk
 from attractor_nb.storage.lock import OwnerLock
@@ -21,7 +23,7 @@ from attractor_nb.storage.sealed_file import SealedFile, read_generations
 from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.protocols import Clock
@@ -73,6 +75,7 @@ class MapDirectory:
         try:
             self._lock.announce(self._disk, self._lock.token, is_fenced=True)
             sweep(self._disk, self._root.descriptor)
+            sweep_runs(self._root)
         except BaseException:
             self.close()
             raise
@@ -144,14 +147,7 @@ class MapDirectory:
             (SOURCE_NAME, source_text.encode("utf-8", "surrogatepass")),
             (INPUTS_NAME, lines),
         ):
-            write_whole(
-                self._disk,
-                self._root.descriptor,
-                name,
-                data,
-                directory=self.path,
-                is_synced=self._is_synced,
-            )
+            self._write(name, data)
         entries = [
             {"inputs": inputs_hash(inputs), "directory": row_name(row)} for row, inputs in enumerate(rows)
         ]
@@ -178,6 +174,34 @@ class MapDirectory:
         """Write how the map ended."""
         self.save({"status": status, "reason": reason, "end_time": utc_text(self._clock.time())})
 
+    def note_sent(self, row: int) -> None:
+        """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked.
+
+        Raises:
+            RunLocked: Another process took the map over.
+            StorageError: The disk refused.
+        """
+        self._write(_sent_name(row), b"")
+
+    def was_sent(self, row: int) -> bool:
+        """Whether a row was begun elsewhere, and never came back."""
+        return (self.path / _sent_name(row)).exists() and not (self.path / row_name(row)).exists()
+
+    def put_row(self, row: int, files: Mapping[str, bytes], check: Callable[[Path], object]) -> None:
+        """Write the run directory of a row that came back: whole, or not at all. See ``put_run``.
+
+        Raises:
+            RunLocked: Another process took the map over.
+            StorageError: The disk refused; and what ``check`` raises.
+        """
+        put_run(self._disk, self._root, row_name(row), files, check, is_synced=self._is_synced)
+        with contextlib.suppress(OSError):  # the row's own directory says the same
+            self._disk.remove(_sent_name(row), self._root.descriptor)
+
+    def _write(self, name: str, data: bytes) -> None:
+        disk, root = self._disk, self._root
+        write_whole(disk, root.descriptor, name, data, directory=self.path, is_synced=self._is_synced)
+
     def check_owner(self) -> None:
         """Check that this process still owns the map.
 
@@ -190,6 +214,10 @@ class MapDirectory:
         """Give up ownership."""
         self._lock.release()
         self._root.close()
+
+
+def _sent_name(row: int) -> str:
+    return f"{row_name(row)}.sent"
 
 
 def is_map(path: Path) -> bool:

@@ -17,10 +17,10 @@ HOW_TO_RENEW: Final = (
 )
 
 
-def error_of(error: BaseException, node_id: str) -> AttractorError:
+def error_of(error: BaseException, subject: str) -> AttractorError:
     """The error of ours for what a future raised.
 
-    >>> type(error_of(BrokenExecutor("a process ended"), "build")).__name__
+    >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
     'WorkerLost'
     """
     told = _told(error)
@@ -28,10 +28,10 @@ def error_of(error: BaseException, node_id: str) -> AttractorError:
         told = "the executor let go of it: the connection to its cluster was lost, or somebody cancelled it"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
-            f"stage {node_id} cannot be done on a worker: {told}",
+            f"{subject} cannot be done on a worker: {told}",
             hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
         )
-    return WorkerLost(f"the worker of stage {node_id} was lost: {told}")
+    return WorkerLost(f"the worker of {subject} was lost: {told}")
 
 
 def refusal_of(error: BaseException) -> AttractorError:

@@ -35,9 +35,11 @@ from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageT
 from attractor_nb.workers.worker_loop import named_backend, run_in_loop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
     from attractor_nb.workers.leashes import Leash
+
+    Doing = Callable[[StageTask, bytes, Leash], Coroutine[Any, Any, StageReport]]
 
 CONTEXT_FILE = "context.json"
 HOLD_AFTER_SECONDS = 0.1
@@ -47,7 +49,7 @@ CUT = "it was cut off: the run was stopped, or its coordinator is gone"
 
 
 def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
-    """Do a task and report. Blocks; called by an executor.
+    """Do a stage's task and report. Blocks; called by an executor.
 
     Args:
         plain: The task, as plain values.
@@ -56,6 +58,11 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
     Returns:
         The report, as plain values.
     """
+    return perform_as(_done, plain, plug)
+
+
+def perform_as(doing: Doing, plain: Mapping[str, Any], plug: bytes) -> dict[str, Any]:
+    """Do a task in a way of its own, on its leash; otherwise as ``perform``."""
     if plain.get("form") != FORM:
         return _report(refused=_other_form(plain)).to_plain()
     task = StageTask.from_plain(plain)
@@ -63,7 +70,7 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
     leash = leash_of(task)
     if task.is_once and not leash.claim():
         return _report(lost=ANOTHER_BEGAN).to_plain()
-    return run_in_loop(_held(task, plug, leash)).to_plain()
+    return run_in_loop(_held(doing(task, plug, leash), leash)).to_plain()
 
 
 def _learn_environment() -> None:
@@ -83,10 +90,10 @@ def probe() -> dict[str, Any]:
     return {"worker": worker_name(), "form": FORM, "python": platform.python_version()}
 
 
-async def _held(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
+async def _held(done: Coroutine[Any, Any, StageReport], leash: Leash) -> StageReport:
     """Do a task on its leash."""
     is_cut = False
-    work = asyncio.ensure_future(_done(task, plug, leash))
+    work = asyncio.ensure_future(done)
 
     def cut() -> None:
         nonlocal is_cut
@@ -203,10 +210,17 @@ async def _prompt(task: StageTask, plug: bytes, context: Context) -> StageReport
 async def _unpacked(plug: bytes) -> AsyncGenerator[Any]:
     """A backend of the user's own, started if it wants that, for one task."""
     backend: Any = pickle.loads(plug)  # noqa: S301 - made by the coordinator, brought by the user's executor
+    async with opened(backend):
+        yield backend
+
+
+@contextlib.asynccontextmanager
+async def opened(backend: Any) -> AsyncGenerator[None]:
+    """Start a backend of the user's own, if it wants that, for as long as it is used."""
     try:
         if isinstance(backend, BackendLifetime):
             await backend.open()
-        yield backend
+        yield
     finally:
         if isinstance(backend, BackendLifetime):
             await backend.close()

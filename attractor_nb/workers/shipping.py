@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import uuid
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import call
@@ -22,7 +24,7 @@ from attractor_nb.workers.clusters import Cluster, cluster_of
 from attractor_nb.workers.listening import Listener, Listening
 from attractor_nb.workers.losses import error_of, refusal_of
 from attractor_nb.workers.perform import perform, probe
-from attractor_nb.workers.task import FORM, SCOPE_NAMES, StageReport, StageTask
+from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +40,7 @@ CUT_GRACE_SECONDS: Final = 1.0
 
 
 class Shipping:
-    """The way to the workers of one run. It is opened before the first stage and closed after the last."""
+    """The way to the workers of a run, or of all rows of a map. It is opened before, and closed after it."""
 
     subject = "the executor"
 
@@ -56,6 +58,7 @@ class Shipping:
         self._wait_seconds = wait_seconds
         self._once = once
         self._listening = Listening()
+        self._making = asyncio.Lock()
 
     async def open(self) -> None:
         """Find that somebody answers.
@@ -65,7 +68,7 @@ class Shipping:
             TerminalError: The executor takes no task, or its workers cannot read ours.
         """
         await self._listening.open()
-        future = await self._submit(probe)
+        future, _ = await self._submit(probe)
         waiting = asyncio.wrap_future(future)
         done, _ = await asyncio.wait({waiting}, timeout=self._wait_seconds)
         if not done:
@@ -77,7 +80,7 @@ class Shipping:
         try:
             answer = waiting.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            raise TerminalError(error_of(_uncancelled(error), "probe").message) from None
+            raise TerminalError(error_of(_uncancelled(error), "the probe").message) from None
         if answer["form"] != FORM:
             raise TerminalError(
                 f"worker {answer['worker']} reads tasks of form {answer['form']}, not {FORM}",
@@ -107,56 +110,98 @@ class Shipping:
             StorageError: What came back cannot be written.
         """
         scope = current_stage()
-        task = StageTask(
-            id=uuid.uuid4().hex,
-            form=FORM,
-            kind=kind,
+        task = self._task(
+            kind,
+            work,
             scope={name: getattr(scope, name) for name in SCOPE_NAMES},
-            work=work,
             idempotency_key=scope.idempotency_key,
             timeout_seconds=timeout_seconds,
             is_once=self._once.get(scope.node_id, True),
-            leash=self._listening.path,
-            topic=self._cluster.topic,
         )
-        _refuse_secrets(task)
-        await self._await_workers(scope.node_id)
         listener = Listener(
             on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope)
         )
+        report = await self._carried(_Parcel(f"stage {scope.node_id}", perform, task, plug), listener)
+        _take_in(report, scope, listener)
+        return report
+
+    async def ship_row(
+        self,
+        row: int,
+        function: Callable[..., Mapping[str, Any]],
+        work: Mapping[str, Any],
+        *,
+        plug: bytes,
+        is_once: bool,
+    ) -> StageReport:
+        """Have a whole row of a map run by a worker.
+
+        Args:
+            row: Its number.
+            function: What the worker calls with the task and the plug.
+            work: What is to be done, as plain values.
+            plug: The pickled backend and handlers.
+            is_once: It may have an effect that must not happen twice unasked.
+
+        Raises:
+            WorkerLost: It was begun, and what it did is not known.
+            TerminalError: It cannot be done.
+        """
+        task = self._task(ROW, work, is_once=is_once)
+        listener = Listener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
+        return await self._carried(_Parcel(f"row {row}", function, task, plug), listener)
+
+    def _task(self, kind: str, work: Mapping[str, Any], **facts: Any) -> StageTask:
+        return StageTask(
+            id=uuid.uuid4().hex,
+            form=FORM,
+            kind=kind,
+            work=work,
+            leash=self._listening.path,
+            topic=self._cluster.topic,
+            **facts,
+        )
+
+    async def _carried(self, parcel: _Parcel, listener: Listener) -> StageReport:
+        task = parcel.task
+        _refuse_secrets(parcel)
+        await self._await_workers(parcel.subject)
         self._listening.add(task.id, listener)
         try:
-            report = await self._reported(task, plug, listener)
+            return await self._reported(parcel, listener)
         finally:
             self._listening.remove(task.id)
             if task.is_once:
                 self._cluster.forget(task.id)
-        _take_in(report, scope, listener)
-        return report
 
-    async def _reported(self, task: StageTask, plug: bytes, listener: Listener) -> StageReport:
-        node_id = task.scope["node_id"]
-        future = await self._submit(perform, task.to_plain(), plug, key=task.id)
+    async def _reported(self, parcel: _Parcel, listener: Listener) -> StageReport:
+        subject, task = parcel.subject, parcel.task
+        future, executor = await self._submit(parcel.function, task.to_plain(), parcel.plug, key=task.id)
         waiting = asyncio.wrap_future(future)
         try:
-            await self._watch(waiting, node_id)
+            await self._watch(waiting, subject)
         except BaseException:
             await self._cut(future, waiting, listener)
             raise
         try:
             report = StageReport.from_plain(waiting.result())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            told = error_of(_uncancelled(error), node_id)
-            if isinstance(told, WorkerLost) and callable(self._spec):
-                self._executor = None  # made anew for the next task
+            told = error_of(_uncancelled(error), subject)
+            if isinstance(told, WorkerLost):
+                self._let_go(executor)
             raise told from None
         if report.refused:
             raise TerminalError(report.refused, hint="install the same version of attractor_nb everywhere")
         if report.lost:
-            raise WorkerLost(f"the worker of stage {node_id} was lost: {report.lost}")
+            raise WorkerLost(f"the worker of {subject} was lost: {report.lost}")
         return report
 
-    async def _watch(self, waiting: asyncio.Future[Any], node_id: str) -> None:
+    def _let_go(self, broken: Executor | None) -> None:
+        """Make a broken executor anew for the next task, unless that was done since."""
+        if callable(self._spec) and self._executor is broken:
+            self._executor = None
+
+    async def _watch(self, waiting: asyncio.Future[Any], subject: str) -> None:
         """Wait for the end of a task, for as long as the executor is there.
 
         Raises:
@@ -171,9 +216,9 @@ class Shipping:
             elif gone_since is None:
                 gone_since = now()
             elif now() - gone_since > self._wait_seconds:
-                raise WorkerLost(f"the worker of stage {node_id} was lost: {problem}")
+                raise WorkerLost(f"the worker of {subject} was lost: {problem}")
 
-    async def _await_workers(self, node_id: str) -> None:
+    async def _await_workers(self, subject: str) -> None:
         """Wait until there is anybody to ship to.
 
         Raises:
@@ -183,7 +228,7 @@ class Shipping:
         give_up = now() + self._wait_seconds
         while problem := self._cluster.known_problem:
             if now() > give_up:
-                raise TerminalError(f"stage {node_id} has no worker: {problem}")
+                raise TerminalError(f"{subject} has no worker: {problem}")
             await asyncio.sleep(LOOK_SECONDS)
             await self._cluster.problem()
 
@@ -200,19 +245,41 @@ class Shipping:
             await asyncio.wait(waited, timeout=CUT_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         end.cancel()
 
-    async def _submit(self, function: Callable[..., Any], *arguments: Any, key: str = "") -> Future[Any]:
-        try:
+    async def _submit(
+        self, function: Callable[..., Any], *arguments: Any, key: str = ""
+    ) -> tuple[Future[Any], Executor]:
+        for is_last in (not callable(self._spec), True):
+            executor: Executor | None = None
+            try:
+                executor = await self._present()
+                given = functools.partial(executor.submit, function, *arguments, **self._cluster.options(key))
+                return await call(given), executor
+            except OptionError:
+                raise
+            except Exception as error:  # noqa: BLE001 - what executors raise is theirs
+                self._let_go(executor)
+                # Somebody else's task broke it, and nothing of this one was begun: the next one takes it.
+                if is_last or not isinstance(error, BrokenExecutor):
+                    raise refusal_of(error) from None
+        raise AssertionError("the last try returns or raises")
+
+    async def _present(self) -> Executor:
+        async with self._making:
             if self._executor is None:
                 self._executor = await call(made, self._spec)
+                self._cluster.leave()
                 self._cluster = cluster_of(self._executor, self._listening.take)
-            options = self._cluster.options(key)
-            return await call(lambda: self._executor.submit(function, *arguments, **options))  # type: ignore[union-attr]
-        except OptionError:
-            raise
-        except Exception as error:  # noqa: BLE001 - what executors raise is theirs
-            if callable(self._spec):
-                self._executor = None
-            raise refusal_of(error) from None
+            return self._executor
+
+
+@dataclass(frozen=True, slots=True)
+class _Parcel:
+    """What is shipped, and how it is called in messages."""
+
+    subject: str
+    function: Callable[..., Mapping[str, Any]]
+    task: StageTask
+    plug: bytes
 
 
 def made(spec: ExecutorSpec) -> Executor:
@@ -247,15 +314,15 @@ class _Arrivals:
         self._workers.append(worker)
 
 
-def _refuse_secrets(task: StageTask) -> None:
+def _refuse_secrets(parcel: _Parcel) -> None:
     """Keep secrets here: what a worker needs of them it has in its own environment.
 
     Raises:
         TerminalError: The task holds one.
     """
-    if any(holds_secret(text) for text in _texts(task.work)):
+    if any(holds_secret(text) for text in _texts(parcel.task.work)):
         raise TerminalError(
-            f"stage {task.scope['node_id']} holds a secret, and secrets do not travel to workers",
+            f"{parcel.subject} holds a secret, and secrets do not travel to workers",
             hint="name an environment variable of the worker in its place",
         )
 

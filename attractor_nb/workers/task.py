@@ -24,8 +24,8 @@ MAX_SAID_CHARACTERS: Final = 1024 * 1024
 """Of each output channel, as events; a command's files hold more of it."""
 FORM: Final = 1
 """Of tasks and reports; it changes when one that is older would be misread."""
-COMMAND, PROMPT, HANDLER = "command", "prompt", "handler"
-"""Kinds of work: a command of a tool stage, a prompt for a backend, a custom handler's stage."""
+COMMAND, PROMPT, HANDLER, ROW = "command", "prompt", "handler", "row"
+"""Kinds of work: a tool's command, a prompt for a backend, a custom handler's stage, a mapped run."""
 SCOPE_NAMES: Final = (
     "run_id",
     "node_id",
@@ -58,16 +58,17 @@ class _Plain:
 
 @dataclass(frozen=True, slots=True)
 class StageTask(_Plain):
-    """One attempt of a stage, for a worker.
+    """One attempt of a stage, or a row of a map, for a worker.
 
     Attributes:
         id: Unique among all tasks there ever were.
         form: ``FORM`` of the package that made it.
-        kind: ``command``, ``prompt`` or ``handler``.
-        scope: What the attempt knows of itself: ``SCOPE_NAMES``.
+        kind: ``command``, ``prompt``, ``handler`` or ``row``.
         work: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node,
             prompt, context and the backend's name, empty when it travels beside the task. ``handler``:
-            node, context, and the graph as far as the node's edges reach.
+            node, context, and the graph as far as the node's edges reach. ``row``: see
+            ``pipeline.row_worker``.
+        scope: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
         idempotency_key: ``run:node:visit``, the same over re-runs.
         timeout_seconds: After which the worker ends the work by itself; None for never.
         is_once: It may have an effect that must not happen twice: a worker begins only when no other has.
@@ -78,8 +79,8 @@ class StageTask(_Plain):
     id: str
     form: int
     kind: str
-    scope: Mapping[str, Any]
     work: Mapping[str, Any]
+    scope: Mapping[str, Any] = field(default_factory=dict[str, Any])
     idempotency_key: str = ""
     timeout_seconds: float | None = None
     is_once: bool = False

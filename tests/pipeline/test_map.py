@@ -569,20 +569,31 @@ def test_rows_are_agents_of_a_session(tmp_path):
 
 
 def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
-    from attractor_nb.pipeline.row_worker import run_plain_row
+    import pickle
+
+    from attractor_nb.pipeline.maps.row_worker import perform_row
+    from attractor_nb.workers.task import FORM
 
     work = {
         "source": TWO_STAGES,
         "row": 7,
         "inputs": {"n": 7},
-        "directory": str(tmp_path / "row-00007"),
+        "run_id": "demo-00007",
+        "backend": "simulated",
+        "has_directory": True,
         "outputs": ["n"],
-        "options": {"backend": "simulated", "durability": "fast"},
+        "options": {"durability": "fast"},
     }
-    ended = run_plain_row(json.loads(json.dumps(work)))
+    task = {"id": "1", "form": FORM, "kind": "row", "work": work}
+    report = perform_row(json.loads(json.dumps(task)), pickle.dumps((Pipeline, None, {})))
+    ended, files = report["value"], report["files"]
     assert (ended["row"], ended["status"], ended["outputs"]) == (7, "success", {"n": 7})
     assert json.loads(json.dumps(ended)) == ended
-    assert Run.load(tmp_path / "row-00007").id == ended["run_id"]
+    for name, data in files.items():
+        path = tmp_path / "row-00007" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert Run.load(tmp_path / "row-00007").id == ended["run_id"] == "demo-00007"
 
 
 # -- memory -----------------------------------------------------------------------------------------------

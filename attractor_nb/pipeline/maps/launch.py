@@ -16,9 +16,11 @@ from attractor_nb.pipeline.maps.inputs import read_rows
 from attractor_nb.pipeline.maps.map_run import MapRun
 from attractor_nb.pipeline.maps.recording import session_of
 from attractor_nb.pipeline.maps.rows import RowTask
+from attractor_nb.pipeline.maps.shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.pipeline.maps.work import MapWork
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
+from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.pipeline.wiring import check_plugs
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.pipeline.beginning import Seams
     from attractor_nb.pipeline.maps.options import MapOptions
+    from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.workers.shipping import Shipping
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,8 @@ def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
     options = wish.of_rows
     check_host(options.host)
     check_plugs(options, pipeline.handlers)
-    bounds_of(pipeline.graph, options.bounds)
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
     if wish.own.map_dir is not None and options.durability == "none":
         raise OptionError(
             'durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"'
@@ -144,7 +149,8 @@ def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
             "gates of a map cannot be answered by hand: its rows are not handles",
             hint='interviewer="auto", a function of a question, or QueueInterviewer([…])',
         )
-    return replace(wish, of_rows=replace(options, interviewer=interviewer))
+    own = replace(wish.own, ship=ROWS if is_shipped else STAGES)
+    return replace(wish, own=own, of_rows=replace(options, interviewer=interviewer))
 
 
 def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
@@ -202,6 +208,7 @@ def _launch(
     own, options = wish.own, wish.of_rows
     recorder, job = None, None
     try:
+        shipping, shipment = _ways(pipeline, wish, map_id, directory)
         tasks = [
             RowTask(
                 row,
@@ -222,9 +229,11 @@ def _launch(
             replace(options, trust=True, params={}),
             MapView(redacted(pipeline.name), len(tasks)),
             directory,
-            # Without an executor one for all rows; with one each row's stages find their way to the workers.
-            resolve_backend(options.backend) if options.executor is None else None,
+            # With an executor, it is the workers that have one.
+            resolve_backend(options.backend) if shipping is None else None,
             recorder,
+            shipping,
+            shipment,
         )
         handle = MapRun(map_id, work)
         where = f" in {directory.path}" if directory is not None else ""
@@ -243,6 +252,21 @@ def _launch(
         raise
     job.start(handle.drive)  # from here on the work closes its directory
     return handle
+
+
+def _ways(
+    pipeline: Pipeline, wish: MapWish, map_id: str, directory: MapDirectory | None
+) -> tuple[Shipping | None, Shipment | None]:
+    """The way to the workers for all rows, and that of whole rows on it, where they travel."""
+    own, options = wish.own, wish.of_rows
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    shipping = shipping_of(options, plan)
+    if shipping is None or own.ship != ROWS:
+        return shipping, None
+    found = shipment_of(
+        pipeline, options, plan, shipping, map_id=map_id, outputs=tuple(own.outputs), directory=directory
+    )
+    return shipping, found
 
 
 def _refuse_interrupted(interrupt: HeldInterrupt, handle: MapRun) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_PARALLEL: Final = 4
+SHIP: Final = ("rows", "stages")
 ON_FAILURE: Final = ("continue", "stop")
 _NOT_OF_A_ROW: Final = {
     "logs_root": "map_dir=… is the map's own directory, runs_dir=… the place where one is made",
@@ -30,6 +31,8 @@ class MapOptions:
     Attributes:
         max_parallel: How many rows run at the same time.
         on_failure: ``continue``, or ``stop``: after a failed row no further one is started.
+        ship: What travels to the workers of ``executor=``: whole ``rows``, or their ``stages``. None: rows
+            where they can be run there and all their stages may be run again; else stages.
         outputs: Context values that the result keeps of each row; nothing else of it stays in memory.
         map_dir: The map's own directory; it must be new or empty. Without it one is made in ``runs_dir``.
         max_budget_usd_all, max_tokens_all, max_duration_all: Bounds of all rows together, at which no
@@ -40,6 +43,7 @@ class MapOptions:
 
     max_parallel: int = MAX_PARALLEL
     on_failure: str = "continue"
+    ship: str | None = None
     outputs: Sequence[str] = ()
     map_dir: str | Path | None = None
     max_budget_usd_all: float | None = None
@@ -85,6 +89,8 @@ def _check(options: MapOptions) -> None:
         raise OptionError(f"max_parallel is a whole number of at least 1, not {options.max_parallel!r}")
     if options.on_failure not in ON_FAILURE:
         raise OptionError(f"on_failure is continue or stop, not {options.on_failure!r}")
+    if options.ship not in (None, *SHIP):
+        raise OptionError(f"ship is rows or stages, not {options.ship!r}")
     for name in as_list("outputs", options.outputs):
         if not isinstance(name, str):
             raise OptionError(f"outputs are keys of the context, not {name!r}", hint='outputs=["answer"]')

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import CodergenBackend, EventSink
+    from attractor_nb.workers.shipping import Shipping
 
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
@@ -62,11 +63,13 @@ class RowPlugs:
 
     Attributes:
         backend: Answers prompts, and is open already; None: each row has one of its own.
+        shipping: The way to the workers, open already; None: each row has one of its own, if any.
         sinks: Take the row's events; quick, and never raising.
     """
 
     backend: CodergenBackend | None = None
     sinks: Sequence[EventSink] = ()
+    shipping: Shipping | None = None
 
 
 _NO_PLUGS = RowPlugs()
@@ -105,7 +108,9 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
     seams = seams_of(own)
     start = _beginning(pipeline, task, own, seams)
     try:
-        wired = wire(pipeline, own, seams, start, is_waited_for=True, backend=plugs.backend)
+        wired = wire(
+            pipeline, own, seams, start, is_waited_for=True, backend=plugs.backend, shipping=plugs.shipping
+        )
     except BaseException:
         start.close()
         raise

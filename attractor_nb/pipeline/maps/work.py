@@ -17,6 +17,7 @@ from attractor_nb.model.events import Event, StageStarted
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.maps.recording import RowRecord
 from attractor_nb.pipeline.maps.rows import RowPlugs, run_row
+from attractor_nb.pipeline.maps.shipment import lost_before
 from attractor_nb.protocols import BackendLifetime
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.map_bounds import MapBounds
     from attractor_nb.pipeline.maps.options import MapOptions
     from attractor_nb.pipeline.maps.rows import RowTask
+    from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import CodergenBackend, EventSink
     from attractor_nb.sessions import SessionRecorder
     from attractor_nb.storage.map_directory import MapDirectory
     from attractor_nb.views.map_view import MapView
+    from attractor_nb.workers.shipping import Shipping
 
 LOGGER = own_logger(__name__)
 CANCELLED = "cancelled"
@@ -51,6 +54,8 @@ class MapWork:
         directory: The map's directory; None when nothing is kept.
         backend: Answers the prompts of all rows; None: each row has one of its own.
         recorder: Keeps the session's status, or None.
+        shipping: The way to the workers of ``executor=``, for all rows; opened and closed here.
+        shipment: The way of whole rows on it; None when their stages travel.
         results: How each row ended, so far.
         observers: Called with each row that has ended; quick.
     """
@@ -63,6 +68,8 @@ class MapWork:
     directory: MapDirectory | None
     backend: CodergenBackend | None
     recorder: SessionRecorder | None = None
+    shipping: Shipping | None = None
+    shipment: Shipment | None = None
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
     observers: list[Callable[[RowResult], object]] = field(
         default_factory=list["Callable[[RowResult], object]"]
@@ -142,8 +149,8 @@ class MapWork:
         row = task.row
         self.view.begin(row)
         records = () if self.recorder is None else (RowRecord(self.recorder, row),)
-        plugs = RowPlugs(self.backend, (self._follow(row), *records))
-        running = asyncio.create_task(run_row(self.pipeline, task, self.run_options, plugs))
+        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping)
+        running = asyncio.create_task(self._result_of(task, plugs))
         self._running[row] = running
         try:
             result = await running
@@ -162,6 +169,13 @@ class MapWork:
             self._tell(observer, result)
         if result.status == "fail" and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
+
+    async def _result_of(self, task: RowTask, plugs: RowPlugs) -> RowResult:
+        if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
+            return lost
+        if self.shipment is not None and (task.directory is None or not task.directory.exists()):
+            return await self.shipment.run(task)
+        return await run_row(self.pipeline, task, self.run_options, plugs)
 
     def _tell(self, observer: Callable[[RowResult], object], result: RowResult) -> None:
         try:
@@ -203,19 +217,28 @@ class MapWork:
         self.view.end(status, reason)
 
     async def _open_backend(self) -> None:
-        """Start what stands behind the model stages, once for all rows; without it none is started."""
-        if not isinstance(self.backend, BackendLifetime):
+        """Start what stands behind the stages, once for all rows; without it none is started."""
+        behind = self._behind
+        if behind is None:
             return
         try:
-            await self.backend.open()
+            await behind.open()
         except asyncio.CancelledError:
             self._halt(CANCELLED, is_interrupted=True)
         except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the map (ruling 30)
-            self._halt(f"the backend did not start: {outcome_of_exception(error).failure_reason}")
+            what = "the backend" if self.shipping is None else self.shipping.subject
+            self._halt(f"{what} did not start: {outcome_of_exception(error).failure_reason}")
 
     async def _close_backend(self) -> None:
-        if isinstance(self.backend, BackendLifetime):
-            await closed(self.backend)
+        if (behind := self._behind) is not None:
+            await closed(behind)
+
+    @property
+    def _behind(self) -> BackendLifetime | None:
+        """What is opened before the first row and closed after the last; a shipped backend is there."""
+        if self.shipping is not None:
+            return self.shipping
+        return self.backend if isinstance(self.backend, BackendLifetime) else None
 
     async def _close_session(self) -> None:
         """End the session's status; a fault of it is never the map's."""
