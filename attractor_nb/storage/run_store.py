@@ -46,6 +46,7 @@ _NOT_OF_A_RESTART = (
     "status",
     "reason",
     "continued_from",
+    "log_sequence",
 )
 
 
@@ -306,12 +307,12 @@ class DirectoryRunStore:
         self._schedule.note_saved(self._clock.monotonic(), self._log.offset, size)
 
     def save_manifest(self, changes: Mapping[str, Any]) -> None:
-        """Merge changes into manifest.json.
+        """Merge changes into manifest.json, and say how far the log is safe: a shorter one is damaged.
 
         Raises:
             StorageError: The disk refused; the manifest is as before.
         """
-        self._manifest.merge(changes)
+        self._manifest.merge({**changes, "log_sequence": self._log.acknowledged})
 
     def make_restart(self, number: int, run_id: str) -> DirectoryRunStore:
         """A fresh run directory ``restart-<number>`` inside the first run's (ruling 21).
