@@ -161,7 +161,7 @@ class Pipeline:
         self._transforms.append(transform)
         try:
             self._prepare()
-        except BaseException:
+        except BaseException:  # an interrupt, too: half a transform is none
             self._transforms.pop()
             raise
 
@@ -363,7 +363,7 @@ class Pipeline:
             job = new_job(options.host, _title(options, start))
             wired.run.attach(job)
             _refuse_interrupted(interrupt, start)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             start.close()
             raise
         job.start(wired.work)  # from here on the engine closes the store

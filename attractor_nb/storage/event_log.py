@@ -88,7 +88,7 @@ class EventLog:
             if check_lock is not None:
                 check_lock()
             self.scan = self._recover(parent, directory)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no file open
             disk.close(self._descriptor)
             raise
         self.token = max(token, self.scan.token + 1)

@@ -80,7 +80,7 @@ class DirectoryRunStore:
             self._log = self._ownership.open_log()
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
             self._values.sweep()
-        except BaseException:
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             self._ownership.release()
             raise
         self._checkpoints = checkpoint_file(self._disk, root, is_synced=self._is_full)
@@ -119,7 +119,7 @@ class DirectoryRunStore:
         root = RunDirectory(disk, logs_root)
         try:
             store = cls(root, durability=durability, clock=clock, disk=disk, source_text=source_text)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
         facts = {"status": "running", "start_time": utc_text(clock.time()), "end_time": None, **manifest}
@@ -165,7 +165,7 @@ class DirectoryRunStore:
                 source_text=None,
                 take_over=take_over,
             )
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
         events = store._log.scan.events
@@ -191,7 +191,7 @@ class DirectoryRunStore:
         if not is_written:
             try:
                 self._manifest.merge({})
-            except BaseException:
+            except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
                 self.close()
                 raise
         return self
@@ -344,7 +344,7 @@ class DirectoryRunStore:
             raise
         try:
             self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})
-        except BaseException:
+        except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
             fresh.close()
             raise
         return fresh
