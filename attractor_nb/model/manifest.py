@@ -35,6 +35,8 @@ class Manifest(BaseModel):
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
         bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
+        log_sequence: Number of a record that the log had for good when this was written: a log that ends
+            before it has lost records.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
     """
 
@@ -57,4 +59,5 @@ class Manifest(BaseModel):
     continued_from: str = ""
     backend: str = ""
     bounds: dict[str, int | float | str] = Field(default_factory=dict)
+    log_sequence: int = Field(default=0, ge=0)
     is_source_redacted: bool = False

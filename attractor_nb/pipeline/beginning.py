@@ -118,7 +118,7 @@ def begin(
     try:
         mirror_graph(plan, context)
         context.apply_updates(inputs)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         store.close()
         raise
     return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)

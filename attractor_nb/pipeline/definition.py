@@ -205,7 +205,7 @@ class Definition:
         self._transforms.append(transform)
         try:
             self._prepare()
-        except BaseException:
+        except BaseException:  # an interrupt, too: half a transform is none
             self._transforms.pop()
             raise
 

@@ -215,7 +215,7 @@ def _salvaged_facts(
     facts: Mapping[str, Any], place: Path, plan: SalvagePlan | None, checkpoint: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The manifest of a salvaged run: it stands where it was cut, unless its checkpoint knows the end."""
-    saved = {name: value for name, value in facts.items() if name != "restart_of"}
+    saved = {name: value for name, value in facts.items() if name not in {"restart_of", "log_sequence"}}
     saved["salvaged_from"] = str(place)
     if plan is not None and plan.lost:
         ended = checkpoint.get("state", {}).get("ended", [""])[0] if plan.is_from_checkpoint else ""

@@ -55,7 +55,7 @@ def continue_legacy(
             if read := read_status(str(status)):
                 state.outcomes[name] = read
         _place_legacy(plan, state, current, start.context)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         start.store.close()
         raise
     return start

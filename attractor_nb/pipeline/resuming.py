@@ -244,7 +244,7 @@ def _open_latest(
         store = _open(logs_root, options, seams)
         try:
             latest, restarted = _read_one(plan, logs_root, before, store.scan)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             store.close()
             raise
         if restarted is None:

@@ -187,7 +187,7 @@ class _Job:
             except (OSError, ValueError) as error:
                 await watchdog.dismiss()
                 raise _cannot_start(arguments, cwd, error) from error
-            except BaseException:
+            except BaseException:  # cancelled: the command may have started all the same
                 await watchdog.end_all()
                 raise
             watchdog.watch(process.pid)

@@ -6,6 +6,7 @@ run's fan-outs and maps keep it through ``SessionRecorder``. It knows no engine.
 
 from __future__ import annotations
 
+from attractor_nb.sessions.agent_logs import AgentLog, open_agent_log
 from attractor_nb.sessions.lifecycle import (
     calculate_summary,
     cancel_agent,
@@ -17,7 +18,6 @@ from attractor_nb.sessions.lifecycle import (
     get_active_session,
     is_session_complete,
     load_session_status,
-    open_agent_log,
     start_agent,
     update_agent_status,
 )
@@ -25,6 +25,7 @@ from attractor_nb.sessions.recorder import SessionRecorder
 from attractor_nb.sessions.tracker import SessionTracker
 
 __all__ = [
+    "AgentLog",
     "SessionRecorder",
     "SessionTracker",
     "calculate_summary",

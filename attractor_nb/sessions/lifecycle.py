@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.session import SESSION_WAYS
 from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled, SessionCompleted
-from attractor_nb.sessions.places import active_session, opened_session
+from attractor_nb.sessions.places import active_session
 from attractor_nb.sessions.tracker import SessionTracker, stored_plain
-from attractor_nb.storage.disk import Disk, storage_error
 
 if TYPE_CHECKING:
     import os
@@ -150,23 +149,6 @@ def is_session_complete(session_dir: str | os.PathLike[str]) -> bool:
     """Whether a session has ended: complete, failed or cancelled; raises as ``load_session_status``."""
     status = load_session_status(session_dir).get("status", "running")
     return not SESSION_WAYS[cast("str", status)]
-
-
-def open_agent_log(session_dir: str | os.PathLike[str], agent_id: str) -> int:
-    """Open an agent's log for appending; a file descriptor, as ``subprocess.Popen(stdout=…)`` takes it.
-
-    Raises:
-        SessionError: There is no such agent, or no whole session.
-        StorageError: The disk refused.
-    """
-    place, disk = Path(session_dir), Disk()
-    SessionTracker(place).read().known_agent(agent_id)
-    name = f"{agent_id}.log"
-    with opened_session(disk, place) as directory:
-        try:
-            return disk.open_update(name, directory.descriptor, is_append=True)
-        except OSError as error:
-            raise storage_error(error, "open", place / name) from error
 
 
 def _go(session_dir: str | os.PathLike[str], agent_id: str, status: str, **more: Any) -> Session:

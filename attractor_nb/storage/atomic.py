@@ -76,7 +76,7 @@ def replace_file(
         if keep_as:
             _keep(disk, parent, name, keep_as)
         disk.rename(temporary, name, parent)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must leave no temporary file
         with contextlib.suppress(OSError):
             disk.remove(temporary, parent)
         raise

@@ -42,6 +42,8 @@ class EventLog:
     Attributes:
         sequence: Number of the last record.
         offset: Byte offset after it.
+        acknowledged: Number of the last record that was there when the log was opened, or was appended
+            with ``is_synced`` since: no later fault takes it back.
         token: Fencing token of this owner, which each record carries.
     """
 
@@ -86,11 +88,11 @@ class EventLog:
             if check_lock is not None:
                 check_lock()
             self.scan = self._recover(parent, directory)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no file open
             disk.close(self._descriptor)
             raise
         self.token = max(token, self.scan.token + 1)
-        self.sequence = self.scan.sequence
+        self.sequence = self.acknowledged = self.scan.sequence
         self.offset = self._synced_offset = self._allocated = self.scan.offset
 
     def _recover(self, parent: int, directory: Path) -> LogScan:
@@ -141,6 +143,8 @@ class EventLog:
         self.sequence += 1
         self.offset = end
         self._is_writing = False
+        if is_synced:
+            self.acknowledged = self.sequence
 
     def check(self) -> None:
         """Check that the run is still ours.

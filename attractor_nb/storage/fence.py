@@ -87,7 +87,7 @@ class FencedDisk(Disk):
         descriptor = self._disk.open_update(name, parent, is_append=is_append)
         try:
             self.check()
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no file open
             self._disk.close(descriptor)
             raise
         return descriptor

@@ -46,7 +46,7 @@ class Ownership:
         try:
             sweep(self.disk, root.descriptor)
             self.is_fenced = self._must_be_fenced()
-        except BaseException:
+        except BaseException:  # an interrupt, too, must free the lock
             self._lock.release()
             raise
 
@@ -92,7 +92,7 @@ class Ownership:
         if self.is_fenced or log.token != self._lock.token:
             try:
                 self._lock.announce(self.disk, log.token, is_fenced=True)
-            except BaseException:
+            except BaseException:  # an interrupt, too, must leave no file open
                 log.close()
                 raise
         return log

@@ -48,6 +48,7 @@ _NOT_OF_A_RESTART = (
     "status",
     "reason",
     "continued_from",
+    "log_sequence",
 )
 
 
@@ -81,7 +82,7 @@ class DirectoryRunStore:
             self._log = self._ownership.open_log()
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
             self._values.sweep()
-        except BaseException:
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             self._ownership.release()
             raise
         self._checkpoints = checkpoint_file(self._disk, root, is_synced=self._is_full)
@@ -120,7 +121,7 @@ class DirectoryRunStore:
         root = RunDirectory(disk, logs_root)
         try:
             store = cls(root, durability=durability, clock=clock, disk=disk, source_text=source_text)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
         facts = {"status": "running", "start_time": utc_text(clock.time()), "end_time": None, **manifest}
@@ -166,7 +167,7 @@ class DirectoryRunStore:
                 source_text=None,
                 take_over=take_over,
             )
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
         events = store._log.scan.events
@@ -203,7 +204,7 @@ class DirectoryRunStore:
         if not is_written:
             try:
                 self._manifest.merge({})
-            except BaseException:
+            except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
                 self.close()
                 raise
         return self
@@ -326,12 +327,12 @@ class DirectoryRunStore:
         self._schedule.note_saved(self._clock.monotonic(), self._log.offset, size)
 
     def save_manifest(self, changes: Mapping[str, Any]) -> None:
-        """Merge changes into manifest.json.
+        """Merge changes into manifest.json, and say how far the log is safe: a shorter one is damaged.
 
         Raises:
             StorageError: The disk refused; the manifest is as before.
         """
-        self._manifest.merge(changes)
+        self._manifest.merge({**changes, "log_sequence": self._log.acknowledged})
 
     def make_restart(self, number: int, run_id: str) -> DirectoryRunStore:
         """A fresh run directory ``restart-<number>`` inside the first run's (ruling 21).
@@ -363,7 +364,7 @@ class DirectoryRunStore:
             raise
         try:
             self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})
-        except BaseException:
+        except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
             fresh.close()
             raise
         return fresh

@@ -23,7 +23,7 @@ from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.run_directory import RunDirectory, make_directory
 from attractor_nb.storage.sealed_file import SealedFile, previous_name
-from attractor_nb.storage.survey import open_plain
+from attractor_nb.storage.survey import known_records, open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,14 +65,16 @@ class SalvagePlan:
 
 def plan_salvage(survey: Survey) -> SalvagePlan | None:
     """What can be saved of a run; None when there is nothing to go on with."""
-    log, checkpoint = survey.log, survey.checkpoint
-    known = int((checkpoint or {}).get("log_sequence", 0))
+    log = survey.log
+    checkpointed = known_records(survey.checkpoint)
+    known = max(checkpointed, known_records(survey.manifest))
+    lost = f"what followed record {log.records} of the log" if log.damage else ""
     if known > log.records:
         lost = f"records {log.records + 1} to {known} of the log, and whatever followed"
+    if checkpointed > log.records:
         return SalvagePlan(log.records, is_from_checkpoint=True, lost=lost)
     if not log.records:
         return None
-    lost = f"what followed record {log.records} of the log" if log.damage else ""
     return SalvagePlan(log.records, is_from_checkpoint=False, lost=lost)
 
 

@@ -1,7 +1,6 @@
 """How a run stands: what its manifest says, or its log where the manifest was never brought to its end.
 
-Cheap enough for a list of runs: the log is looked at only when the manifest is unfinished and nobody owns
-the run, and of the log the end alone.
+Cheap enough for a list of runs: of the log only the end is looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 ABANDONED = "abandoned"
+DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
 """How a run stands that a resume takes to its end."""
 _UNFINISHED = frozenset({"running", "resumed"})
@@ -43,8 +43,9 @@ class Standing:
     """How a run stands.
 
     Attributes:
-        status: As in the manifest, or ``abandoned`` when its owner died. Of a run that went on in a restart
-            directory, how it stands there.
+        status: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before
+            a record that the manifest knows. Of a run that went on in a restart directory, how it stands
+            there.
         end_time: ISO 8601 UTC, or None while it goes on.
         owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
     """
@@ -59,13 +60,15 @@ def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
     for _ in range(_MAX_RESTART_HOPS):
         status: str = manifest.get("status", "running")
         end_time: str | None = manifest.get("end_time")
+        last = read_last_event(logs_root)
+        if (last.sequence if last else 0) < manifest.get("log_sequence", 0):
+            return Standing(DAMAGED, None)  # what the manifest says of the run is not to be had any more
         if status not in _UNFINISHED and status != _RESTARTED:
             return Standing(status, end_time)
         if is_owned(logs_root):
             return Standing("running" if status == _RESTARTED else status, None, read_owner(logs_root))
         restart = str(manifest.get("restarted_as", "")) if status == _RESTARTED else ""
         if status in _UNFINISHED:
-            last = read_last_event(logs_root)
             if isinstance(last, PipelineRestarted):
                 restart = last.logs_root
             elif ended := _ended_status(last):

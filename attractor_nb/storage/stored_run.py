@@ -23,7 +23,7 @@ from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
-from attractor_nb.storage.standing import GOES_ON, standing_of
+from attractor_nb.storage.standing import DAMAGED, GOES_ON, standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,8 +137,8 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
 
     Raises:
         RunNotFound: There is no run.
-        CheckpointCorrupt: The log is damaged, or ends before the checkpoint; or nothing of a legacy
-            run is valid.
+        CheckpointCorrupt: The log is damaged, or ends before a record that checkpoint or manifest knows;
+            or nothing of a legacy run is valid.
         StorageError: The disk refused.
     """
     logs_root = logs_root.absolute()
@@ -150,6 +150,8 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
     manifest, manifest_problems = read_manifest(logs_root)
     scan = scan or read_log(logs_root)
     _check_run_ids(logs_root, checkpoint, manifest, scan)
+    for name, plain in ((CHECKPOINT_NAME, checkpoint), (MANIFEST_NAME, manifest)):
+        _check_length(logs_root, name, plain or {}, scan)
     if checkpoint is not None:
         _check_position(logs_root, checkpoint, scan)
     source = read_plain_file(logs_root / SOURCE_NAME, max_bytes=MAX_SOURCE_BYTES)
@@ -191,14 +193,18 @@ def _check_run_ids(
             )
 
 
-def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogScan) -> None:
-    sequence, offset = checkpoint["log_sequence"], checkpoint["log_offset"]
+def _check_length(logs_root: Path, name: str, plain: Mapping[str, Any], scan: LogScan) -> None:
+    """Refuse a log that has lost records which a projection knows: their stages would be run again."""
+    sequence = plain.get("log_sequence", 0)
     if sequence > scan.sequence:
         raise CheckpointCorrupt(
-            f"{logs_root / EVENT_LOG_NAME} ends with record {scan.sequence}, but the checkpoint "
-            f"knows {sequence}",
+            f"{logs_root / EVENT_LOG_NAME} ends with record {scan.sequence}, but {name} knows {sequence}",
             hint=f"restore the log; {_SEE_DOCTOR}",
         )
+
+
+def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogScan) -> None:
+    sequence, offset = checkpoint["log_sequence"], checkpoint["log_offset"]
     if sequence and scan.ends[sequence - 1] != offset:
         raise CheckpointCorrupt(
             f"{logs_root}: the checkpoint does not belong to this log",
@@ -251,8 +257,8 @@ class RunSummary:
         logs_root: The run directory.
         run_id: The run.
         pipeline_name: Name of the pipeline.
-        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable. Of a run
-            that went on in a restart directory, how it stands there.
+        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable or
+            cut short. Of a run that went on in a restart directory, how it stands there.
         start_time: ISO 8601 UTC, or empty.
         end_time: ISO 8601 UTC, or None while it goes on.
         owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
@@ -300,9 +306,9 @@ def _summary(logs_root: Path) -> RunSummary:
     try:
         manifest = read_facts(logs_root)
     except RunError:
-        return RunSummary(logs_root, "", "", "damaged", "", None)
+        return RunSummary(logs_root, "", "", DAMAGED, "", None)
     standing = standing_of(logs_root, manifest)
-    status = "damaged" if standing.status in GOES_ON and not _can_go_on(logs_root) else standing.status
+    status = DAMAGED if standing.status in GOES_ON and not _can_go_on(logs_root) else standing.status
     return RunSummary(
         logs_root,
         manifest.get("run_id", ""),

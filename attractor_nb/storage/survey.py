@@ -118,7 +118,7 @@ def survey_run(logs_root: Path, take: Callable[[Event], None]) -> Survey:
         manifest, foreign = _own(manifest, MANIFEST_NAME, log.run_id)
         manifest_problems += foreign
     files = [
-        _log_finding(logs_root, log, checkpoint),
+        _log_finding(logs_root, log, {CHECKPOINT_NAME: checkpoint, MANIFEST_NAME: manifest}),
         _projection(logs_root, CHECKPOINT_NAME, checkpoint, checkpoint_problems),
         _projection(logs_root, MANIFEST_NAME, manifest, manifest_problems),
         _source(logs_root),
@@ -175,6 +175,11 @@ def _survey_end(found: LogSurvey, rest: bytes, logs_root: Path, take: Callable[[
     )
 
 
+def known_records(projection: Mapping[str, Any] | None) -> int:
+    """How many records the log had for good when a projection was written; 0 when there is none."""
+    return int((projection or {}).get("log_sequence", 0))
+
+
 def open_plain(name: str, place: Path | int) -> int:
     """Open a plain file for reading; no link is followed and no pipe waited for.
 
@@ -205,15 +210,17 @@ def _own(
     return plain, []
 
 
-def _log_finding(logs_root: Path, log: LogSurvey, checkpoint: Mapping[str, Any] | None) -> FileFinding:
+def _log_finding(
+    logs_root: Path, log: LogSurvey, projections: Mapping[str, Mapping[str, Any] | None]
+) -> FileFinding:
     if log.damage:
         is_gone = not os.path.lexists(logs_root / EVENT_LOG_NAME)
         return FileFinding(EVENT_LOG_NAME, "missing" if is_gone else "damaged", "" if is_gone else log.damage)
-    known = int((checkpoint or {}).get("log_sequence", 0))
-    if known > log.records:
-        return FileFinding(
-            EVENT_LOG_NAME, "damaged", f"ends with record {log.records}, but the checkpoint knows {known}"
-        )
+    for name, plain in projections.items():
+        known = known_records(plain)
+        if known > log.records:
+            detail = f"ends with record {log.records}, but {name} knows {known}"
+            return FileFinding(EVENT_LOG_NAME, "damaged", detail)
     count = f"{log.records:,} record{'s' * (log.records != 1)}"
     unfinished = f", and {log.cut_bytes:,} bytes of one that was never finished" if log.cut_bytes else ""
     return FileFinding(EVENT_LOG_NAME, "ok", count + unfinished)

@@ -168,3 +168,34 @@ def test_the_list_of_runs_and_the_doctor_judge_a_damaged_run_alike(command, run,
     listed = command("runs", "--runs-dir", ".")
     assert "damaged" in listed.out
     assert "paused" not in listed.out
+
+
+@pytest.mark.parametrize("is_finished", [True, False], ids=["completed", "paused"])
+def test_a_run_whose_log_lost_its_end_is_damaged_for_all_who_look(command, run, is_finished):
+    """The manifest knows more than the log, and no checkpoint is left that says it: a resume would run a
+    recorded stage again."""
+    if is_finished:
+        assert command("resume", "run", "--trust").code == 0
+    log = run / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:4]))
+    for path in run.glob("checkpoint*.json"):
+        path.unlink()
+    ran = (run / "tool/stdout.txt").read_bytes()
+    found = diagnose_run(run)
+    assert (found.status, found.verdict, found.is_resumable, found.has_ended) == (
+        "damaged", "damaged", False, False,
+    )  # fmt: skip
+    assert re.search(r"ends with record 4, but manifest\.json knows \d+", command("doctor", "run").out)
+    listed = command("runs", "--runs-dir", ".").out
+    assert "damaged" in listed
+    assert "completed" not in listed
+    refused = command("resume", "run", "--trust")
+    assert refused.code != 0
+    assert "manifest.json knows" in refused.err
+    assert "doctor" in refused.err
+    assert (run / "tool/stdout.txt").read_bytes() == ran
+    assert command("doctor", "run", "--salvage", "new").code == 1
+    assert "lost: records 5 to" in (run.parent / "new/events.jsonl").read_text()
+    assert diagnose_run(run.parent / "new").verdict == "damaged"  # its checkpoints are still missing
+    assert diagnose_run(run.parent / "new").is_resumable
+    assert command("resume", "new", "--trust", "--on-interrupted", "rerun").code == 0

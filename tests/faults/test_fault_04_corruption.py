@@ -21,7 +21,7 @@ from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
 from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.storage.sealed_file import seal, unseal
-from attractor_nb.storage.stored_run import read_run
+from attractor_nb.storage.stored_run import list_runs, read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
 
 SOURCE = """
@@ -163,7 +163,8 @@ def _missing_words(error):
     text = str(error)
     if re.search(r"record in line \d+ \(byte \d+\)", text):
         return "" if "intact" in text and "doctor" in text else f"it does not say what is salvageable: {text}"
-    return "" if "checkpoint" in text and "doctor" in text else f"it says no place: {text}"
+    is_placed = re.search(r"checkpoint|ends with record \d+, but manifest\.json knows", text)
+    return "" if is_placed and "doctor" in text else f"it says no place: {text}"
 
 
 @pytest.fixture(scope="module")
@@ -278,13 +279,20 @@ def _figure(moment, counts):
 
 
 @pytest.mark.protects(LINES, " and not _is_flushed_behind(data, end + 1)", instead="")
+@pytest.mark.protects(
+    STORED,
+    "(MANIFEST_NAME, manifest)):\n        _check_length",
+    instead="(CHECKPOINT_NAME, None)):\n        _check_length",
+)
 def test_a_lost_sector_with_commits_behind_it_is_damage_not_an_unfinished_write(moment, figures):
     """No checkpoint is there to tell. Protected by looking whether what follows a hole shows that the hole was
-    flushed once."""
+    flushed once; and of a run that has ended, by the manifest, which knows how long the log was."""
     for path in moment.work.glob("checkpoint*.json"):
         path.unlink()
     content = (moment.directory / LOG).read_bytes()
-    sectors = range(used(content) // 512 - 2)  # without the end: what was flushed last has nothing behind it
+    # Without the end while nobody has written it down: what was flushed last has nothing behind it.
+    count = -(-used(content) // 512) if moment.status == "completed" else used(content) // 512 - 2
+    sectors = range(count)
     problems = []
     for sector in sectors:
         damaged = bytearray(content)
@@ -487,4 +495,39 @@ def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures)
         4,
         f"records damaged, and the log gone, {moment.name}",
         f"{count} of {count} saved by doctor, and went on to the same end",
+    )
+
+
+@pytest.mark.parametrize("moment", [MOMENTS[2]], indirect=True)
+@pytest.mark.protects(
+    "attractor_nb/storage/standing.py",
+    "            return Standing(DAMAGED, None)",
+    instead="            pass",
+)
+@pytest.mark.protects(
+    "attractor_nb/storage/survey.py", "MANIFEST_NAME: manifest})", instead="MANIFEST_NAME: None})"
+)
+@pytest.mark.protects("attractor_nb/storage/salvage.py", ", known_records(survey.manifest))", instead=", 0)")
+def test_a_finished_run_that_lost_its_end_is_damaged_for_all_who_look(moment, figures):
+    """The log is cut after each record, and no checkpoint is left. Protected by what the manifest knows of the
+    log's length: else a run that has ended would run recorded stages again."""
+    for path in moment.work.glob("checkpoint*.json"):
+        path.unlink()
+    lines = (moment.directory / LOG).read_bytes().rstrip(b"\0").splitlines(keepends=True)
+    known = moment.truth.manifest["log_sequence"]
+    assert known == len(lines)
+    for count in range(1, known):
+        (moment.work / LOG).write_bytes(b"".join(lines[:count]))
+        found = diagnose_run(moment.work)
+        assert (found.status, found.verdict, found.is_resumable) == ("damaged", "damaged", False)
+        assert found.plan.lost == f"records {count + 1} to {known} of the log, and whatever followed"
+        assert {run.logs_root.name: run.status for run in list_runs(moment.place)}["work"] == "damaged"
+        for read in (read_run, Run.load, resumed):
+            with pytest.raises(CheckpointCorrupt, match=f"manifest.json knows {known}") as caught:
+                read(moment.work)
+            assert "doctor" in caught.value.hint
+    figures.record(
+        4,
+        "ends of the log of a finished run cut off, without a checkpoint",
+        f"{known - 1} of {known - 1} refused",
     )

@@ -3,6 +3,8 @@
 import gc
 import threading
 import time
+from itertools import pairwise
+from statistics import quantiles
 
 import pytest
 
@@ -18,11 +20,12 @@ SOURCE = """digraph g {
 
 
 def run(root, stages, *observers, durability="none"):
-    """A run of so many stages, and how long its stages took."""
-    left, seconds = [stages], []
+    """A run of so many stages, how long they took, and the processor time of its own thread for each."""
+    left, seconds, processor = [stages], [], []
 
     async def work(node, context, graph, logs_root):
         seconds.append(time.monotonic())
+        processor.append(time.thread_time())
         left[0] -= 1
         return Outcome.success(context_updates={"count": "go on" if left[0] else "stop"})
 
@@ -30,7 +33,7 @@ def run(root, stages, *observers, durability="none"):
     run = pipeline.run(logs_root=root, durability=durability, max_steps=stages + 10, observers=observers)
     assert run.result(100).status == "success"
     assert left == [0]
-    return run, seconds[-1] - seconds[0]
+    return run, seconds[-1] - seconds[0], [after - before for before, after in pairwise(processor)]
 
 
 class Hostile:
@@ -79,7 +82,7 @@ def test_consumers_that_raise_call_back_or_never_return(tmp_path, figures, monke
             raise ValueError(event.type)
 
     small = EventFeed(10)
-    ended, _ = run(
+    ended, *_ = run(
         tmp_path / "run",
         100,
         hostile.raises,
@@ -135,29 +138,53 @@ def test_a_consumer_that_cancels_the_run_from_within(tmp_path):
     assert pipeline.resume(tmp_path / "run", stop_after=1).result(60).status == "paused"
 
 
-@pytest.mark.protects(STREAM, "        self.thread.start()", instead="        self.feed.put = function")
-def test_a_slow_consumer_costs_the_run_nothing(campaign, figures, monkeypatch):
-    """Protected by: the function is called in its own thread, and not where the event is announced."""
-    monkeypatch.setattr("attractor_nb.engine.event_stream.DRAIN_SECONDS", 0.05)
-    stages, pairs = 500, campaign.count(sample=9, full=25)
-    release = threading.Event()
-    times, events = {0: [], 1: []}, []
+STAGES = 200
+MAX_SERIES = 3
+
+
+def series(pairs):
+    """Runs with a quick and with a slow consumer in turn: their times on the wall, and the first decile of the
+    processor time of a stage, each first of the quick and then of the slow."""
+    release, events = threading.Event(), []
+    walls, processor = ([], []), ([], [])
     gc.disable()
     try:
         for number in range(pairs):
             for kind in ((0, 1), (1, 0))[number % 2]:
                 # Both have one observer: what is compared is its slowness, not that there is one.
                 observer = (lambda event: release.wait(0.002)) if kind else (lambda event: events.append(1))
-                times[kind].append(run(None, stages, observer)[1])
+                _, wall, each = run(None, STAGES, observer)
+                walls[kind].append(wall)
+                processor[kind].extend(each)
     finally:
         gc.enable()
         release.set()
-    ratio = min(times[1]) / min(times[0])  # the least disturbed of each: the machine has other work
-    assert len(events) > 2 * stages * pairs
-    assert ratio < 1.5
+    assert len(events) > 2 * STAGES * pairs
+    return [min(times) for times in walls], [quantiles(times, n=10)[0] for times in processor]
+
+
+@pytest.mark.protects(STREAM, "        self.thread.start()", instead="        self.feed.put = function")
+def test_a_slow_consumer_costs_the_run_nothing(campaign, figures, monkeypatch):
+    """Protected by: the function is called in its own thread, and not where the event is announced.
+
+    What the run's own thread computes for a stage is told from what the machine does beside it: the first
+    decile of some thousands of stages, because the thread's own clock counts what others do to its caches and
+    to the interpreter's lock. Series of 60 pairs on a crowded machine differ by 1 % from one another: one of more
+    is measured again, at most twice. A thread that waits computes nothing: so the time on the wall is looked at too,
+    where waiting would be twenty times the whole.
+    """
+    monkeypatch.setattr("attractor_nb.engine.event_stream.DRAIN_SECONDS", 0.05)
+    pairs, ratios = campaign.count(sample=30, full=60), []
+    while not ratios or (ratios[-1] >= 1.01 and len(ratios) < MAX_SERIES):
+        (quick_wall, slow_wall), (quick, slow) = series(pairs)
+        assert slow_wall < 1.5 * quick_wall
+        ratios.append(slow / quick)
+    assert ratios[-1] < 1.01, ratios
     figures.record(
         15,
-        f"a consumer that takes 2 ms an event, {3 * stages} events and more",
-        f"stages took {100 * (ratio - 1):+.1f} % against those with a quick one ({pairs} pairs, interleaved)",
+        f"a consumer that takes 2 ms an event, {3 * STAGES} events and more",
+        f"a stage took {100 * (ratios[-1] - 1):+.1f} % processor time of the run's thread against one with a quick "
+        f"consumer (first deciles of {pairs * (STAGES - 1)} stages each, interleaved; series {len(ratios)} of at "
+        f"most {MAX_SERIES})",
     )
-    assert 3 * stages < FEED_CAPACITY
+    assert 3 * STAGES < FEED_CAPACITY

@@ -27,6 +27,7 @@ from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.redaction.redactor import REDACTOR
+from attractor_nb.sessions import create_session, open_agent_log
 from attractor_nb.source import SourceText
 from attractor_nb.stage import current_stage, stream_output
 from attractor_nb.storage.artifact_store import ArtifactStore
@@ -484,6 +485,38 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
     sinks += files_below(tmp_path / "out")
     assert planted.found_in(sinks) == []
     figures.record(0, "planted keys on the command line", "12 commands, stdout and stderr: 0 hits")
+
+
+SPLITTING = """
+import os, sys
+for line in sys.stdin.read().split("\\f"):
+    for at in range(1, len(line), 7):
+        os.write(1, line[:at].encode())
+        os.write(2, line[at:].encode() + b"\\n")
+os.write(1, b"\\xff the end")
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.protects(
+    "attractor_nb/sessions/agent_logs.py",
+    'self._redactor.feed(data.decode("latin-1"))',
+    instead='data.decode("latin-1")',
+)
+def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
+    """Each key in two writes, split at many places, by a process that is killed in the end: nothing else of
+    what it wrote is missing."""
+    directory = create_session(tmp_path, "orchestrate", "x.dot", [{"id": "001"}])
+    command = [sys.executable, "-c", SPLITTING]
+    with open_agent_log(directory, "001") as log:
+        subprocess.run(
+            command, input="\f".join(planted.keys.values()).encode(), stdout=log, stderr=log, check=False
+        )
+    written = (directory / "001.log").read_bytes()
+    pieces = sum(len(range(1, len(key), 7)) for key in planted.keys.values())
+    assert planted.found_in(files_below(directory)) == []
+    assert written == b"[redacted]\n" * pieces + b"\xff the end"
+    figures.record(0, "planted keys in the log of an agent", f"{pieces} keys in two pieces each: 0 hits")
 
 
 @pytest.mark.protects(

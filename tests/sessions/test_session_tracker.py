@@ -2,10 +2,7 @@
 
 import errno
 import json
-import os
 import stat
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -15,7 +12,6 @@ from attractor_nb.errors import (
     OptionError,
     SessionBusy,
     SessionDamaged,
-    SessionError,
     SessionNotFound,
     StorageError,
 )
@@ -247,7 +243,7 @@ def test_what_a_killed_writer_left_is_swept_by_the_next(tracker):
     ],
 )
 def test_a_damaged_file_is_refused_and_says_what_is_left(tracker, damage, words):
-    os.close(open_agent_log(tracker.session_dir, "002"))
+    open_agent_log(tracker.session_dir, "002").close()
     path = tracker.session_dir / "status.json"
     path.write_bytes(damage(path.read_bytes()))
     for attempt in (tracker.read, lambda: load_session_status(tracker.session_dir), tracker.change):
@@ -304,17 +300,6 @@ def test_a_file_of_another_program_that_contradicts_itself_is_refused(tracker, c
     with pytest.raises(SessionDamaged) as caught:
         tracker.read()
     assert words in caught.value.message
-
-
-def test_a_log_takes_the_output_of_a_process(tracker):
-    for word in ("one", "two"):
-        log = open_agent_log(tracker.session_dir, "001")
-        subprocess.run([sys.executable, "-c", f"print('{word}')"], stdout=log, check=True)
-        os.close(log)
-    path = tracker.session_dir / "001.log"
-    assert (path.read_text(), mode(path)) == ("one\ntwo\n", 0o600)
-    with pytest.raises(SessionError, match="no agent"):
-        open_agent_log(tracker.session_dir, "../../x")
 
 
 def test_threads_of_one_process_lose_nothing(create):

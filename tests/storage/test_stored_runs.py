@@ -55,7 +55,7 @@ def test_a_log_that_ends_before_its_checkpoint_lost_something(create, event_of, 
     store.close()
     place = store.logs_root / "events.jsonl"
     place.write_bytes(b"".join(place.read_bytes().splitlines(keepends=True)[:2]))
-    with pytest.raises(CheckpointCorrupt, match="ends with record 2, but the checkpoint knows 3") as caught:
+    with pytest.raises(CheckpointCorrupt, match=r"with record 2, but checkpoint\.json knows 3") as caught:
         read_run(store.logs_root)
     assert "doctor" in caught.value.hint
 

@@ -63,7 +63,7 @@ _BARE_NAME, _QUOTED_NAME, _VALUE, _SEPARATOR = 1, 2, 3, 4
 _DECLARATION = re.compile(_ATTR, re.DOTALL)
 _COMMENTS = re.compile(_COMMENT, re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*+")
-_WORD_AHEAD = re.compile(r"[ \t\r\n;]*+[A-Za-z_]")
+_PLAIN_AHEAD = re.compile(r'[ \t\r\n;]*+[A-Za-z_{"]')
 _SEMICOLONS = re.compile(r"[ \t\r\n;]*+")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
@@ -89,6 +89,7 @@ class Lexer:
         self.statements_left = statements_left
         self._plain = PlainReader(source.text, is_strict=is_strict)
         self._last_run = 0
+        self._not_plain = -1
 
     def tokens(
         self, states: Sequence[int] = (0,), plain_states: Collection[int] = ()
@@ -103,11 +104,11 @@ class Lexer:
             DotSyntaxError: At the first character that begins no token.
         """
         self._look_for_forbidden_characters()
-        text, match, has_word = self.text, _STATEMENT.match, _WORD_AHEAD.match
+        text, match, may_be_plain = self.text, _STATEMENT.match, _PLAIN_AHEAD.match
         position, kind = 0, ""
         while True:
             is_statement = states[-1] in plain_states
-            token = self._plain_token(position) if is_statement and has_word(text, position) else None
+            token = self._plain_token(position) if is_statement and may_be_plain(text, position) else None
             found = None if token else match(text, position)
             if found is None:
                 token = token or self._declaration_or_end(position, kind)
@@ -146,11 +147,16 @@ class Lexer:
         Near the bound on statements it is one at a time, so that nothing after the bound can speak first.
         The parser counts statements only when it has seen what follows them: hence the last run.
         """
-        most = max(1, self.statements_left - 1 - self._last_run)
-        run, end = self._plain.read(position, most)
-        if not run.statements:
+        if position == self._not_plain:
             return None
-        self._last_run = len(run.statements)
+        most = max(1, self.statements_left - 1 - self._last_run)
+        run, end = self._plain.read(position, most, with_groups=len(self.braces) < MAX_DEPTH)
+        if run.total < most:
+            self._not_plain = end
+        if not run.total:
+            return None
+        self._last_run = run.total
+        self.quoted_ids += run.quoted_ids
         return "PLAIN", run.statements[0].start, end, run
 
     def _word(self, word: str, start: int, end: int) -> Token:

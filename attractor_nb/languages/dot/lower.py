@@ -25,9 +25,10 @@ from attractor_nb.model.graph import Graph, Subgraph
 from attractor_nb.model.quick import quick_edge, quick_node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
+    from attractor_nb.languages.dot.typing_rules import Reading
     from attractor_nb.model.graph import Edge, Node
 
 _Values = dict[str, AttrValue]
@@ -115,6 +116,9 @@ class _Lowering:
     def __init__(self, tree: DotTree) -> None:
         self._tree = tree
         self._source = tree.source
+        self._of_graph = readings(Scope.GRAPH)
+        self._of_nodes = readings(Scope.NODE)
+        self._of_subgraphs = readings(Scope.SUBGRAPH)
         self._values: _Values = {}
         self._written: _Written = {}
         self._declared: dict[str, _Declared] = {}
@@ -132,7 +136,7 @@ class _Lowering:
             elif isinstance(statement, Defaults):
                 if statement.scope == Scope.GRAPH:
                     self._set(group, statement.block.attrs)
-                else:
+                elif statement.block.attrs:
                     scope.add(statement.scope, statement.block)
                     if scope.is_crowded():
                         raise self._too_many_defaults(statement)
@@ -165,24 +169,17 @@ class _Lowering:
     def _set(self, group: int | None, attrs: Iterable[Attr]) -> None:
         """Attributes of the graph, or of the group they stand in."""
         if group is not None:
-            self._groups[group].values.update(_read(Scope.SUBGRAPH, attrs)[0])
-            return
-        values, written = _read(Scope.GRAPH, attrs)
-        self._values.update(values)
-        self._written.update(written)
+            _read_into(self._groups[group].values, {}, self._of_subgraphs, attrs)
+        else:
+            _read_into(self._values, self._written, self._of_graph, attrs)
 
     def _read_node(self, statement: NodeStatement, scope: _Scope, group: int | None) -> None:
         node_id = statement.id.text
         declared = self._declared.get(node_id)
         if declared is None:
             declared = self._declared[node_id] = _Declared(statement.id, scope)
-        if statement.block is not None:
-            values, written = _read(Scope.NODE, statement.block.attrs)
-            if declared.own:
-                declared.own.update(values)
-                declared.own_written.update(written)
-            else:
-                declared.own, declared.own_written = values, written
+        if statement.block is not None and statement.block.attrs:
+            _read_into(declared.own, declared.own_written, self._of_nodes, statement.block.attrs)
         if group is not None:
             self._groups[group].members[node_id] = None
             if isinstance(declared.groups, list):
@@ -199,14 +196,14 @@ class _Lowering:
         attrs = MappingProxyType(values) if values else NO_ATTRS
         spans = AttrSpans(self._source, written) if written else NO_SPANS
         source, edges, mentioned = self._source, self._edges, self._mentioned
-        if new := [name for name in statement.ids if name.text not in mentioned]:
-            here = scope.inner()
-            for name in new:
-                mentioned.setdefault(name.text, (name, here))
-        tail = statement.ids[0]
-        for head in statement.ids[1:]:
-            edges.append(quick_edge(tail.text, head.text, attrs, source.span(tail.start, head.end), spans))
-            tail = head
+        tail_id, tail_start = "", -1
+        for name in statement.ids:
+            node_id, start, end = name
+            if node_id not in mentioned:
+                mentioned[node_id] = name, scope.inner()
+            if tail_start >= 0:
+                edges.append(quick_edge(tail_id, node_id, attrs, source.span(tail_start, end), spans))
+            tail_id, tail_start = node_id, start
 
     def graph(self) -> Graph:
         """Everything read, as a graph."""
@@ -325,9 +322,16 @@ def derived_class(label: str) -> str:
 
 def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
     """Typed values and where they stand, by canonical name; the later of two wins."""
-    known = readings(scope)
     values: _Values = {}
     written: _Written = {}
+    _read_into(values, written, readings(scope), attrs)
+    return values, written
+
+
+def _read_into(
+    values: _Values, written: _Written, known: Mapping[str, Reading], attrs: Iterable[Attr]
+) -> None:
+    """Add typed values and where they stand to what there is already."""
     for attr in attrs:
         reading = known.get(attr.name)
         if reading is None:
@@ -337,4 +341,3 @@ def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
             name, read = reading
             values[name] = read(attr.literal)
         written[name] = attr
-    return values, written

@@ -133,7 +133,8 @@ class _Actions:
         body: list[Statement] = v[0]
         run: PlainRun = v[1][3]
         body.extend(run.statements)
-        self._count_statements(len(run.statements), run.statements[-1])
+        self._count_statements(run.total, run.statements[-1])
+        self._bare_braces.extend(run.bare_braces)
         self._separators.extend(separators(self._source, gaps) for gaps in run.gaps)
         return body
 

@@ -1,6 +1,7 @@
-"""Reads runs of plain statements at once: nodes, edges, defaults and declarations.
+"""Reads runs of plain statements at once: nodes, edges, defaults, declarations, and groups of these.
 
-Plain is what has no comment, no quoted id and no mistake; nearly all of a text is. A run is one token
+Plain is what has no comment, no quoted id but a node's, no group in a group and no mistake; nearly all of
+a text is. A run is one token
 (``PLAIN``), so that its statements cost neither a token nor a step of the parser for each of their parts.
 Whatever is not plain ends the run where its statement begins, and the finer tokens of ``lexer`` take it
 up: it is they who know what is wrong with it.
@@ -20,6 +21,7 @@ from attractor_nb.languages.dot.syntax import (
     EdgeStatement,
     Name,
     NodeStatement,
+    SubgraphStatement,
 )
 
 if TYPE_CHECKING:
@@ -35,9 +37,15 @@ BARE_VALUE: Final = (
 _ATTR: Final = rf"({_ID}(?:\.{_ID})*+){_SPACE}={_SPACE}({_STRING}|{BARE_VALUE})"
 _STATEMENT: Final = re.compile(
     rf"[ \t\r\n;]*+({_ID})(?:{_SPACE}->{_SPACE}({_ID}))?((?:{_SPACE}->{_SPACE}{_ID})*+)"
-    rf'(?:{_SPACE}(\[)|(?={_SPACE}[A-Za-z_;{{}}"]))'
+    rf'(?:{_SPACE}(?:(\[\])|(\[))|(?={_SPACE}[A-Za-z_;{{}}"]))'
 )
-_HEAD, _SECOND, _CHAIN, _BRACKET = 1, 2, 3, 4
+_HEAD, _SECOND, _CHAIN, _EMPTY, _BRACKET = 1, 2, 3, 4, 5
+_QUOTED: Final = re.compile(rf'[ \t\r\n;]*+("({_ID})")(?:{_SPACE}(\[)|(?={_SPACE}[A-Za-z_;{{}}"]))')
+_GROUP: Final = re.compile(
+    rf"[ \t\r\n;]*+(?:(subgraph)(?=[ \t\r\n{{]){_SPACE}(?:({_ID}){_SPACE})?)?(\{{)[ \t\r\n;]*+(\}})?"
+)
+_WORD, _ID_OF_GROUP, _BRACE, _BRACE_AT_ONCE = 1, 2, 3, 4
+_GROUP_END: Final = re.compile(r"[ \t\r\n;]*+\}")
 _DECLARATION: Final = re.compile(rf"[ \t\r\n;]*+{_ATTR}", re.DOTALL)
 _IN_BLOCK: Final = re.compile(rf"{_SPACE}(?:(\])|{_ATTR}{_SPACE}([,;\]]?))", re.DOTALL)
 _CLOSE, _NAME, _VALUE, _SEPARATOR = 1, 2, 3, 4
@@ -48,10 +56,21 @@ _new: Final = cast("Any", tuple).__new__
 
 
 class PlainRun(NamedTuple):
-    """What a ``PLAIN`` token carries: statements, and of each block its attributes that no comma parts."""
+    """What a ``PLAIN`` token carries.
+
+    Attributes:
+        statements: The statements.
+        gaps: Of each block, if it has any, the attributes that no comma parts.
+        quoted_ids: Ids in quotes.
+        bare_braces: Where groups without the word ``subgraph`` begin.
+        total: How many statements, those inside groups included.
+    """
 
     statements: list[Statement]
     gaps: list[list[Gap]]
+    quoted_ids: list[Name]
+    bare_braces: list[int]
+    total: int = 0
 
 
 class PlainReader:
@@ -63,44 +82,104 @@ class PlainReader:
         self._ids: set[str] = set()
         self._words: set[str] = set()
 
-    def read(self, position: int, most: int) -> tuple[PlainRun, int]:
+    def read(self, position: int, most: int, *, with_groups: bool) -> tuple[PlainRun, int]:
         """The plain statements at an offset, at most so many, and where the last of them ends."""
+        run = PlainRun([], [], [], [])
+        count, end = self._body(position, most, run, with_groups=with_groups)
+        return run._replace(total=count), end
+
+    def _body(self, position: int, most: int, run: PlainRun, *, with_groups: bool) -> tuple[int, int]:
+        """Add statements to a run; how many there are, and where the last of them ends."""
         text, match = self._text, _STATEMENT.match
-        run = PlainRun([], [])
-        add, gaps = run.statements.append, run.gaps
-        for _ in range(most):
+        add, gaps, left = run.statements.append, run.gaps, most
+        while left > 0:
             found = match(text, position)
-            statement = self._statement(found, gaps) if found else self._declaration(position)
+            if found:
+                statement = self._statement(found, gaps)
+            else:
+                ahead = text[position : position + 1]
+                if ahead == "}":
+                    break
+                statement = self._rarer(position, run) if ahead != "{" else None
+            if statement is None and with_groups:
+                statement = self._group(position, left, run)
+                left -= len(statement.body) if statement else 0
             if statement is None:
                 break
+            left -= 1
             add(statement)
             position = statement.end
-        return run, position
+        return most - left, position
+
+    def _group(self, position: int, most: int, run: PlainRun) -> SubgraphStatement | None:
+        """A group of plain statements, none of which is a group: so nothing is tried here once a level."""
+        found = _GROUP.match(self._text, position)
+        if found is None:
+            return None
+        word, name = found.group(_WORD, _ID_OF_GROUP)
+        if name and name not in self._ids and not self._is_id(name):
+            return None
+        brace, end = found.span(_BRACE)
+        body: tuple[Statement, ...] = ()
+        if found[_BRACE_AT_ONCE]:
+            end = found.end()
+        else:
+            inner = PlainRun([], [], [], [])
+            _, end = self._body(end, most - 1, inner, with_groups=False)
+            close = _GROUP_END.match(self._text, end)
+            if close is None:
+                return None
+            end, body = close.end(), tuple(inner.statements)
+            run.gaps.extend(inner.gaps)
+            run.quoted_ids.extend(inner.quoted_ids)
+        start = found.start(_WORD) if word else brace
+        if not word:
+            run.bare_braces.append(brace)
+        group_id = _new(Name, (name, *found.span(_ID_OF_GROUP))) if name else None
+        return _new(SubgraphStatement, (group_id, body, start, brace, end))
+
+    def _rarer(self, position: int, run: PlainRun) -> Statement | None:
+        """A declaration, or a node whose id is in quotes."""
+        found = _DECLARATION.match(self._text, position)
+        if found:
+            return self._declaration(found)
+        found = _QUOTED.match(self._text, position)
+        if found is None or (found[2] not in self._ids and not self._is_id(found[2])):
+            return None
+        start, end = found.span(1)
+        name = _new(Name, (found[2], start, end))
+        block = None
+        if found[3]:
+            block = self._block(found.end(), run.gaps)
+            if block is None:
+                return None
+            end = block.end
+        run.quoted_ids.append(name)
+        return _new(NodeStatement, (name, block, start, end))
 
     def _statement(self, found: re.Match[str], gaps: list[list[Gap]]) -> Statement | None:
         """A node, an edge or defaults; None when a keyword or the block is in the way."""
-        head, second, bracket = found.group(_HEAD, _SECOND, _BRACKET)
+        head, second, empty, bracket = found.group(_HEAD, _SECOND, _EMPTY, _BRACKET)
         start, end = found.span(_HEAD)
-        if head not in self._ids and not self._is_id(head):
-            is_scope = head in _SCOPES and bracket and not second
-            block = self._block(found.end(), gaps) if is_scope else None
-            return _new(Defaults, (head, block, start, block.end)) if block else None
-        name = _new(Name, (head, start, end))
-        names = None
-        if second:
-            names = self._chain(name, found)
-            if names is None:
-                return None
-            end = names[-1].end
-        block = None
+        is_id = head in self._ids or self._is_id(head)
+        if not is_id and (head not in _SCOPES or second or not (empty or bracket)):
+            return None
+        block: Block | None = None
         if bracket:
             block = self._block(found.end(), gaps)
             if block is None:
                 return None
-            end = block.end
-        if names:
-            return _new(EdgeStatement, (names, block, start, end))
-        return _new(NodeStatement, (name, block, start, end))
+        elif empty:
+            block = _new(Block, ((), *found.span(_EMPTY)))
+        if not is_id and block:
+            return _new(Defaults, (head, block, start, block.end))
+        name = _new(Name, (head, start, end))
+        if second:
+            names = self._chain(name, found)
+            if names is None:
+                return None
+            return _new(EdgeStatement, (names, block, start, block.end if block else names[-1].end))
+        return _new(NodeStatement, (name, block, start, block.end if block else end))
 
     def _is_id(self, word: str) -> bool:
         if word.lower() in KEYWORDS:
@@ -110,11 +189,12 @@ class PlainReader:
 
     def _chain(self, head: Name, found: re.Match[str]) -> tuple[Name, ...] | None:
         """The ids of a chain; None when one is a keyword."""
-        second = found[_SECOND]
+        second, chain = found.group(_SECOND, _CHAIN)
         if second not in self._ids and not self._is_id(second):
             return None
-        names = (head, _new(Name, (second, *found.span(_SECOND))))
-        if not found[_CHAIN]:
+        start, end = found.span(_SECOND)
+        names = (head, _new(Name, (second, start, end)))
+        if not chain:
             return names
         ids = self._ids
         more: list[Name] = []
@@ -125,12 +205,10 @@ class PlainReader:
             more.append(_new(Name, (word, *link.span())))
         return (*names, *more)
 
-    def _declaration(self, position: int) -> Declaration | None:
-        found = _DECLARATION.match(self._text, position)
-        if found is None:
-            return None
+    def _declaration(self, found: re.Match[str]) -> Declaration | None:
         name, literal = found.groups()
-        if not self._is_attr(name, literal):
+        words = self._words
+        if (name not in words or literal not in words) and not self._is_attr(name, literal):
             return None
         start, name_end = found.span(1)
         value_start, end = found.span(2)

@@ -27,9 +27,12 @@ def find_repeats(tree: DotTree) -> tuple[Diagnostic, ...]:
     for statement, block in _blocks(tree.body):
         if isinstance(statement, NodeStatement):
             node_id = statement.id.text
-            _look(tree, block, nodes.setdefault(node_id, {}), (f"node {node_id}", node_id), found)
-        else:
-            _look(tree, block, {}, ("this block", ""), found)
+            known = nodes.get(node_id)
+            if known is None:
+                known = nodes[node_id] = {}
+            _look(tree, block, known, node_id, found)
+        elif len(block.attrs) > 1:
+            _look(tree, block, {}, "", found)
     return tuple(found)
 
 
@@ -38,18 +41,17 @@ def _blocks(body: Iterable[Statement]) -> Iterator[tuple[Statement, Block]]:
     for statement in body:
         if isinstance(statement, SubgraphStatement):
             yield from _blocks(statement.body)
-        elif not isinstance(statement, Declaration) and statement.block is not None:
+        elif not isinstance(statement, Declaration) and statement.block is not None and statement.block.attrs:
             yield statement, statement.block
 
 
-def _look(
-    tree: DotTree, block: Block, known: dict[str, Attr], whose: tuple[str, str], found: list[Diagnostic]
-) -> None:
+def _look(tree: DotTree, block: Block, known: dict[str, Attr], node_id: str, found: list[Diagnostic]) -> None:
     for attr in block.attrs:
         earlier = known.get(attr.name)
         known[attr.name] = attr
         if (
             earlier is not None
+            and earlier.literal != attr.literal
             and len(found) < MAX_FINDINGS
             and text_of(earlier.literal) != text_of(attr.literal)
         ):
@@ -57,8 +59,9 @@ def _look(
                 Diagnostic(
                     "duplicate_attribute",
                     Severity.WARNING,
-                    f'"{attr.name}" of {whose[0]} replaces its value of line {tree.span(earlier).line}',
-                    node_id=whose[1],
+                    f'"{attr.name}" of {f"node {node_id}" if node_id else "this block"}'
+                    f" replaces its value of line {tree.span(earlier).line}",
+                    node_id=node_id,
                     span=tree.span(attr),
                 )
             )

@@ -177,7 +177,7 @@ async def _run(
         )
     try:
         wired = wire(scene.pipeline, options, seams, beginning, is_waited_for=True)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the run up, or the next life finds it locked
         beginning.store.close()
         raise
     task = loop.create_task(_engine(wired.runner))

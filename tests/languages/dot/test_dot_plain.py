@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -19,7 +22,7 @@ from attractor_nb.source import SourceText, Span
 WORDS = [
     "a", "b ", "\n", ";", ";;", ",", "[", "]", "{", "}", "->", "a->b ", "a -> b -> c", "x=1 ", "x.y=1\n", "=", "[]",
     "[a=b]", "[x=1,y=2]", "[x=1;y=2]", "[x=1\ny=2]", "[x=1 y=2]", "[x=1;\ny=2;]", "[x=1,]", "[x=1;]", '[k="a;]\nb"]',
-    '"a"', '"x"=1', "// c\n", "/* d */", "# e\n", "node", "edge[w=2]", "graph [label=Q]", "subgraph s {", "Node",
+    '"a"', '"x"=1', "// c\n", "/* d */", "# e\n", "node", "edge[w=2]", "graph [label=Q]", "subgraph s {", "subgraph{", "subgraph node {", "{}", "{a}", "{b;}[", '{"a" c->d}', '"b"[x=1]', '"node"', "Node",
     "[node=1]", "[x=Edge]", "x=graph ", "[x=9999999999999999999]", "a [x=1] [y=2]", ":", "1", "-", "/", "é", '"',
 ]  # fmt: skip
 BODIES = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
@@ -75,8 +78,23 @@ def test_what_is_made_quickly_is_what_the_constructors_make() -> None:
         ),
     ):
         assert type(made) is type(built)
+        assert (made, repr(made)) == (built, repr(built))
+        for again in (copy.copy(made), replace(made)):
+            assert (type(again), again, repr(again)) == (type(built), built, repr(built))
         assert [getattr(made, name) for name in built.__slots__] == [
             getattr(built, name) for name in built.__slots__
         ]
         with pytest.raises(AttributeError):
             made.attrs = {}  # type: ignore[misc]
+
+
+def test_what_is_made_quickly_is_pickled_as_what_the_constructors_make() -> None:
+    span = SourceText("a -> b").span(0, 6)
+    assert pickle.loads(pickle.dumps(span)) == span
+    assert copy.deepcopy(span) == span
+    edge = quick_edge("a", "b", {"label": "x"}, span, {})
+    node = quick_node("a", {"label": "x"}, frozenset({"label"}), (), False, span, {})
+    for made in (edge, node):
+        for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+            assert type(again) is type(made)
+            assert (again, again.span, again.attr_spans) == (made, span, {})
