@@ -38,8 +38,8 @@ from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
 from attractor_nb.redaction import redacted
-from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.folding import fold_event, merge_deltas
+from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 
