@@ -13,9 +13,10 @@ from attractor_nb.errors import StorageError
 from attractor_nb.model.events import event_from_plain
 from attractor_nb.redaction import holds_secret, redacted, redacted_value
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, temporary_name
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.disk import entry_names, storage_error, write_all
 from attractor_nb.storage.event_lines import encode_event, read_record
-from attractor_nb.storage.sealed_file import seal, unseal
+from attractor_nb.storage.sealed_file import previous_name, seal, unseal
 from attractor_nb.storage.strict_json import JsonProblem
 
 if TYPE_CHECKING:
@@ -58,8 +59,19 @@ def read_tree(root: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
                     path=relative,
                     hint='ship="stages" brings the files of each stage',
                 )
-            files[relative] = clean_file(relative, data)
-    return files, tuple(others)
+            files[relative] = data
+    return clean_run(files), tuple(others)
+
+
+def clean_run(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a run without secrets; a log that had one loses its checkpoints, which count its bytes."""
+    clean = {path: clean_file(path, data) for path, data in files.items()}
+    for path, data in files.items():
+        if path.endswith(_LOG_NAME) and clean[path] != data:
+            home = path.removesuffix(_LOG_NAME)
+            for name in (CHECKPOINT_NAME, previous_name(CHECKPOINT_NAME)):
+                clean.pop(home + name, None)
+    return clean
 
 
 def clean_file(path: str, data: bytes) -> bytes:
@@ -106,7 +118,7 @@ def put_run(
     temporary = temporary_name()
     try:
         disk.make_directory(temporary, home.descriptor)
-        _write_tree(disk, home, temporary, files, is_synced=is_synced)
+        _write_tree(disk, home, temporary, clean_run(files), is_synced=is_synced)
         check(home.path / temporary)
         disk.rename(temporary, name, home.descriptor)
         if is_synced:
@@ -142,7 +154,7 @@ def _write_tree(
                 parent = inner
             descriptor = disk.create(name, opened[parent])
             try:
-                write_all(disk, descriptor, clean_file(path, data))
+                write_all(disk, descriptor, data)
                 if is_synced:
                     disk.sync(descriptor)
             finally:

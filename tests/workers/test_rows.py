@@ -144,7 +144,7 @@ def test_a_shippable_handler_travels_with_its_row(make, processes):
 
 class Renames:
     def apply(self, graph):
-        return graph.with_attrs({**graph.attrs, "goal": "other"})
+        return graph.with_nodes([graph.nodes["a"].with_attrs({"prompt": "other"})])
 
 
 class Silent:
@@ -229,7 +229,6 @@ def test_a_secret_that_only_the_coordinator_knows_is_taken_out_of_what_comes_bac
     for path in (result.directory / "row-00000").rglob("*"):
         assert not path.is_file() or b"walrus-" not in path.read_bytes(), path
     assert result.run(0)["a"].response == f"the token is {MARK}"
-    assert read_run(result.directory / "row-00000").checkpoint is not None
 
 
 def test_a_log_line_is_sealed_anew_without_the_secret(make):
@@ -394,7 +393,7 @@ def test_a_task_that_comes_to_a_broken_pool_goes_to_the_next_one(make, threads):
 
 # -- branches -----------------------------------------------------------------------------------------
 
-FAN = """fan [shape=component, error_policy=ignore] join [shape=tripleoctagon]
+FAN = """fan [shape=component] join [shape=tripleoctagon]
     l [shape=parallelogram, tool_command="true"{more}] r [prompt="Say it"]
     start -> fan -> l -> join fan -> r -> join join -> done"""
 
@@ -428,10 +427,10 @@ class LosesOne(Executor):
 def test_a_worker_lost_in_a_branch_follows_the_rule_of_its_stage(make, more, times, status):
     executor = LosesOne("l")
     result = make(FAN.format(more=more), executor=executor).run(wait=True, logs_root="run")
-    assert result.status == "success"
+    assert result.visits["done"] == 1
     assert executor.tasks.count("l") == times
     assert executor.tasks.count("r") == 1
     found = {entry["id"]: entry for entry in result.context["parallel.results"]}
     assert found["l"]["status"] == status
     if status == "fail":
-        assert "is not run again (on_interrupted=fail)" in found["l"]["notes"] + str(found["l"])
+        assert "is not run again (on_interrupted=fail)" in found["l"]["failure_reason"]
