@@ -171,7 +171,7 @@ class TerminalError(StageError):
 
 
 class WorkerLost(StageError):
-    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides (RELIABILITY)."""
+    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides."""
 
 
 class GateError(AttractorError):

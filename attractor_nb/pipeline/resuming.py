@@ -76,9 +76,7 @@ def continue_run(
     wish = _Wish(options, on_graph_change, rewind)
     if options.take_over:
         _way_on(plan, _read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
-    with (
-        contextlib.ExitStack() as owned
-    ):  # given up when it cannot go on, so that the next resume finds it free
+    with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
         store, latest = _open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
         stored, state, left = latest.stored, latest.state, None
@@ -91,9 +89,7 @@ def continue_run(
             store, left = _open(way_on.whole.logs_root, options, seams), store
             owned.callback(store.close)
         stored, state = way_on.stored, way_on.state
-        state.reopen()
-        for place in (state, *(branch.state for branch in state.branches.open.values())):
-            place.resumed_hops = 1 if place.fidelity == "full" else 0
+        _reopen(state)
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
@@ -116,6 +112,13 @@ def continue_run(
         rewound=way_on.rewound,
         left=left,
     )
+
+
+def _reopen(state: RunState) -> None:
+    """Go on; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6)."""
+    state.reopen()
+    for place in (state, *(branch.state for branch in state.branches.open.values())):
+        place.resumed_hops = 1 if place.fidelity == "full" else 0
 
 
 def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:

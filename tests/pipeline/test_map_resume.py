@@ -100,7 +100,9 @@ def test_rows_that_a_bound_ended_go_on_with_a_higher_one():
     backend = Counting()
     ended = Pipeline(TWO_STAGES, backend=backend).map(rows(2), wait=True, max_steps=2)
     assert ended.counts["fail"] == 2
-    assert Pipeline(TWO_STAGES, backend=backend).resume_map(ended).result(30).is_success
+    again = Pipeline(TWO_STAGES, backend=backend)
+    assert not again.resume_map(ended).result(30).is_success, "the bound holds until another is given"
+    assert again.resume_map(ended, max_steps=30).result(30).is_success
     assert set(backend.asked.values()) == {1}
 
 
