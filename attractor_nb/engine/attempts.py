@@ -367,6 +367,8 @@ class _ClosedFiles:
     """
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python's own questions, as those of a doctest
+            raise AttributeError(name)
         raise TerminalError("the attempt is over, and its files are closed", hint="end when the call ends")
 
 

@@ -34,17 +34,17 @@ async def asked(pieces, read_seconds, *, gap=0.0, hangs=False):
             await writer.drain()
             await asyncio.sleep(gap)  # the silence is what is measured
         if hangs:
-            await reader.read()
-            gone.set()
+            await reader.read()  # it is told: the connection was closed
         writer.close()
+        await writer.wait_closed()
+        gone.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     try:
         return await complete_chat(f"http://{host}:{port}", {}, lambda _: None, read_seconds=read_seconds)
     finally:
-        if hangs:
-            await asyncio.wait_for(gone.wait(), LONG)  # it is told: the connection was closed
+        await asyncio.wait_for(gone.wait(), LONG)
         server.close()
 
 

@@ -8,6 +8,7 @@ from attractor_nb import Outcome, Run, StageStatus, Usage, load_checkpoint
 from attractor_nb.errors import RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted
 from attractor_nb.stage import current_stage
+from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
 
 LOOP = """a b start -> a -> b
@@ -89,6 +90,9 @@ def test_ruling_21_a_restart_that_was_cut_off_before_its_first_record_begins_at_
     (fresh / "events.jsonl").write_bytes(b"")
     for path in fresh.glob("checkpoint*"):
         path.unlink()
+    for path in fresh.glob("manifest*"):  # as it was made: it knew of no record yet
+        manifest = unseal(path.read_bytes())
+        path.write_bytes(seal({**manifest, "log_sequence": 0}))
     result = pipeline.resume(tmp_path / "run").result(20)
     assert result.status == "success"
     assert result.completed_nodes == ("a", "b", "done")

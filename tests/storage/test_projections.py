@@ -164,6 +164,7 @@ def test_ruling_30_the_manifest_is_merged_and_read_back(create):
         "pipeline_name": "review",
         "goal": "ship",
         "reason": "",
+        "log_sequence": 0,
     }
 
 
