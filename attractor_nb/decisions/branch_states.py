@@ -60,10 +60,10 @@ class BranchStates:
     """
 
     open: dict[str, BranchState] = field(default_factory=dict[str, BranchState])
-    _of_fan_outs: dict[tuple[str, str], dict[int, BranchState]] = field(
-        default_factory=dict[tuple[str, str], "dict[int, BranchState]"]
+    _of_fan_outs: dict[tuple[str, str], list[BranchState]] = field(
+        default_factory=dict[tuple[str, str], "list[BranchState]"]
     )
-    """The open ones by the branch and node of their fan-out, then by their index."""
+    """The open ones by the branch and node of their fan-out."""
     numbers: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     steps: int = 0
 
@@ -73,7 +73,7 @@ class BranchStates:
 
     def _add(self, branch: BranchState) -> None:
         self.open[branch.path] = branch
-        self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), {})[branch.index] = branch
+        self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), []).append(branch)
 
     def of(self, event: Event) -> BranchState | None:
         """The branch in which an event happened; None when it is over, and the event came late."""
@@ -83,19 +83,10 @@ class BranchStates:
         """A visit of a node in a branch begins: its number is used up."""
         self.numbers.setdefault(path, {})[node_id] = visit
 
-    def of_fan_out(self, within: str, fan_out: str) -> dict[int, BranchState]:
-        """The branches of a fan-out that is under way, by index.
-
-        Args:
-            within: Path of the branch in which the fan-out is, or empty.
-            fan_out: Its node.
-        """
-        return dict(self._of_fan_outs.get((within, fan_out), {}))
-
     def let_go(self, within: str, fan_out: str) -> None:
         """A fan-out ended: its branches, and those within them, are over."""
-        for branch in self._of_fan_outs.pop((within, fan_out), {}).values():
-            del self.open[branch.path]
+        for branch in self._of_fan_outs.pop((within, fan_out), []):
+            self.open.pop(branch.path, None)
             for inner, node_id in [key for key in self._of_fan_outs if key[0] == branch.path]:
                 self.let_go(inner, node_id)
 

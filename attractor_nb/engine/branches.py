@@ -79,11 +79,13 @@ class FanOut:
         self._begin(len(ids), max_parallel)
         results: dict[int, BranchResult] = {}
         waiting: deque[int] = deque()
-        for index, branch in self._known().items():
-            if branch.end is not None:
+        for index, branch_id in enumerate(ids):
+            branch = self.keeper.state.branches.open.get(self._path(branch_id))
+            if branch is None or branch.end is None:
+                waiting.append(index)
+            else:
                 results[index] = self._result(branch)
                 self._ended.append(results[index])
-        waiting.extend(index for index in range(len(ids)) if index not in results)
         self._reason = settled(self._ended)
         count = 1 if self.keeper.is_stepping else max_parallel
         workers: set[asyncio.Task[None]] = set()
@@ -148,13 +150,13 @@ class FanOut:
             )
         )
 
-    def _known(self) -> dict[int, BranchState]:
-        return self.keeper.state.branches.of_fan_out(self.attempts.branch, self.planned.id)
+    def _path(self, branch_id: str) -> str:
+        return branch_path(self.attempts.branch, self.planned.id, branch_id)
 
     def _opened(self, index: int, branch_id: str) -> BranchState:
         """A branch, begun now unless it was before a stop."""
         branches = self.keeper.state.branches
-        path = branch_path(self.attempts.branch, self.planned.id, branch_id)
+        path = self._path(branch_id)
         if path not in branches.open:
             edge = self.planned.branches[index]
             started = ParallelBranchStarted(

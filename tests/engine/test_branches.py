@@ -449,3 +449,24 @@ def test_human_gates_wait_in_several_branches_at_once(tmp_path):
 
     assert result.status == "success", result.reason
     assert [name for name, _ in results(result)] == ["one", "two"]
+
+
+def test_a_resume_with_a_changed_graph_walks_the_branches_that_there_are_now(tmp_path):
+    seen = []
+
+    def build(body):
+        return Pipeline(
+            written(body, "max_parallel=1"),
+            handlers={"work": worker(seen=seen), "note": worker()},
+            runs_dir=tmp_path,
+        )
+
+    before = build(THREE)
+    for _ in range(3):  # the start, a, b
+        stopped = before.step(durability="fast")
+    again = build("fan -> b fan -> d b -> join d -> join")
+    result = again.resume(stopped.logs_root, on_graph_change="accept", durability="fast").result()
+
+    assert result.status == "success", result.reason
+    assert seen == ["a", "b", "d"], "b was recorded, a is no branch any more"
+    assert results(result) == [("b", "success"), ("d", "success")]
