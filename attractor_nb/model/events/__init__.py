@@ -1,0 +1,105 @@
+"""Every signal of a run, as one typed value each (spec 9.6; ruling 29).
+
+Events are both what observers see and what the run's log holds: the log *is* the durable events. A
+stage ends in exactly one commit: a ``StageCompleted``, or a ``StageFailed`` whose ``will_retry`` is
+false. It carries the outcome, the context changes and the chosen next node, so that a resumed run
+knows all that a live one knew. ``StageStarted`` is the intent record before each attempt.
+
+The stream stamps ``sequence``, ``time`` and ``run_id`` once, when the event is announced; otherwise
+nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps within a run directory;
+an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
+"""
+
+from attractor_nb.model.events.calls import (
+    ModelCallEnded,
+    ToolCallEnded,
+)
+from attractor_nb.model.events.children import (
+    ChildEnded,
+    ChildEvent,
+    ChildStarted,
+    ChildSteered,
+    InstructionGiven,
+)
+from attractor_nb.model.events.event import (
+    Event,
+    EventObserver,
+)
+from attractor_nb.model.events.fan_outs import (
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
+    ParallelCompleted,
+    ParallelStarted,
+)
+from attractor_nb.model.events.interviews import (
+    InterviewCompleted,
+    InterviewInformed,
+    InterviewStarted,
+    InterviewTimeout,
+)
+from attractor_nb.model.events.pipelines import (
+    CheckpointSaved,
+    EventsDropped,
+    GoalGateUnsatisfied,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineResumed,
+    PipelineRewound,
+    PipelineStarted,
+    RunWarning,
+)
+from attractor_nb.model.events.reading import (
+    EVENT_TYPES,
+    event_from_plain,
+)
+from attractor_nb.model.events.stages import (
+    StageCompleted,
+    StageEnd,
+    StageEvent,
+    StageFailed,
+    StageOutput,
+    StageRetrying,
+    StageStarted,
+)
+
+__all__ = [
+    "EVENT_TYPES",
+    "CheckpointSaved",
+    "ChildEnded",
+    "ChildEvent",
+    "ChildStarted",
+    "ChildSteered",
+    "Event",
+    "EventObserver",
+    "EventsDropped",
+    "GoalGateUnsatisfied",
+    "InstructionGiven",
+    "InterviewCompleted",
+    "InterviewInformed",
+    "InterviewStarted",
+    "InterviewTimeout",
+    "ModelCallEnded",
+    "ParallelBranchCompleted",
+    "ParallelBranchStarted",
+    "ParallelCompleted",
+    "ParallelStarted",
+    "PipelineCompleted",
+    "PipelineFailed",
+    "PipelineInterrupted",
+    "PipelineRestarted",
+    "PipelineResumed",
+    "PipelineRewound",
+    "PipelineStarted",
+    "RunWarning",
+    "StageCompleted",
+    "StageEnd",
+    "StageEvent",
+    "StageFailed",
+    "StageOutput",
+    "StageRetrying",
+    "StageStarted",
+    "ToolCallEnded",
+    "event_from_plain",
+]

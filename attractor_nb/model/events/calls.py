@@ -1,0 +1,82 @@
+"""Calls within an attempt: of a model, and of the tools that it asked for (spec 4.5, 9.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.events.stages import StageEvent
+from attractor_nb.model.outcome import Usage, no_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelCallEnded(StageEvent):
+    """A model was asked once, and answered or failed.
+
+    Attributes:
+        model: Who was asked, with the provider before it: ``openai:gpt-5.2``.
+        duration: Seconds from the request to the end of the answer.
+        usage: What it consumed; None when nobody said.
+        finish: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the
+            call failed.
+        error: Why it failed, or empty.
+        thread: The conversation that it went on with, or empty.
+    """
+
+    model: str = ""
+    duration: float = 0.0
+    usage: Usage | None = None
+    finish: str = ""
+    error: str = ""
+    thread: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        if self.error:
+            return f"{self.name}: {self.model} failed: {self.error}"
+        tokens = f", {self.usage.total_tokens} tokens" if self.usage else ""
+        return f"{self.name}: {self.model} answered in {self.duration:.1f} s{tokens}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        plain = StageEvent.to_plain(self)
+        if self.usage is not None:
+            plain["usage"] = self.usage.to_plain()
+        return plain
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolCallEnded(StageEvent):
+    """A tool that a model asked for was called, or skipped by a hook (spec 9.7).
+
+    Attributes:
+        tool: Its name.
+        call_id: The model's name of the call.
+        arguments: What it was called with; long texts are cut off.
+        duration: Seconds, hooks included.
+        result: The beginning of what the model was told.
+        error: Why it failed, or empty.
+        skipped: Why the pre-hook skipped it, or empty.
+        hooks: What the hooks came to, oldest first: ``pre`` or ``post``, the exit code, and the end of what
+            they wrote to stderr.
+    """
+
+    tool: str = ""
+    call_id: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=no_values)
+    duration: float = 0.0
+    result: str = ""
+    error: str = ""
+    skipped: str = ""
+    hooks: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        if self.skipped:
+            return f"{self.name}: {self.tool} was skipped: {self.skipped}"
+        return f"{self.name}: {self.tool} failed: {self.error}" if self.error else f"{self.name}: {self.tool}"

@@ -1,0 +1,93 @@
+"""Fan-outs and their branches (spec 4.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attractor_nb.model.events.stages import StageEvent
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelStarted(StageEvent):
+    """A fan-out begins, or begins again because it is tried again.
+
+    Attributes:
+        branch_count: How many branches it has.
+        join: Where they meet; empty when they run to their ends.
+        join_policy: When it has succeeded.
+        error_policy: What a failed branch means for the others.
+        max_parallel: How many run at the same time.
+    """
+
+    branch_count: int = 0
+    join: str = ""
+    join_policy: str = ""
+    error_policy: str = ""
+    max_parallel: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        count = f"{self.branch_count} branch{'es' * (self.branch_count != 1)}"
+        return f"{self.name}: {count}, {self.max_parallel} at a time, {self.join_policy}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelBranchStarted(StageEvent):
+    """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
+
+    Attributes:
+        id: Its id among the branches.
+        start_node: Where it begins.
+        edge: Position of the edge that leads there in ``Graph.edges``.
+    """
+
+    id: str = ""
+    start_node: str = ""
+    edge: int | None = None
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: branch {self.id} started"
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelBranchCompleted(StageEvent):
+    """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
+
+    Attributes:
+        id: Its id among the branches.
+        duration: Seconds, in this session.
+        success: Whether it counts as a success.
+        status: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
+        failure_reason: Why it failed or was cancelled, or empty.
+        exit_id: The exit node that it came to, or empty.
+    """
+
+    id: str = ""
+    duration: float = 0.0
+    success: bool = False
+    status: str = ""
+    failure_reason: str = ""
+    exit_id: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        why = f": {self.failure_reason}" if self.failure_reason else ""
+        return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelCompleted(StageEvent):
+    """All branches of a fan-out ended. ``duration`` in seconds, in this session."""
+
+    duration: float = 0.0
+    success_count: int = 0
+    failure_count: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: {self.success_count} succeeded, {self.failure_count} failed"

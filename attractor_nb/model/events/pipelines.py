@@ -1,0 +1,256 @@
+"""The run as a whole: its beginning, its ends, and what the engine has to say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attractor_nb.model.events.event import Event
+from attractor_nb.model.outcome import no_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineStarted(Event):
+    """A run begins (first record of its log).
+
+    Attributes:
+        name: Name of the pipeline.
+        id: The run id.
+        graph_hash: ``Graph.content_hash`` of what runs.
+        inputs: Context values given by the caller.
+        start_node: Where the traversal begins.
+        restart_of: For a ``loop_restart``: the run directory it continues, else empty.
+        carried: For a ``loop_restart``: what starting over does not undo (``RunState.carried``).
+        goal, model, node_count, backend: As in the manifest, which can be made again from here.
+    """
+
+    name: str
+    id: str
+    graph_hash: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=no_values)
+    start_node: str = ""
+    restart_of: str = ""
+    carried: Mapping[str, Any] = field(default_factory=no_values)
+    goal: str = ""
+    model: str = ""
+    node_count: int = 0
+    backend: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline {self.name or 'without a name'} started"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineResumed(Event):
+    """A stopped run goes on.
+
+    Attributes:
+        next_node: Where it goes on.
+        graph_hash: Hash of the graph it goes on with.
+        interrupted_node: The stage that was cut off before its commit, or empty.
+        on_interrupted: What becomes of it: ``rerun``, ``ask`` or ``fail``.
+    """
+
+    next_node: str
+    graph_hash: str = ""
+    interrupted_node: str = ""
+    on_interrupted: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"resumed at {self.next_node}{_CUT_OFF.get(self.on_interrupted, '')}"
+
+    @property
+    def node_id(self) -> str:
+        """Where it goes on."""
+        return self.next_node
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineRewound(Event):
+    """The run goes back to just before a visit; what came after is set aside, and stays in the log.
+
+    Attributes:
+        node: The node that is visited next.
+        visit: Number of the visit that it goes back behind; the next one has a new number.
+        to_sequence: The last event before that visit: those after it, up to this one, count no more.
+        stages: How many stages are set aside.
+        carried: What going back does not undo (``RunState.carried``): what was spent, which visit
+            numbers are used.
+    """
+
+    node: str
+    visit: int
+    to_sequence: int
+    stages: int = 0
+    carried: Mapping[str, Any] = field(default_factory=no_values)
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        count = f"{self.stages} stage{'s' * (self.stages != 1)}" if self.stages else "no stage"
+        return f"rewound to {self.node}, visit {self.visit}: {count} set aside"
+
+    @property
+    def node_id(self) -> str:
+        """Where it goes on."""
+        return self.node
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineCompleted(Event):
+    """The run ended in success. ``duration`` in seconds of running time."""
+
+    duration: float
+    artifact_count: int = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline completed in {self.duration:.1f} s"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineFailed(Event):
+    """The run ended in failure.
+
+    Attributes:
+        error: The reason.
+        duration: Seconds of running time.
+        is_resumable: A bound or budget stopped it: with a higher one it may go on.
+        bound: Name of that bound, or empty.
+    """
+
+    error: str
+    duration: float
+    is_resumable: bool = False
+    bound: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"pipeline failed: {self.error}"
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineInterrupted(Event):
+    """The run was stopped, or paused after a step, and can be resumed.
+
+    Attributes:
+        reason: ``cancelled``, ``paused``, or the storage fault.
+        next_node: Where a resume goes on.
+        duration: Seconds of running time.
+    """
+
+    reason: str
+    next_node: str = ""
+    duration: float = 0.0
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.reason}; continue at {self.next_node}" if self.next_node else self.reason
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineRestarted(Event):
+    """A ``loop_restart`` edge was taken: the run goes on in a fresh directory (ruling 21).
+
+    Attributes:
+        target: Where the fresh run begins.
+        restarts: How many restarts there were, this one included.
+        logs_root: The fresh run directory.
+    """
+
+    target: str
+    restarts: int
+    logs_root: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"restarted at {self.target}"
+
+
+@dataclass(slots=True, kw_only=True)
+class GoalGateUnsatisfied(Event):
+    """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4).
+
+    Attributes:
+        gate: The unsatisfied gate.
+        target: Where the run goes on.
+        redirects: How many times gates have sent the run back, this one included.
+        passed_over: Gates between target and exit that must be executed again (ruling 17).
+    """
+
+    gate: str
+    target: str
+    redirects: int
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def node_id(self) -> str:
+        """The gate."""
+        return self.gate
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"goal gate {self.gate} is not satisfied; back to {self.target}"
+
+
+@dataclass(slots=True, kw_only=True)
+class RunWarning(Event):
+    """Something a person should know that stops nothing, such as a gate that was never visited."""
+
+    message: str
+    node: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The node concerned, or empty."""
+        return self.node
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.message
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckpointSaved(Event):
+    """The commit of a stage is durable (ruling 29)."""
+
+    is_durable: ClassVar[bool] = False
+    saved_node: str
+
+    @property
+    def node_id(self) -> str:
+        """The node whose commit it is."""
+        return self.saved_node
+
+
+@dataclass(slots=True, kw_only=True)
+class EventsDropped(Event):
+    """A consumer was too slow and missed ``count`` events; the log has them all."""
+
+    is_durable: ClassVar[bool] = False
+    count: int
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.count} events were not delivered"
+
+
+_CUT_OFF = {
+    "rerun": ", which was cut off and is run again",
+    "ask": ", which was cut off and is asked about",
+    "fail": ", which was cut off and is recorded as failed",
+}
