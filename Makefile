@@ -31,7 +31,7 @@ $(RUNTIME): $(MADE) pyproject.toml constraints.txt
 
 $(DEVELOPMENT): $(RUNTIME)
 	@echo "installing the tools for tests, notebooks and checks"
-	@.ci/install $(VENV) -c constraints.txt -e '.[local,lab]' --group dev
+	@.ci/install $(VENV) -c constraints.txt -e '.[lab,llm,local,tracing]' --group dev
 	@touch $@
 
 $(MODEL): $(RUNTIME)

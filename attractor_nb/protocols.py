@@ -64,6 +64,18 @@ class BackendLifetime(Protocol):
 
 
 @runtime_checkable
+class DescribesCalls(Protocol):
+    """A backend that knows what goes into its calls beside the prompt: for recordings and the cache."""
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:
+        """JSON values by name: model, provider, address, options, system prompt, tools, schema.
+
+        Whatever can change an answer, and nothing else: no key, no run's id, no prompt.
+        """
+        ...
+
+
+@runtime_checkable
 class Interviewer(Protocol):
     """Puts questions to people (spec 6.1).
 

@@ -169,6 +169,34 @@ class Children(Protocol):
         ...
 
 
+class Conversation(Protocol):
+    """What a thread has said so far, for stages with ``full`` fidelity (spec 5.4).
+
+    It is kept in the run directory, one file for each thread. What an attempt saved counts once its stage is
+    committed: one that is run again, or was rewound, does not find its own words in it.
+    """
+
+    @property
+    def thread(self) -> str:
+        """The thread's key."""
+        ...
+
+    def read(self) -> str:
+        """The text that the last committed stage of this thread saved; empty at its beginning.
+
+        The text is the backend's own: messages as JSON, or the id of an agent's session.
+        """
+        ...
+
+    def save(self, text: str) -> None:
+        """Keep the whole conversation, this attempt's part included.
+
+        Raises:
+            StorageError: The run directory cannot be written.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class StageScope:
     """What an attempt can know and do.
@@ -189,6 +217,7 @@ class StageScope:
         branches: For a fan-out: its branches.
         children: Where it gets child runs; None where there are none.
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
+        conversation: Under ``full`` fidelity: what the thread has said so far; else None.
     """
 
     run_id: str
@@ -206,6 +235,7 @@ class StageScope:
     branches: Branches | None = None
     children: Children | None = None
     instructions: tuple[str, ...] = ()
+    conversation: Conversation | None = None
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property

@@ -1,0 +1,71 @@
+"""Everything that goes into a call, by name: what a recording and a cache know it by (rulings 26, 29).
+
+Two calls with the same inputs may share an answer; where they differ, the names say in what. Knows
+nothing of files, backends or runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MODEL_CALL: Final = "model"
+COMMAND_CALL: Final = "command"
+QUESTION: Final = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class CallInputs:
+    """What goes into one call.
+
+    Attributes:
+        kind: ``model``, ``command`` or ``question``.
+        node_id: Who calls. It is no input: two nodes that ask the same share an answer.
+        values: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``,
+            ``stdin`` … Nothing that differs between two equal calls, such as a run's id or a path of its
+            directory.
+    """
+
+    kind: str
+    node_id: str
+    values: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of kind and values, in hexadecimal digits; their order does not matter."""
+        plain = json.dumps([self.kind, self.values], sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class InputChange:
+    """A name whose value is another one now; ``None`` where there is none.
+
+    Attributes:
+        name: The input.
+        before: Its value in the earlier call.
+        now: Its value in this one.
+    """
+
+    name: str
+    before: Any
+    now: Any
+
+
+def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[InputChange, ...]:
+    """In what two calls differ, in the order of the later one's names, then the names that are gone.
+
+    >>> changed_inputs({"prompt": "Plan", "model": "a"}, {"prompt": "Plan it", "model": "a"})
+    (InputChange(name='prompt', before='Plan', now='Plan it'),)
+    """
+    names = [*now, *(name for name in before if name not in now)]
+    return tuple(
+        InputChange(name, before.get(name), now.get(name))
+        for name in names
+        if (name in before) != (name in now) or before.get(name) != now.get(name)
+    )
