@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MODEL_CALL: Final = "model"
 COMMAND_CALL: Final = "command"
 QUESTION: Final = "question"
+HANDLER_CALL: Final = "handler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CallInputs:
     """What goes into one call.
 
     Attributes:
-        kind: ``model``, ``command`` or ``question``.
+        kind: ``model``, ``command``, ``handler`` or ``question``.
         node_id: Who calls. It is no input: two nodes that ask the same share an answer.
         values: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``,
             ``stdin`` … Nothing that differs between two equal calls, such as a run's id or a path of its
