@@ -1,6 +1,7 @@
-"""What a graph can make this machine do: its commands and child files (RELIABILITY, "Trust before run").
+"""What a graph can make this machine do (RELIABILITY, "Trust before run").
 
-Everything that a graph's author, and not its user, puts into a shell is listed here, and nothing else.
+Everything is listed here by which a graph's author, and not its user, decides what this machine runs, which
+tools a model gets here, and to which server prompts and keys are sent; and nothing else.
 The list has a hash, by which it is trusted. It must not know where a graph came from, nor who trusts it.
 """
 
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
-_CHILD_NAMES: Final = frozenset({"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile"})
+_SERVER: Final = "llm.base_url"
+_OTHER_NAMES: Final = frozenset(
+    {"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile", "allowed_tools", _SERVER}
+)
+"""Attributes that are no commands and do as much as one."""
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
 _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
@@ -33,7 +38,7 @@ def _names(scope: Scope) -> tuple[str, ...]:
     return tuple(
         row.name
         for row in TABLE
-        if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _CHILD_NAMES)
+        if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _OTHER_NAMES)
     )
 
 
@@ -48,7 +53,7 @@ class Command:
     Attributes:
         node_id: The node that it belongs to, in a child pipeline its path; empty for the graph.
         attribute: The attribute that holds it.
-        text: The command, or the child file, as it will be used.
+        text: The command, child file, tools or address, as it will be used.
     """
 
     node_id: str
@@ -101,8 +106,11 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
+    server = graph.get(_SERVER, str, "")
     for node in graph.nodes.values():
-        yield from _commands_of(node, within + node.id, _NODE_NAMES)
+        for command in _commands_of(node, within + node.id, _NODE_NAMES):
+            if command.attribute != _SERVER or command.text != server:  # which nodes have from their graph
+                yield command
     for node_id, child in graph.children.items():
         yield from _all_commands(child, f"{within}{node_id}/")
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.languages.stylesheet import PROPERTIES
 from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.transforms.stylesheet_application import StylesheetApplication
+from attractor_nb.transforms.stylesheet_application import INHERITED, StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ def _settled(graph: Graph) -> Graph:
     whole = StylesheetApplication().apply(VariableExpansion().apply(graph))
     changed: list[Node] = []
     for node in whole.nodes.values():
-        changes = {name: node.attrs[name] for name in PROPERTIES if name in node.attrs}
+        changes = {name: node.attrs[name] for name in INHERITED if name in node.attrs}
         for name, givers in _SETTLED.items():
             given = [graph.attrs[giver] for giver in givers if giver in graph.attrs]
             if given and name not in node.attrs:

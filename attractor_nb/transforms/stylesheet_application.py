@@ -1,13 +1,14 @@
-"""Nodes get their model, provider and reasoning effort from stylesheet and graph (spec 8.5, 9.2).
+"""Nodes get what the graph says of their models: from its stylesheet and its attributes (spec 8.5, 9.2).
 
 A node's own attribute wins over the stylesheet, the stylesheet over a `node [...]` default block, that
-block over the graph's attribute of the same name, and the graph over the system's default.
+block over the graph's attribute of the same name, and the graph over the system's default. A stylesheet
+sets model, provider and reasoning effort; the other attributes of `INHERITED` come from the graph alone.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import PROPERTIES, Stylesheet, parse_stylesheet, resolve_properties
@@ -15,6 +16,9 @@ from attractor_nb.languages.stylesheet import PROPERTIES, Stylesheet, parse_styl
 if TYPE_CHECKING:
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Graph, Node
+
+INHERITED: Final = (*PROPERTIES, "llm.system_prompt", "llm.base_url", "llm_fallback")
+"""Attributes of the graph that its nodes have, unless they say otherwise."""
 
 
 class StylesheetApplication:
@@ -26,7 +30,7 @@ class StylesheetApplication:
     def apply(self, graph: Graph) -> Graph:
         """The graph with resolved model properties; resolved values do not count as explicit."""
         stylesheet = _stylesheet(graph.model_stylesheet)
-        defaults = {name: graph.attrs[name] for name in PROPERTIES if name in graph.attrs}
+        defaults = {name: graph.attrs[name] for name in INHERITED if name in graph.attrs}
         if not stylesheet.rules and not defaults:
             return graph
         changed = [

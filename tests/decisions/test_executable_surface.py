@@ -11,6 +11,7 @@ from attractor_nb.decisions.executable_surface import (
     executable_surface,
     is_hash,
 )
+from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 
 texts = st.text(max_size=6)
 surfaces = st.lists(st.builds(Command, texts, texts, texts), max_size=4, unique=True).map(
@@ -34,11 +35,18 @@ def surface(body):
         ('stack.child_dotfile="child.dot" a', ("", "stack.child_dotfile", "child.dot")),
         ('stack.child_workdir="elsewhere" a', ("", "stack.child_workdir", "elsewhere")),
         ('a [stack.child_dotfile="child.dot"]', ("a", "stack.child_dotfile", "child.dot")),
+        ('a [allowed_tools="read,run"]', ("a", "allowed_tools", "read,run")),
+        ('a [llm.base_url="http://x.test"]', ("a", "llm.base_url", "http://x.test")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_command_is_found_wherever_it_stands(body, expected):
     assert surface(body).commands == (Command(*expected),)
+
+
+def test_a_server_that_nodes_have_from_their_graph_is_listed_once():
+    graph = StylesheetApplication().apply(parse_dot('digraph { llm.base_url="http://x.test" a b a -> b }'))
+    assert executable_surface(graph).commands == (Command("", "llm.base_url", "http://x.test"),)
 
 
 def test_a_graph_without_commands_has_no_surface():

@@ -115,6 +115,12 @@ def test_reasoning_effort_comes_from_the_graph_and_its_system_default_is_high():
     assert apply_all("digraph { work }").nodes["work"].reasoning_effort == "high"
 
 
+@pytest.mark.parametrize("name", ["llm.system_prompt", "llm.base_url", "llm_fallback"])
+def test_what_the_graph_says_of_its_models_holds_for_nodes_that_say_nothing(name):
+    nodes = apply_all(f'digraph {{ {name}="of the graph" a b [{name}="of the node"] a -> b }}').nodes
+    assert [nodes[node_id].attrs[name] for node_id in "ab"] == ["of the graph", "of the node"]
+
+
 def test_resolved_values_do_not_count_as_explicit_and_a_second_round_changes_nothing():
     once = apply_all(SPEC_8_6)
     assert "llm_model" not in once.nodes["plan"].explicit

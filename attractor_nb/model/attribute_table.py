@@ -1,0 +1,302 @@
+"""The one table of attributes: where each may stand, its type, its default and what it means.
+
+`attributes.py` reads it, and is what others import.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attractor_nb.model.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.duration import Duration
+
+_S, _I, _F, _B, _D, _C, _N, _X = (
+    AttrType.STRING,
+    AttrType.INTEGER,
+    AttrType.FLOAT,
+    AttrType.BOOLEAN,
+    AttrType.DURATION,
+    AttrType.CHOICE,
+    AttrType.NODE_ID,
+    AttrType.COMMAND,
+)
+FIDELITY_MODES: Final = ("full", "truncate", "compact", "summary:low", "summary:medium", "summary:high")
+REASONING_EFFORTS: Final = ("low", "medium", "high")
+RETRY_PRESETS: Final = ("none", "standard", "aggressive", "linear", "patient")
+AGENT_TOOLS: Final = ("read", "write", "list", "run")
+"""What `allowed_tools` may name."""
+
+
+def _rows(
+    scope: Scope, *rows: AttributeSpec | tuple[str, AttrType, AttrValue | None, str]
+) -> list[AttributeSpec]:
+    return [
+        row if isinstance(row, AttributeSpec) else AttributeSpec(row[0], scope, row[1], row[2], row[3])
+        for row in rows
+    ]
+
+
+_G, _NODE, _E = Scope.GRAPH, Scope.NODE, Scope.EDGE
+
+TABLE: Final[tuple[AttributeSpec, ...]] = (
+    *_rows(
+        _G,
+        ("goal", _S, "", "What the pipeline is for; `$goal` in prompts, `graph.goal` in the context."),
+        ("label", _S, "", "Display name of the pipeline."),
+        ("model_stylesheet", _S, "", "CSS-like rules that give nodes their model (spec 8)."),
+        AttributeSpec(
+            "default_max_retries",
+            _G,
+            _I,
+            0,
+            "Additional attempts for nodes that omit `max_retries`.",
+            minimum=0,
+        ),
+        AttributeSpec(
+            "default_max_retry",
+            _G,
+            _I,
+            0,
+            "The spec's name of `default_max_retries`.",
+            (),
+            "default_max_retries",
+            0,
+        ),
+        AttributeSpec("retry_policy", _G, _C, None, "Backoff preset for nodes without one.", RETRY_PRESETS),
+        ("retry_target", _N, "", "Where to go when a goal gate is unsatisfied at the exit."),
+        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
+        AttributeSpec(
+            "default_fidelity", _G, _C, "", "How much earlier context prompts carry.", FIDELITY_MODES
+        ),
+        ("thread_id", _S, "", "The thread that nodes with `full` fidelity share by default."),
+        ("llm_model", _S, "", "Model for nodes that name none."),
+        ("llm_provider", _S, "", "Provider for nodes that name none."),
+        AttributeSpec(
+            "reasoning_effort", _G, _C, None, "Reasoning effort for nodes that name none.", REASONING_EFFORTS
+        ),
+        ("llm.system_prompt", _S, "", "System prompt of the models of nodes that name none."),
+        ("llm.base_url", _S, "", "Address of the models' server for nodes that name none."),
+        ("llm_fallback", _S, "", "Models to ask in turn when a node's own fails, for nodes that name none."),
+        AttributeSpec(
+            "on_fail",
+            _G,
+            _C,
+            "route",
+            "`continue` lets a failed stage leave by any edge.",
+            ("route", "continue"),
+        ),
+        AttributeSpec(
+            "conditional_outcome",
+            _G,
+            _C,
+            "previous",
+            "What a diamond's edges see: the outcome of the stage before it, or its `own`.",
+            ("previous", "own"),
+        ),
+        AttributeSpec(
+            "max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0
+        ),
+        ("strict_gates", _B, False, "A goal gate that was never visited fails the run."),
+        AttributeSpec("max_steps", _G, _I, 1000, "Stages the run may execute.", minimum=1),
+        AttributeSpec("max_node_visits", _G, _I, None, "Visits any one node may get.", minimum=1),
+        AttributeSpec("max_restarts", _G, _I, 10, "How often `loop_restart` edges may be taken.", minimum=0),
+        AttributeSpec(
+            "max_budget_usd", _G, _F, None, "Cost after which the run is stopped, in USD.", minimum=0
+        ),
+        AttributeSpec("max_tokens_total", _G, _I, None, "Tokens after which the run is stopped.", minimum=0),
+        AttributeSpec("max_duration", _G, _D, None, "Time after which the run is stopped.", minimum=1),
+        ("stack.child_dotfile", _S, "", "The pipeline that manager nodes supervise (spec 4.11)."),
+        (
+            "stack.child_pipeline",
+            _S,
+            "",
+            "The registered pipeline that manager nodes supervise, by its name.",
+        ),
+        ("stack.child_workdir", _S, "", "Directory in which the supervised pipeline's commands run."),
+        AttributeSpec(
+            "max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1
+        ),
+        ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
+        ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
+        AttributeSpec("rankdir", _G, _C, "TB", "Direction of the drawing.", ("TB", "LR", "BT", "RL")),
+    ),
+    *_rows(
+        _NODE,
+        ("label", _S, None, "Display name; the node id by default."),
+        ("shape", _S, "box", "Shape of the drawing, and by it the handler type (spec 2.8)."),
+        ("type", _S, "", "Handler type, before the shape's."),
+        ("prompt", _S, "", "Instruction of the stage; `$goal` is expanded."),
+        AttributeSpec("max_retries", _NODE, _I, None, "Additional attempts beyond the first.", minimum=0),
+        AttributeSpec(
+            "retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS
+        ),
+        ("goal_gate", _B, False, "This node must succeed before the run may end."),
+        ("retry_target", _N, "", "Where to go when this node has failed."),
+        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
+        AttributeSpec(
+            "fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES
+        ),
+        ("thread_id", _S, "", "Thread to reuse under `full` fidelity."),
+        ("class", _S, "", "Comma-separated classes for the model stylesheet."),
+        AttributeSpec("timeout", _NODE, _D, None, "Time one attempt may take.", minimum=1),
+        ("llm_model", _S, "", "Model of this node."),
+        ("llm_provider", _S, "", "Provider of this node."),
+        AttributeSpec(
+            "reasoning_effort", _NODE, _C, "high", "Reasoning effort of the model.", REASONING_EFFORTS
+        ),
+        ("auto_status", _B, False, "A handler that reports nothing counts as success."),
+        ("allow_partial", _B, False, "Exhausted retries end in partial success."),
+        AttributeSpec(
+            "on_interrupted",
+            _NODE,
+            _C,
+            None,
+            "What a resume does with a stage that was cut off: run it again, ask, or fail.",
+            ("rerun", "ask", "fail"),
+        ),
+        ("idempotent", _B, False, "The tool may be run again without harm."),
+        ("tool_command", _X, "", "Command of a tool stage (spec 4.10). Never interpolated."),
+        ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
+        ("tool_hooks.post", _X, "", "Command after each tool call of this node's model."),
+        ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
+        AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
+        ("human.prompt", _S, "", "Longer text under a gate's question."),
+        AttributeSpec(
+            "human.type",
+            _NODE,
+            _C,
+            "multiple_choice",
+            "What kind of answer a gate asks for (spec 6.2).",
+            ("multiple_choice", "yes_no", "confirmation", "freeform", "multi_select"),
+        ),
+        AttributeSpec(
+            "llm.temperature",
+            _NODE,
+            _F,
+            None,
+            "Sampling temperature of the model; 0 is the least random.",
+            minimum=0,
+        ),
+        AttributeSpec(
+            "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
+        ),
+        ("llm.system_prompt", _S, "", "System prompt of this node's model; not expanded."),
+        ("llm.base_url", _S, "", "Address of this model's server; `http://` or `https://`."),
+        AttributeSpec(
+            "llm.context_tokens",
+            _NODE,
+            _I,
+            None,
+            "Tokens that the model's window holds; a longer thread is compacted (spec 5.4).",
+            minimum=1,
+        ),
+        (
+            "llm_fallback",
+            _S,
+            "",
+            "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
+        ),
+        (
+            "allowed_tools",
+            _S,
+            "",
+            "Tools that the model may call: `read`, `write`, `list`, `run`, with commas. None by default.",
+        ),
+        ("cache", _B, True, "This stage's result may be taken from the cache of the run."),
+        (
+            "cache.files",
+            _S,
+            "",
+            "Paths and patterns, with commas: files whose content the result depends on.",
+        ),
+        AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
+        ("response_schema", _S, "", "JSON Schema of the response (spec companion, ruling 26)."),
+        AttributeSpec(
+            "join_policy",
+            _NODE,
+            _C,
+            "wait_all",
+            "When a fan-out is complete (spec 4.8).",
+            ("wait_all", "first_success", "k_of_n", "quorum"),
+        ),
+        AttributeSpec("join_k", _NODE, _I, None, "Branches that must succeed under `k_of_n`.", minimum=1),
+        ("join_quorum", _F, None, "Fraction of branches that must succeed under `quorum`."),
+        AttributeSpec(
+            "error_policy",
+            _NODE,
+            _C,
+            "continue",
+            "What a failed branch means for the others (spec 4.8).",
+            ("continue", "fail_fast", "ignore"),
+        ),
+        AttributeSpec("max_parallel", _NODE, _I, 4, "Branches that run at the same time.", minimum=1),
+        AttributeSpec(
+            "merge",
+            _NODE,
+            _C,
+            "none",
+            "What a fan-in brings of its branches' context changes into the run's (spec 4.9).",
+            ("none", "best", "all"),
+        ),
+        ("stack.child_dotfile", _S, "", "The pipeline that this manager supervises."),
+        (
+            "stack.child_pipeline",
+            _S,
+            "",
+            "The registered pipeline that this manager supervises, by its name.",
+        ),
+        ("stack.child_workdir", _S, "", "Directory in which this child's commands run."),
+        (
+            "stack.child_autostart",
+            _B,
+            True,
+            "The manager starts its child; else it takes up one that exists.",
+        ),
+        ("stack.child_run", _S, "", "Run directory of a child that somebody else started."),
+        ("manager.poll_interval", _D, Duration(45_000), "Pause between two looks at the child."),
+        AttributeSpec(
+            "manager.max_cycles", _NODE, _I, 1000, "Looks at the child before giving up.", minimum=1
+        ),
+        ("manager.stop_condition", _S, "", "Condition that ends the supervision."),
+        ("manager.actions", _S, "observe,wait", "What the manager does in a cycle: observe, steer, wait."),
+        ("manager.guard", _S, "", "Condition for going on; while it does not hold, the manager steers."),
+        ("manager.guard_function", _S, "", "Registered function that judges the child, by its name."),
+        ("manager.escalate", _S, "", "Condition on which the manager stops its child and fails."),
+        ("manager.instructions", _S, "", "What the manager tells its child when it steers."),
+        AttributeSpec(
+            "manager.steer_cooldown",
+            _NODE,
+            _D,
+            Duration(60_000),
+            "Least time between two instructions to a child.",
+            minimum=0,
+        ),
+        ("pipeline.dotfile", _S, "", "The pipeline that this stage runs (spec 9.4)."),
+        ("pipeline.name", _S, "", "The registered pipeline that this stage runs, by its name."),
+        ("pipeline.inputs", _S, "", "What it begins with: `name=context.key, name='text', name=3`."),
+        ("pipeline.outputs", _S, "", "What comes back: `key=context.key_of_the_child`."),
+    ),
+    *_rows(
+        _E,
+        ("label", _S, "", "Caption and routing key."),
+        ("condition", _S, "", "Guard of the edge (spec 10)."),
+        ("weight", _I, 0, "Priority among equally eligible edges; higher wins."),
+        AttributeSpec("fidelity", _E, _C, "", "Fidelity of the target's prompt.", FIDELITY_MODES),
+        ("thread_id", _S, "", "Thread of the target."),
+        ("loop_restart", _B, False, "Start over at the target in a fresh run directory."),
+        ("default", _B, False, "Taken when nothing else matches (ruling 12)."),
+    ),
+    AttributeSpec("label", Scope.SUBGRAPH, _S, "", "Title of the group; derives a class (spec 2.10)."),
+)
+
+GRAPHVIZ_NAMES: Final = frozenset(
+    """arrowhead arrowsize arrowtail bgcolor center charset cluster clusterrank color colorscheme comment
+    compound concentrate constraint decorate dir fillcolor fixedsize fontcolor fontname fontpath fontsize
+    gradientangle group headlabel headport height href id image K labelangle labeldistance labelfloat
+    labelfontcolor labelfontname labelfontsize labelhref labeljust labelloc labeltooltip layout len lhead
+    ltail margin maxiter mclimit mindist minlen nodesep nojustify ordering orientation outputorder overlap
+    pad page pencolor penwidth peripheries pos quantum rank ranksep ratio regular rotate samehead sametail
+    sep sides size skew splines start style tailclip taillabel tailport target tooltip truecolor URL vertices
+    viewport width xlabel xlp""".split()  # noqa: SIM905 - 90 quoted words would be read by nobody
+)
+"""Attributes that only Graphviz reads; kept, never reported as slips."""
