@@ -54,7 +54,9 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     usage = outcome.usage
     if state.whole.is_blindness_told or (usage is None and not planned.asks_model):
         return None
-    if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None):
+    if bounds.max_budget_usd is not None and (
+        usage is None or usage.cost_usd is None or usage.unpriced_calls
+    ):
         what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
     elif bounds.max_tokens_total is not None and usage is None:
         what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"

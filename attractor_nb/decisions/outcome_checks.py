@@ -60,7 +60,7 @@ def with_declared_cost(outcome: Outcome, node_id: str) -> Outcome:
     usage = outcome.usage or Usage()
     if declared is None or usage.cost_usd is not None:
         return outcome
-    priced = replace(usage, cost_usd=declared)
+    priced = usage.with_price(declared)
     if problem := usage_problem(priced):
         refused = _refused(node_id, f"declares a cost that cannot be counted: {problem}")
         return replace(refused, usage=outcome.usage)

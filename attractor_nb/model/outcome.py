@@ -80,14 +80,31 @@ class Usage:
     Attributes:
         input_tokens: Tokens sent.
         output_tokens: Tokens received.
-        cost_usd: Price in USD, or None when it is not known; unknown is never counted as free.
+        cost_usd: Price in USD of what has one, or None when none of it is known; unknown is never free.
         calls: Number of model calls.
+        unpriced_calls: How many of them have no known price. What has tokens and no price is one at least,
+            though nobody counted it.
+
+    >>> Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)
+    Usage(input_tokens=910, output_tokens=105, cost_usd=0.25, calls=2, unpriced_calls=1)
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
     calls: int = 0
+    unpriced_calls: int = 0
+
+    def __post_init__(self) -> None:
+        if self.cost_usd is None and not self.unpriced_calls:
+            object.__setattr__(self, "unpriced_calls", self._calls_without_price)
+
+    @property
+    def _calls_without_price(self) -> int:
+        """How many there are of it when none of it has a price; callers may be untyped."""
+        if type(self.calls) is int and self.calls > 0:
+            return self.calls
+        return 1 if self.input_tokens or self.output_tokens else 0
 
     @property
     def total_tokens(self) -> int:
@@ -101,15 +118,26 @@ class Usage:
             self.output_tokens + other.output_tokens,
             sum(costs) if costs else None,
             self.calls + other.calls,
+            self.unpriced_calls + other.unpriced_calls,
         )
 
+    def with_price(self, cost_usd: float) -> Usage:
+        """The same with a price for all of it."""
+        return replace(self, cost_usd=cost_usd, unpriced_calls=0)
+
     def to_plain(self) -> dict[str, Any]:
-        """JSON values, counts of zero and an unknown price left out; a price of zero is a known one."""
+        """JSON values, counts of zero and an unknown price left out; a price of zero is a known one.
+
+        The unpriced calls are there where they are not what a reader would take them for: none beside a
+        price, all without one.
+        """
         plain: dict[str, Any] = {}
         for name in ("input_tokens", "output_tokens", "cost_usd", "calls"):
             value = getattr(self, name)
             if value or (name == "cost_usd" and value is not None):
                 plain[name] = value
+        if self.unpriced_calls != (self._calls_without_price if self.cost_usd is None else 0):
+            plain["unpriced_calls"] = self.unpriced_calls
         return plain
 
     @classmethod
@@ -120,6 +148,7 @@ class Usage:
             int(plain.get("output_tokens", 0)),
             plain.get("cost_usd"),
             int(plain.get("calls", 0)),
+            int(plain.get("unpriced_calls", 0)),
         )
 
 
@@ -127,7 +156,7 @@ MAX_COUNT: Final = 2**53
 """Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
 MAX_COST_USD: Final = 1e9
 """A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
-_COUNTS: Final = ("input_tokens", "output_tokens", "calls")
+_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
 
 
 def usage_problem(usage: object) -> str:

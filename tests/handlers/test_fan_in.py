@@ -170,7 +170,11 @@ def test_a_backends_failure_is_handed_on_with_what_was_spent(choose):
         Outcome(StageStatus.RETRY, failure_reason="busy", usage=Usage(5)),
     ]
     outcome = choose(TWO, spent, prompt="Which?")[0].outcome
-    assert (outcome.status, outcome.failure_reason, outcome.usage) == (StageStatus.RETRY, "busy", Usage(15))
+    assert (outcome.status, outcome.failure_reason, outcome.usage) == (
+        StageStatus.RETRY,
+        "busy",
+        Usage(15, unpriced_calls=2),
+    )
 
 
 def test_a_backends_success_is_read_like_a_text(choose):

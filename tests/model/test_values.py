@@ -12,7 +12,7 @@ from attractor_nb.model.attributes import TABLE, AttrType, Scope, attribute, coe
 from attractor_nb.model.duration import Duration, parse_duration
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, StageCompleted, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.shapes import SHAPE_TO_TYPE, type_of_shape
 
 
@@ -157,7 +157,46 @@ def test_an_unknown_word_is_no_status():
 
 def test_usage_adds_up_and_unknown_cost_is_not_free():
     assert Usage(1, 2, None, 1) + Usage(3, 4, None, 1) == Usage(4, 6, None, 2)
-    assert (Usage(1, 2, 0.5, 1) + Usage(0, 0, None, 1)).cost_usd == 0.5
+    assert Usage(1, 2, 0.5, 1) + Usage(0, 0, None, 1) == Usage(1, 2, 0.5, 2, unpriced_calls=1)
+
+
+def _usages():
+    counts = st.integers(0, 1000)
+    eighths = st.none() | st.integers(0, 80).map(lambda number: number / 8)  # sums of them are exact
+    return st.builds(Usage, counts, counts, eighths, st.integers(0, 5))
+
+
+@given(st.lists(_usages(), max_size=6), st.randoms())
+def test_a_sum_of_usages_hides_no_missing_price_in_whatever_order_it_is_made(usages, order):
+    total = sum(usages, Usage())
+    order.shuffle(usages)
+    while len(usages) > 1:
+        at = order.randrange(len(usages) - 1)
+        usages[at : at + 2] = [usages[at] + usages[at + 1]]
+    assert sum(usages, Usage()) == total == Usage.from_plain(json.loads(json.dumps(total.to_plain())))
+
+
+@given(st.lists(_usages(), max_size=6))
+def test_a_sum_counts_the_calls_whose_price_nobody_knows(usages):
+    total = sum(usages, Usage())
+    unknown = [usage for usage in usages if usage.cost_usd is None and usage != Usage()]
+    assert (total.unpriced_calls > 0) == bool(unknown)
+    assert total.unpriced_calls >= sum(usage.calls for usage in unknown)
+    assert total.unpriced_calls <= total.calls or any(usage.calls == 0 for usage in unknown)
+    assert not usage_problem(total)
+
+
+def test_what_has_tokens_and_no_price_is_an_unpriced_call_though_nobody_counted_it():
+    assert Usage(900, 100).unpriced_calls == 1
+    assert Usage().unpriced_calls == Usage(900, 100, 0.0).unpriced_calls == 0
+    assert Usage(900, 100, None, 3).with_price(0.5) == Usage(900, 100, 0.5, 3)
+
+
+def test_a_record_of_before_unpriced_calls_is_read_as_it_was_written():
+    """And one that has nothing to add to what it said is written as before."""
+    for plain in ({"input_tokens": 5}, {"input_tokens": 5, "cost_usd": 0.5, "calls": 2}, {"calls": 2}, {}):
+        assert Usage.from_plain(plain).to_plain() == plain
+    assert Usage.from_plain({"input_tokens": 5, "calls": 2}).unpriced_calls == 2
 
 
 def _sample(kind):
@@ -222,6 +261,9 @@ def test_a_commit_does_not_say_its_context_twice():
     assert "context_updates" not in event.to_plain()["outcome"]
 
 
-@pytest.mark.parametrize("usage", [Usage(), Usage(5), Usage(5, cost_usd=0.0), Usage(1, 2, 0.5, 3)])
+@pytest.mark.parametrize(
+    "usage",
+    [Usage(), Usage(5), Usage(5, cost_usd=0.0), Usage(1, 2, 0.5, 3), Usage(1, 2, 0.5, 3, 1)],
+)
 def test_usage_survives_being_stored_and_free_is_not_unknown(usage):
     assert Usage.from_plain(usage.to_plain()) == usage
