@@ -18,7 +18,9 @@ from attractor_nb.decisions.outcome_checks import (
     with_declared_cost,
 )
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.conversations import StoredConversation
 from attractor_nb.engine.instructions import Instructions
+from attractor_nb.engine.spending import Spending
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.engine.walking import RunStops
 from attractor_nb.errors import (
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, StageStarted
     from attractor_nb.model.question import Question
     from attractor_nb.protocols import Clock, Handler, Interviewer, RunStore
-    from attractor_nb.stage import Branches, Children
+    from attractor_nb.stage import Branches, Children, Workplace
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
@@ -69,6 +71,7 @@ class Attempts:
         fan_out: Gives a fan-out's attempt its branches.
         children: Where stages get child runs.
         instructions: What a supervisor has told the run.
+        workplace: Where agents and the tools of models work.
     """
 
     plan: Plan
@@ -84,6 +87,7 @@ class Attempts:
     fan_out: Callable[[Attempts, PlannedNode, StageStarted], Branches] | None = None
     children: Children | None = None
     instructions: Instructions = field(default_factory=Instructions)
+    workplace: Workplace | None = None
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
@@ -103,6 +107,8 @@ class Attempts:
         self.announce(started, is_synced=is_synced)
         if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
             self.store.check_owner()
+        spending = Spending(self.announce if self.branch else self.stream.announce)
+        conversation = self._conversation(effect)
         scope = StageScope(
             run_id=self.run_id,
             node_id=planned.id,
@@ -110,7 +116,7 @@ class Attempts:
             attempt=started.attempt,
             logs_root=self.store.logs_root,
             files=files,
-            announce=self.announce if self.branch else self.stream.announce,
+            announce=spending.announce,
             fidelity=started.fidelity,
             thread=started.thread,
             preamble=effect.preamble,
@@ -119,6 +125,8 @@ class Attempts:
             branches=self.fan_out(self, planned, started) if planned.is_fan_out and self.fan_out else None,
             children=self.children,
             instructions=self.instructions.waiting,
+            conversation=conversation,
+            workplace=self.workplace,
         )
         enter_stage(scope)
         self.instructions.enter(scope)
@@ -128,6 +136,8 @@ class Attempts:
         finally:
             self.instructions.leave(scope)
             context.close()
+            if conversation is not None:
+                conversation.close()
             scope.end_streams()
             scope.files, scope.announce = _CLOSED_FILES, _ignore
         duration = self.clock.monotonic() - began
@@ -137,8 +147,15 @@ class Attempts:
         if isinstance(returned, WorkerLost):
             lost = returned.message
             return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
-        outcome = self._settled(effect, files, returned, duration)
-        return StageResult(outcome, duration, self.time.elapsed_seconds)
+        outcome = self._settled(effect, files, returned, duration, spending)
+        is_saved = conversation is not None and conversation.is_saved
+        return StageResult(outcome, duration, self.time.elapsed_seconds, is_saved=is_saved)
+
+    def _conversation(self, effect: Execute) -> StoredConversation | None:
+        """What the thread of a stage with ``full`` fidelity has said; None for others."""
+        if not effect.started.thread:
+            return None
+        return StoredConversation(self.store, effect, self.branch, self.announce)
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
         """Announce an event of where these attempts are."""
@@ -234,19 +251,21 @@ class Attempts:
                 return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
             return _CUT_OFF
 
-    def _settled(self, effect: Execute, files: StageFiles, returned: Any, duration: float) -> Outcome:
+    def _settled(
+        self, effect: Execute, files: StageFiles, returned: Any, duration: float, spending: Spending
+    ) -> Outcome:
         """Whose word counts: this attempt's file, the returned outcome, auto_status, nobody's (ruling 27).
 
         Its status.json is then there. The handler's word is written first, into a file that must be new:
         only when there is one already has somebody else written it, and it is looked at.
         """
         planned, started = effect.planned, effect.started
-        outcome = _finished(_declared(planned, returned), effect)
+        outcome = spending.counted(_finished(_declared(planned, returned), effect))
         compose = _composed(outcome, started.visit, started.attempt, duration)
         if files.create_deferred(STATUS_FILE, compose):
             return outcome
         outcome, is_file = self._arbitrate(planned, files, returned)
-        outcome = _finished(outcome, effect, is_file=is_file)
+        outcome = spending.counted(_finished(outcome, effect, is_file=is_file))
         if not is_file:
             _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
         return outcome

@@ -1,12 +1,13 @@
 """What is spent counts: of failed attempts, of refused outcomes, by node and in all (rulings 17, 18)."""
 
+import asyncio
 import json
 import math
 
 import pytest
 
 from attractor_nb import Outcome, Run, StageStatus, current_stage
-from attractor_nb.model.events import RunWarning, StageEnd
+from attractor_nb.model.events import ModelCallEnded, RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.response import Response
 from attractor_nb.testing import ManualClock
@@ -54,6 +55,67 @@ def test_each_record_says_what_node_and_run_have_consumed_so_far(make, tmp_path)
 def test_a_stage_that_consumes_nothing_costs_no_byte_in_the_log(make, tmp_path):
     make("a start -> a -> done").run(wait=True, logs_root=tmp_path / "run")
     assert b"usage" not in (tmp_path / "run" / "events.jsonl").read_bytes()
+
+
+def ask(model="m", **facts):
+    """A model call as a backend announces it."""
+    scope = current_stage()
+    scope.announce(ModelCallEnded(name=scope.node_id, index=scope.index, model=model, **facts))
+
+
+def broken(node, prompt, context):
+    ask(usage=SPENT)
+    ask(usage=Usage(3, calls=1))
+    ask(error="no connection")
+    raise RuntimeError("lost")
+
+
+async def slow(node, prompt, context):
+    ask(usage=SPENT)
+    await asyncio.Event().wait()
+
+
+def wrote_its_own_status(node, prompt, context):
+    ask(usage=SPENT)
+    current_stage().files.write_text("status.json", '{"outcome": "fail", "failure_reason": "no"}')
+    return "done"
+
+
+ENDED = {
+    "raised": (broken, "", SPENT + Usage(3, calls=1)),
+    "timed_out": (slow, "timeout=50ms", SPENT),
+    "wrote_its_own_status": (wrote_its_own_status, "", SPENT),
+}
+
+
+@pytest.mark.parametrize(("work", "attrs", "spent"), ENDED.values(), ids=ENDED)
+def test_an_attempt_that_ends_without_a_usage_has_spent_what_its_calls_say(
+    make, tmp_path, work, attrs, spent
+):
+    """A call that failed and said nothing of its usage had no answer to be paid for."""
+    root = tmp_path / "run"
+    result = make(f"a [{attrs}] start -> a -> done", backend=work).run(wait=True, logs_root=root)
+    assert result.status == "fail"
+    assert result.usage == result.usage_by_node["a"] == Run.load(root)["a"].usage == spent
+    told = json.loads((root / "a" / "status.json").read_text()).get("usage")
+    assert told == (None if work is wrote_its_own_status else spent.to_plain())
+
+
+def test_a_usage_that_a_backend_returns_goes_before_the_sum_of_its_calls(make):
+    def answer(node, prompt, context):
+        ask(usage=SPENT)
+        return Response("done", usage=SPENT + SPENT)
+
+    assert (
+        make("a start -> a -> done", backend=answer).run(wait=True, durability="none").usage == SPENT + SPENT
+    )
+
+
+def test_a_budget_counts_calls_whose_attempt_failed(make):
+    result = make("a [max_retries=9] start -> a -> done", backend=broken).run(
+        wait=True, durability="none", clock=ManualClock(), max_budget_usd=0.5
+    )
+    assert (result.bound, result.usage.calls) == ("max_budget_usd", 4)
 
 
 REFUSED = {
