@@ -1,0 +1,116 @@
+"""The providers of models that are known by name, and which of them a model's name belongs to.
+
+Pure: lint, estimates, preflight and the backend that calls them agree by this one table. A provider that is
+not in it is no mistake: a backend of the user's own may know it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of models.
+
+    Attributes:
+        name: Its key, as `llm_provider` says it.
+        keys: Environment variables that can hold its key, the first that is set; none when none is needed.
+        package: The Python package of its client, as it is imported.
+        models: Matches the names of models that are told to be its own.
+        aliases: Other keys that mean it.
+        address: Environment variable that holds its server's address, where there is no address of its own.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    package: str
+    models: re.Pattern[str] | None = None
+    aliases: tuple[str, ...] = ()
+    address: str = ""
+
+
+PROVIDERS: Final = (
+    Provider(
+        "openai",
+        ("OPENAI_API_KEY",),
+        "openai",
+        re.compile(r"(gpt-|chatgpt-|codex-|o[134](-|\Z))"),
+        ("open_ai",),
+    ),
+    Provider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic", re.compile(r"claude-"), ("claude",)),
+    Provider(
+        "google",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "google.genai",
+        re.compile(r"(gemini-|gemma-)"),
+        ("gemini", "google-gla", "google-genai"),
+    ),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-")),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
+    Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
+)
+_BY_NAME: Final = {name: entry for entry in PROVIDERS for name in (entry.name, *entry.aliases)}
+PROVIDER_NAMES: Final = tuple(_BY_NAME)
+"""All names that mean a known provider, aliases included."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model and who provides it.
+
+    Attributes:
+        model: The provider's own name of the model; empty when nobody names one.
+        provider: The provider's key, an alias resolved; empty when it cannot be told.
+    """
+
+    model: str
+    provider: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.provider}:{self.model}" if self.provider and self.model else self.provider or self.model
+        )
+
+
+def known_provider(name: str) -> Provider | None:
+    """The provider that a key or an alias means, whatever its case; None for one that is not known.
+
+    >>> known_provider("Gemini").name
+    'google'
+    """
+    return _BY_NAME.get(name.strip().lower())
+
+
+def read_model(model: str, provider: str = "") -> ModelName:
+    """What `llm_model` and `llm_provider` mean together.
+
+    A known provider before a colon is taken off the model's name, and counts for more than ``provider``. When
+    nobody names the provider, the model's name tells it, if it can (spec 2.6).
+
+    >>> str(read_model("claude-opus-4-6")), str(read_model("gpt-5.2", "openrouter")), str(read_model("small"))
+    ('anthropic:claude-opus-4-6', 'openrouter:gpt-5.2', 'small')
+    >>> str(read_model("gemini:gemini-2.5-pro")), str(read_model("llama3:8b", "ollama"))
+    ('google:gemini-2.5-pro', 'ollama:llama3:8b')
+    """
+    model, provider = model.strip(), provider.strip()
+    before, colon, after = model.partition(":")
+    if colon and (named := known_provider(before)):
+        return ModelName(after.strip(), named.name)
+    if provider:
+        named = known_provider(provider)
+        return ModelName(model, named.name if named else provider)
+    found = (entry.name for entry in PROVIDERS if entry.models and entry.models.match(model.lower()))
+    return ModelName(model, next(found, ""))
+
+
+def read_fallbacks(text: str) -> tuple[ModelName, ...]:
+    """The models of `llm_fallback` in their order; entries that name none, which lint reports, are left out.
+
+    >>> [str(name) for name in read_fallbacks("gpt-5-mini, ollama:qwen3:8b,")]
+    ['openai:gpt-5-mini', 'ollama:qwen3:8b']
+    """
+    names = (read_model(entry) for entry in text.split(","))
+    return tuple(name for name in names if name.model)
