@@ -67,7 +67,6 @@ def model_call(
     *,
     place: Place,
     conversation: str = "",
-    files: Mapping[str, str] | None = None,
 ) -> CallInputs:
     r"""What goes into a call of a model, or of an agent.
 
@@ -77,7 +76,6 @@ def model_call(
         described: What the backend says of the call beside it (``DescribesCalls``).
         place: Where.
         conversation: Under ``full`` fidelity: what the thread has said so far.
-        files: SHA-256 of the files that the node declares, by their names.
 
     >>> sent = "## Context\n\nGoal: ship\nRun: k7f3\n\n## Task\n\nPlan."
     >>> model_call("plan", sent, {"model": "m"}, place=Place("k7f3")).values
@@ -91,7 +89,7 @@ def model_call(
     if conversation:
         values["conversation"] = place.without(conversation)
     values |= place.without_in(dict(described))
-    return CallInputs(MODEL_CALL, node_id, _with_files(values, files))
+    return CallInputs(MODEL_CALL, node_id, values)
 
 
 def command_call(
@@ -100,7 +98,6 @@ def command_call(
     context: Mapping[str, Any],
     *,
     place: Place,
-    files: Mapping[str, str] | None = None,
     workdir: str = "",
 ) -> CallInputs:
     """What goes into a command of a tool stage.
@@ -110,7 +107,6 @@ def command_call(
         command: The command.
         context: The context values that it reads (``read_values``).
         place: Where.
-        files: SHA-256 of the files that the node declares, by their names.
         workdir: The directory that it runs in, when it is not that of the program.
 
     >>> command_call("test", "make test", {"tickets": 3}, place=Place()).values
@@ -119,7 +115,7 @@ def command_call(
     values: dict[str, Any] = {"command": command, "context": _context(context, place)}
     if workdir:
         values["workdir"] = place.without(workdir)
-    return CallInputs(COMMAND_CALL, node_id, _with_files(values, files))
+    return CallInputs(COMMAND_CALL, node_id, values)
 
 
 def handler_call(
@@ -130,7 +126,6 @@ def handler_call(
     context: Mapping[str, Any],
     *,
     place: Place,
-    files: Mapping[str, str] | None = None,
     graph: Mapping[str, Any] | None = None,
 ) -> CallInputs:
     """What goes into a stage of somebody's own handler.
@@ -142,7 +137,6 @@ def handler_call(
         attrs: The node's attributes.
         context: The context values that it reads (``read_values``).
         place: Where.
-        files: SHA-256 of the files that the node declares, by their names.
         graph: What it can see of the graph around the node.
     """
     values: dict[str, Any] = {
@@ -155,7 +149,24 @@ def handler_call(
     }
     if graph:
         values["graph"] = place.without_in(dict(graph))
-    return CallInputs(HANDLER_CALL, node_id, _with_files(values, files))
+    return CallInputs(HANDLER_CALL, node_id, values)
+
+
+def of_stage(inputs: CallInputs, *, visit: int = 1, files: Mapping[str, str] | None = None) -> CallInputs:
+    """The inputs of a call as those of its stage.
+
+    Args:
+        inputs: What goes into the call.
+        visit: Which visit of the node it is. A loop comes back to have something done once more: the answer
+            of an earlier visit would let it turn for ever.
+        files: SHA-256 of the files that the node declares, by their names.
+    """
+    values = dict(inputs.values)
+    if files:
+        values["files"] = dict(files)
+    if visit > 1:
+        values["visit"] = visit
+    return CallInputs(inputs.kind, inputs.node_id, values)
 
 
 def read_values(context: Mapping[str, Any], declared: Iterable[str] | None) -> dict[str, Any]:
@@ -194,10 +205,6 @@ def _without_usage(entry: Any) -> Any:
     if not isinstance(entry, dict):
         return entry
     return {key: value for key, value in cast("dict[str, Any]", entry).items() if key != "usage"}
-
-
-def _with_files(values: dict[str, Any], files: Mapping[str, str] | None) -> dict[str, Any]:
-    return {**values, "files": dict(files)} if files else values
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -41,6 +41,23 @@ class CallInputs:
         """SHA-256 of kind and values, in hexadecimal digits; their order does not matter."""
         plain = json.dumps([self.kind, self.values], sort_keys=True, ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StageCall:
+    """What a stage's handler says of the call that it is going to make.
+
+    Attributes:
+        inputs: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
+        problem: Why it cannot, or empty.
+        has_effects: The call may change more than the stage's own directory, as a command and an agent may.
+        files: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
+    """
+
+    inputs: CallInputs | None
+    problem: str = ""
+    has_effects: bool = False
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

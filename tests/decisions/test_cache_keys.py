@@ -9,6 +9,7 @@ from attractor_nb.decisions.cache_keys import (
     command_call,
     handler_call,
     model_call,
+    of_stage,
     read_values,
 )
 from attractor_nb.model.calls import changed_inputs
@@ -23,7 +24,6 @@ MODEL = {
     "prompt": "Plan it.",
     "described": {"model": "m", "provider": "p", "temperature": 0.2, "system_prompt": "Be brief."},
     "conversation": "",
-    "files": {"a.txt": "01"},
 }
 
 
@@ -35,7 +35,6 @@ def _model(place: Place = RUN, **changes: object):
         given["described"],
         place=place,
         conversation=given["conversation"],
-        files=given["files"],
     )
 
 
@@ -45,8 +44,6 @@ def _model(place: Place = RUN, **changes: object):
         ("prompt", {"prompt": "Plan it well."}),
         ("carried", {"prompt": with_context("Goal: ship", "Plan it.")}),
         ("conversation", {"conversation": "[1]"}),
-        ("files", {"files": {"a.txt": "02"}}),
-        ("files", {"files": {"b.txt": "01"}}),
         ("model", {"described": {**MODEL["described"], "model": "n"}}),
         ("provider", {"described": {**MODEL["described"], "provider": "q"}}),
         ("temperature", {"described": {**MODEL["described"], "temperature": 0.3}}),
@@ -61,7 +58,7 @@ def test_each_field_of_a_model_call_is_in_its_key(name: str, change: dict) -> No
     assert [entry.name for entry in changed_inputs(before.values, now.values)] == [name]
 
 
-COMMAND = {"command": "make", "context": {"a": 1}, "files": {"a.txt": "01"}, "workdir": "w"}
+COMMAND = {"command": "make", "context": {"a": 1}, "workdir": "w"}
 
 
 @pytest.mark.parametrize(
@@ -69,13 +66,12 @@ COMMAND = {"command": "make", "context": {"a": 1}, "files": {"a.txt": "01"}, "wo
     [
         ("command", {"command": "make all"}),
         ("context", {"context": {"a": 2}}),
-        ("files", {"files": {"a.txt": "02"}}),
         ("workdir", {"workdir": "x"}),
     ],
 )
 def test_each_field_of_a_command_is_in_its_key(name: str, change: dict) -> None:
-    def made(command, context, files, workdir):
-        return command_call("t", command, context, place=RUN, files=files, workdir=workdir)
+    def made(command, context, workdir):
+        return command_call("t", command, context, place=RUN, workdir=workdir)
 
     before, now = made(**COMMAND), made(**{**COMMAND, **change})
     assert before.digest != now.digest
@@ -87,7 +83,6 @@ HANDLER = {
     "version": "1",
     "attrs": {"rows": 3},
     "context": {"a": 1},
-    "files": {"a.txt": "01"},
     "graph": {"goal": "ship"},
 }
 
@@ -99,15 +94,25 @@ HANDLER = {
         ("version", {"version": "2"}),
         ("attributes", {"attrs": {"rows": 4}}),
         ("context", {"context": {}}),
-        ("files", {"files": None}),
         ("graph", {"graph": {"goal": "wait"}}),
     ],
 )
 def test_each_field_of_a_handlers_stage_is_in_its_key(name: str, change: dict) -> None:
-    def made(handler_type, version, attrs, context, files, graph):
-        return handler_call("t", handler_type, version, attrs, context, place=RUN, files=files, graph=graph)
+    def made(handler_type, version, attrs, context, graph):
+        return handler_call("t", handler_type, version, attrs, context, place=RUN, graph=graph)
 
     before, now = made(**HANDLER), made(**{**HANDLER, **change})
+    assert before.digest != now.digest
+    assert [entry.name for entry in changed_inputs(before.values, now.values)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("files", {"files": {"a.txt": "02"}}), ("files", {"files": {"b.txt": "01"}}), ("visit", {"visit": 2})],
+)
+def test_visit_and_files_of_a_stage_are_in_its_key(name: str, change: dict) -> None:
+    before = of_stage(_model(), files={"a.txt": "01"})
+    now = of_stage(_model(), **{"files": {"a.txt": "01"}, **change})
     assert before.digest != now.digest
     assert [entry.name for entry in changed_inputs(before.values, now.values)] == [name]
 
