@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.outcome import Usage
     from attractor_nb.source import Span
 
 
@@ -159,7 +160,24 @@ class StatusFileError(AttractorError):
 
 
 class StageError(AttractorError):
-    """A stage failed. Handlers and backends raise its subclasses to class the failure."""
+    """A stage failed. Handlers and backends raise its subclasses to class the failure.
+
+    Attributes:
+        retry_after_seconds: How long whoever refused asks to be left alone; None when nobody said.
+        usage: What model calls had consumed by then; it is counted as that of a success.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        retry_after_seconds: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
+        self.usage = usage
 
 
 class RetryableError(StageError):

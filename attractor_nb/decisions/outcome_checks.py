@@ -40,6 +40,7 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
         and type(outcome.notes) is str
         and type(outcome.failure_reason) is str
         and outcome.usage is None
+        and outcome.retry_after_seconds is None
         and not outcome.suggested_next_ids
         and len(outcome.notes) + len(outcome.failure_reason) <= MAX_TEXT_CHARACTERS
         and len(outcome.preferred_label) <= MAX_TEXT_CHARACTERS
@@ -98,6 +99,8 @@ def _refusal(outcome: Outcome, node_id: str) -> Outcome | None:
         return _refused(node_id, f"has suggested_next_ids of more than {MAX_TEXT_CHARACTERS} characters")
     if len(found["preferred_label"] or "") > MAX_TEXT_CHARACTERS:
         return _refused(node_id, f"has a preferred_label of more than {MAX_TEXT_CHARACTERS} characters")
+    if not _is_wait(outcome.retry_after_seconds):
+        return _refused(node_id, f"has {outcome.retry_after_seconds!r:.40} as retry_after_seconds")
     if updates is not None and not isinstance(updates, Mapping):
         return _refused(node_id, f"has {_kind(updates)} as context_updates, not a dict")
     return None
@@ -114,6 +117,12 @@ def _refused(node_id: str, what: str) -> Outcome:
 
 def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
+
+
+def _is_wait(value: object) -> bool:
+    """Whether a value is a number of seconds, or None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and 0 <= value < float("inf"))
 
 
 def _are_ids(value: object) -> bool:

@@ -13,6 +13,7 @@ from attractor_nb.errors import (
     OptionError,
     RetryableError,
     SourceError,
+    StageError,
     TerminalError,
     UntrustedSource,
     ValidationError,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
 
 JITTER_RANGE: Final = (0.5, 1.5)
+MAX_ASKED_DELAY_SECONDS: Final = 600.0
+"""No server makes a run wait longer between two attempts, whatever its Retry-After says."""
 MAX_REASON_CHARACTERS: Final = 4000
 TRANSIENT_HTTP: Final = frozenset({408, 409, 425, 429})
 """Client-side HTTP statuses that may pass; every 5xx may too."""
@@ -101,16 +104,25 @@ def _default_retries(graph: Graph) -> int | None:
     return None
 
 
-def delay_seconds(backoff: BackoffConfig, attempt: int, uniform: Callable[[float, float], float]) -> float:
+def delay_seconds(
+    backoff: BackoffConfig,
+    attempt: int,
+    uniform: Callable[[float, float], float],
+    asked_seconds: float | None = None,
+) -> float:
     """How long to wait after a failed attempt; jitter comes before the cap, so the cap holds.
 
     >>> delay_seconds(BackoffConfig(has_jitter=False), 3, lambda low, high: high)
     0.8
+    >>> delay_seconds(BackoffConfig(has_jitter=False), 3, lambda low, high: high, asked_seconds=90.0)
+    90.0
 
     Args:
         backoff: The delays.
         attempt: Ordinal of the attempt that failed, from 1.
         uniform: Gives a random number between two others.
+        asked_seconds: How long whoever failed it asks to be left alone; the wait is not shorter, though
+            never more than ``MAX_ASKED_DELAY_SECONDS`` for it.
     """
     try:
         delay_ms = backoff.initial_delay_ms * backoff.backoff_factor ** (attempt - 1)
@@ -118,7 +130,8 @@ def delay_seconds(backoff: BackoffConfig, attempt: int, uniform: Callable[[float
         delay_ms = float(backoff.max_delay_ms) if backoff.initial_delay_ms else 0.0
     if backoff.has_jitter:
         delay_ms *= uniform(*JITTER_RANGE)
-    return min(delay_ms, backoff.max_delay_ms) / 1000
+    delay = min(delay_ms, backoff.max_delay_ms) / 1000
+    return delay if asked_seconds is None else max(delay, min(asked_seconds, MAX_ASKED_DELAY_SECONDS))
 
 
 def should_retry(policy: RetryPolicy, outcome: Outcome, failures: int) -> bool:
@@ -156,8 +169,16 @@ def outcome_of_exception(error: BaseException) -> Outcome:
 
     RETRY for transient failures: RetryableError, network errors, timeouts, HTTP 408, 409, 425, 429
     and 5xx. Terminal FAIL for what stays wrong: TerminalError, other HTTP 4xx, invalid pipelines,
-    texts and options. FAIL for everything else.
+    texts and options. FAIL for everything else. What a StageError had consumed, and how long it asks to
+    be left alone, is the outcome's.
     """
+    outcome = _classed(error)
+    if isinstance(error, StageError) and (error.usage is not None or error.retry_after_seconds is not None):
+        return replace(outcome, usage=error.usage, retry_after_seconds=error.retry_after_seconds)
+    return outcome
+
+
+def _classed(error: BaseException) -> Outcome:
     reason = _reason_of(error)
     if isinstance(error, RetryableError):
         return Outcome.retry(reason)

@@ -154,6 +154,7 @@ class _Visit:
         duration: Seconds, waits between attempts included.
         note: What the stage's notes must say of an attempt that was cut off.
         losses: Attempts whose worker was lost.
+        thread: The thread in which the attempt that counts has saved its words, or empty.
     """
 
     index: int
@@ -163,6 +164,7 @@ class _Visit:
     duration: float = 0.0
     note: str = ""
     losses: int = 0
+    thread: str = ""
 
 
 def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:
@@ -202,6 +204,7 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
     outcome = applied(context, node_id, outcome)
     counted = (visit.index, visit.number, visit.attempt, visit.duration)
     event, is_passed_through = commit_record(plan, planned, state, context, outcome, counted)
+    event.thread = visit.thread
     state.apply(event, is_passed_through=is_passed_through)
     is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
     yield Commit(event, is_landmark)
@@ -213,7 +216,7 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
 def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Effect, Any, Outcome | RunEnd]:
     """Execute a stage until an attempt counts; or until a bound keeps it from being tried again."""
     node_id, state = planned.id, walk.state
-    fidelity, thread, preamble = carry_over(walk.plan, planned, state, walk.run_id)
+    carried = carry_over(walk.plan, planned, state, walk.run_id)
     while True:
         started = StageStarted(
             name=node_id,
@@ -221,10 +224,10 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             visit=visit.number,
             attempt=visit.attempt,
             handler_type=planned.handler_type,
-            fidelity=fidelity,
-            thread=thread,
+            fidelity=carried.fidelity,
+            thread=carried.thread,
         )
-        result: StageResult = yield Execute(planned, started, preamble, visit.note)
+        result: StageResult = yield Execute(planned, started, carried.preamble, visit.note, carried.said)
         state.elapsed_seconds = result.elapsed
         visit.duration += result.duration
         if result.is_cut_off:
@@ -237,7 +240,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             if settled is not None:
                 return settled
             continue
-        tried = result.outcome
+        tried, visit.thread = result.outcome, carried.thread if result.is_saved else ""
         if not tried.status.is_failure:
             return tried
         visit.failures += 1
@@ -272,7 +275,7 @@ def _wait_for_retry(
     """Record a failed attempt and wait for the next; how the run ends when there may be none."""
     plan, state = walk.plan, walk.state
     node_id, tried = planned.id, result.outcome
-    delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform)
+    delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform, tried.retry_after_seconds)
     walk.context.set(f"internal.retry_count.{node_id}", visit.failures)
     changes, logs = walk.context.take_changes()  # what a failed attempt set stays, after a stop as well
     node_usage, run_usage = totals(state, node_id, tried.usage)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import CodergenBackend
 
 EXCERPT_CHARACTERS = 200
@@ -56,8 +55,7 @@ class CodergenHandler:
             )
         result = redacted_response(result)  # before it is cut: half a secret has no form
         scope.files.write_text("response.md", result)
-        outcome = _judged(node, graph, result)
-        return outcome if (usage := _usage_of(result)) is None else replace(outcome, usage=usage)
+        return _with_facts(_judged(node, graph, result), result)
 
 
 def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:
@@ -98,5 +96,9 @@ def _judged(node: Node, graph: Graph, text: str) -> Outcome:
     return Outcome(StageStatus.SUCCESS, notes=f"Stage completed: {node.id}", context_updates=updates)
 
 
-def _usage_of(text: str) -> Usage | None:
-    return text.usage if isinstance(text, Response) else None
+def _with_facts(outcome: Outcome, text: str) -> Outcome:
+    """The outcome with what the response knows of itself."""
+    if not isinstance(text, Response):
+        return outcome
+    notes = f"{outcome.notes}; {text.note}".removeprefix("; ") if text.note else outcome.notes
+    return replace(outcome, usage=text.usage, notes=notes)

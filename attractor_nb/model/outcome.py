@@ -191,6 +191,7 @@ class Outcome:
         failure_reason: Why, when the status is FAIL or RETRY.
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.
+        retry_after_seconds: How long whoever failed the stage asks to be left alone; None when nobody said.
     """
 
     status: StageStatus
@@ -201,6 +202,7 @@ class Outcome:
     failure_reason: str = ""
     is_terminal: bool = False
     usage: Usage | None = None
+    retry_after_seconds: float | None = None
 
     @classmethod
     def success(cls, notes: str = "", *, context_updates: Mapping[str, Any] | None = None) -> Outcome:
@@ -234,6 +236,8 @@ class Outcome:
             plain["is_terminal"] = True
         if self.usage is not None:
             plain["usage"] = self.usage.to_plain()
+        if self.retry_after_seconds is not None:
+            plain["retry_after_seconds"] = self.retry_after_seconds
         return plain
 
     @classmethod
@@ -249,6 +253,7 @@ class Outcome:
             plain.get("failure_reason", ""),
             is_terminal=plain.get("is_terminal", False),
             usage=None if usage is None else Usage.from_plain(usage),
+            retry_after_seconds=plain.get("retry_after_seconds"),
         )
 
     def with_updates(self, updates: Mapping[str, Any]) -> Outcome:

@@ -94,7 +94,8 @@ def redacted_response(text: str) -> str:
     """A response without secrets, and with what it carries beside its text."""
     clean = redacted(text)
     if isinstance(text, Response) and clean is not text:
-        return Response(clean, usage=text.usage, is_truncated=text.is_truncated)
+        note = redacted(text.note)
+        return Response(clean, usage=text.usage, is_truncated=text.is_truncated, note=note)
     return clean
 
 

@@ -16,18 +16,24 @@ class Response(str):
     Attributes:
         usage: What the call consumed, or None.
         is_truncated: The model was cut off by a token limit: the text is not all that it had to say.
+        note: What people should know of how it came, such as a model that was asked in place of another;
+            or empty.
 
     >>> Response("Done.", is_truncated=True) == "Done."
     True
     """
 
-    __slots__ = ("is_truncated", "usage")
+    __slots__ = ("is_truncated", "note", "usage")
     usage: Usage | None
     is_truncated: bool
+    note: str
 
-    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False) -> Self:
+    def __new__(
+        cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = ""
+    ) -> Self:
         """A text with its facts."""
         response = super().__new__(cls, text)
         response.usage = usage
         response.is_truncated = is_truncated
+        response.note = note
         return response

@@ -201,9 +201,10 @@ async def _prompt(task: StageTask, plug: bytes, context: Context) -> StageReport
         kind = type(result).__name__
         reason = f"the backend returned {kind}; a backend returns text or an Outcome"
         return _failed(Outcome.fail(reason, is_terminal=True))
-    usage = result.usage.to_plain() if isinstance(result, Response) and result.usage else None
-    is_truncated = isinstance(result, Response) and result.is_truncated
-    return _report(value={"text": str(result), "usage": usage, "is_truncated": is_truncated})
+    facts = result if isinstance(result, Response) else Response(result)
+    usage = None if facts.usage is None else facts.usage.to_plain()
+    value = {"text": str(result), "usage": usage, "is_truncated": facts.is_truncated, "note": facts.note}
+    return _report(value=value)
 
 
 @contextlib.asynccontextmanager

@@ -121,7 +121,9 @@ class ShippedBackend:
             return Outcome.from_plain(report.outcome)
         value = report.value
         usage = None if value["usage"] is None else Usage.from_plain(value["usage"])
-        return Response(value["text"], usage=usage, is_truncated=value["is_truncated"])
+        return Response(
+            value["text"], usage=usage, is_truncated=value["is_truncated"], note=value.get("note", "")
+        )
 
 
 class ShippedProcesses:
@@ -201,5 +203,5 @@ def _error_of(outcome: Outcome) -> StageError:
     """The error that an outcome came from, as far as retrying goes."""
     reason = outcome.failure_reason
     if outcome.status is StageStatus.RETRY:
-        return RetryableError(reason)
+        return RetryableError(reason, retry_after_seconds=outcome.retry_after_seconds, usage=outcome.usage)
     return TerminalError(reason) if outcome.is_terminal else StageError(reason)

@@ -95,7 +95,7 @@ class StageReport(_Plain):
     Attributes:
         worker: Host and process that did it.
         value: The result, by kind. ``command``: exit_code, stdout, stderr, is_timed_out. ``prompt``: text,
-            usage, is_truncated. Empty when there is an outcome, or when a handler returned None.
+            usage, is_truncated, note. Empty when there is an outcome, or when a handler returned None.
         outcome: An outcome as plain values, or empty.
         is_failure: The outcome is what an exception or the time limit came to.
         changes: What the work itself set in the context.

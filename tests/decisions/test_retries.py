@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import (
     MAX_REASON_CHARACTERS,
     PRESETS,
@@ -27,7 +28,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 
 FAIL, RETRY = Outcome.fail("no"), Outcome.retry("later")
 TERMINAL = Outcome.fail("no key", is_terminal=True)
@@ -311,3 +312,25 @@ def test_the_reason_names_the_exception(error, reason):
 def test_a_very_long_message_is_cut():
     reason = outcome_of_exception(ValueError("x" * 10**6)).failure_reason
     assert len(reason) < MAX_REASON_CHARACTERS + 100
+
+
+@pytest.mark.parametrize(
+    ("asked", "delay"),
+    [(None, 0.2), (0.0, 0.2), (7.0, 7.0), (90.0, 90.0), (86_400.0, 600.0)],
+    ids=["nobody_asked", "at_once", "seconds", "longer_than_the_cap_of_jitter", "a_day"],
+)
+def test_a_wait_that_is_asked_for_is_kept_within_ten_minutes(asked, delay):
+    assert delay_seconds(BackoffConfig(has_jitter=False), 1, lambda low, high: high, asked) == delay
+
+
+def test_what_a_failed_stage_had_consumed_and_how_long_it_must_wait_is_its_outcomes():
+    usage = Usage(10, 2, 0.5, 1)
+    outcome = outcome_of_exception(RetryableError("busy", retry_after_seconds=7.0, usage=usage))
+    assert (outcome.status, outcome.usage, outcome.retry_after_seconds) == (StageStatus.RETRY, usage, 7.0)
+    assert Outcome.from_plain(outcome.to_plain()) == outcome
+
+
+@pytest.mark.parametrize("asked", ["7", -1.0, float("nan"), float("inf"), True])
+def test_a_wait_that_is_no_number_of_seconds_fails_its_stage(asked):
+    outcome = Outcome(StageStatus.RETRY, failure_reason="busy", retry_after_seconds=asked)
+    assert "as retry_after_seconds" in checked_outcome(outcome, "plan").failure_reason
