@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
+    from attractor_nb.protocols import Processes
 
 
 class StageFiles(Protocol):
@@ -173,7 +174,8 @@ class Conversation(Protocol):
     """What a thread has said so far, for stages with ``full`` fidelity (spec 5.4).
 
     It is kept in the run directory, one file for each thread. What an attempt saved counts once its stage is
-    committed: one that is run again, or was rewound, does not find its own words in it.
+    committed: one that is run again, or was rewound, does not find its own words in it. Branches of a fan-out
+    go on from what was said before it, each for itself: none hears another, nor does whoever comes after.
     """
 
     @property
@@ -182,18 +184,44 @@ class Conversation(Protocol):
         ...
 
     def read(self) -> str:
-        """The text that the last committed stage of this thread saved; empty at its beginning.
+        """What the last committed stage of this thread saved, or this attempt since; empty at its beginning.
 
         The text is the backend's own: messages as JSON, or the id of an agent's session.
         """
         ...
 
     def save(self, text: str) -> None:
-        """Keep the whole conversation, this attempt's part included.
+        """Keep the whole conversation, this attempt's part included; once more replaces it.
 
         Raises:
             StorageError: The run directory cannot be written.
+            TerminalError: The attempt is over.
         """
+        ...
+
+
+class Workplace(Protocol):
+    """Where agents and the tools of models work: one directory for the stages of a run and of its children.
+
+    It is the run's option ``workdir``, else ``workspace`` in the run directory.
+    """
+
+    @property
+    def directory(self) -> Path:
+        """The working directory, absolute; the run's own is made when first asked for.
+
+        Raises:
+            StorageError: It cannot be made.
+        """
+        ...
+
+    @property
+    def processes(self) -> Processes:
+        """What starts the run's commands; one that names no ``cwd`` runs where those of tool stages do."""
+        ...
+
+    def hook(self, node: Node, when: str) -> str:
+        """The command of ``tool_hooks.<when>`` for a node, its own before the graph's; empty when none."""
         ...
 
 
@@ -218,6 +246,7 @@ class StageScope:
         children: Where it gets child runs; None where there are none.
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
+        workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
     """
 
     run_id: str
@@ -236,6 +265,7 @@ class StageScope:
     children: Children | None = None
     instructions: tuple[str, ...] = ()
     conversation: Conversation | None = None
+    workplace: Workplace | None = None
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property

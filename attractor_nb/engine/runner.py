@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
-    from attractor_nb.stage import Children
+    from attractor_nb.stage import Children, Workplace
 
 LOGGER = own_logger(__name__)
 BREATH_SECONDS = 0.005
@@ -80,6 +80,7 @@ class RunSetup:
         backend: What answers prompts, for the record.
         children: Where stages get child runs.
         instructions: What a supervisor has told the run.
+        workplace: Where agents and the tools of models work.
     """
 
     plan: Plan
@@ -103,6 +104,7 @@ class RunSetup:
     backend: str = ""
     children: Children | None = None
     instructions: Instructions = field(default_factory=Instructions)
+    workplace: Workplace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,7 @@ class Runner:
             fan_out=lambda attempts, planned, started: FanOut(self, attempts, planned, started),
             children=setup.children,
             instructions=setup.instructions,
+            workplace=setup.workplace,
         )
         traversal = traverse(
             setup.plan,

@@ -14,6 +14,7 @@ from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
+from attractor_nb.pipeline.workplaces import recorded_workdir
 from attractor_nb.storage.child_directories import child_home, keep_source
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -177,6 +178,7 @@ def _new_store(
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **recorded_workdir(options),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }

@@ -22,10 +22,11 @@ from attractor_nb.pipeline.child_run import (
     announce_start,
     finished_run,
 )
-from attractor_nb.pipeline.lending import LentInterviewer, inside
+from attractor_nb.pipeline.lending import LentInterviewer
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.resuming import continue_run
 from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.workplaces import child_workdir
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.child_directories import (
     child_home,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.wiring import Wired
+    from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.protocols import CodergenBackend, Processes
     from attractor_nb.stage import Child, StageScope
 
@@ -66,6 +68,7 @@ class Household:
         gates: The parent's gates, which reach its people.
         backend: What answers its prompts.
         processes: What starts its commands.
+        workspace: Where its agents and tools work, unless a child names another place.
         bounds: The parent's bounds.
         usage: What the parent has consumed so far.
         wire: Introduces everybody to everybody in a child.
@@ -77,6 +80,7 @@ class Household:
     gates: Gates
     backend: CodergenBackend
     processes: Processes
+    workspace: Workspace
     bounds: Bounds
     usage: Callable[[], Usage]
     wire: Callable[..., Wired]
@@ -234,6 +238,7 @@ class ChildRuns:
                 start,
                 is_waited_for=True,
                 is_child=True,
+                workspace=self._household.workspace,
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
@@ -263,7 +268,8 @@ class ChildRuns:
             backend=own.get("backend", house.options.backend),
             interviewer=own.get("interviewer")
             or LentInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
-            processes=inside(house.processes, workdir),
+            processes=house.processes,
+            workdir=child_workdir(workdir) or house.options.workdir,
             **{**_NO_BOUNDS, **self._left(pipeline)},
             host="kernel",
             stop_after=None,

@@ -1,12 +1,10 @@
-"""What a run lends to its child runs: its people, and what starts its commands."""
+"""What a run lends to its child runs: its people."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.asking import is_somebody_asked
 
 if TYPE_CHECKING:
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gates
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.protocols import CommandResult, Processes
 
 
 class LentInterviewer:
@@ -53,35 +50,3 @@ class LentInterviewer:
             stage=f"{self._path}/{question.stage}",
             metadata={**question.metadata, "child_of": self._path},
         )
-
-
-class InDirectory:
-    """Starts commands in a directory unless they name one (``stack.child_workdir``)."""
-
-    def __init__(self, processes: Processes, directory: Path) -> None:
-        self._processes = processes
-        self._directory = directory
-        self.starts_nothing = getattr(processes, "starts_nothing", False)
-
-    async def run(
-        self, command: str | Sequence[str], *, cwd: Path | None = None, **options: Any
-    ) -> CommandResult:
-        """Run a command; see ``protocols.Processes``."""
-        return await self._processes.run(command, cwd=cwd or self._directory, **options)
-
-
-def inside(processes: Processes, workdir: str) -> Processes:
-    """What starts a child's commands, in the directory that the graph names for them.
-
-    Raises:
-        OptionError: There is no such directory.
-    """
-    if not workdir.strip():
-        return processes
-    directory = Path.cwd() / workdir
-    if not directory.is_dir():
-        raise OptionError(
-            f'stack.child_workdir "{workdir}" is no directory in {Path.cwd()}',
-            hint="make it before this stage, or mend it",
-        )
-    return InDirectory(processes, directory.resolve())

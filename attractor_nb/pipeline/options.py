@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -56,6 +56,8 @@ class RunOptions:
         observers: Called with every event.
         trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
             alone. For this one call.
+        workdir: Where agents, the tools of models and the commands of the graph work: a directory that exists.
+            None: agents and tools in ``workspace`` of the run directory, commands where they always did.
         session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
             (status-schema); True: of the working directory.
         is_shown: Whether presenters (the notebook) show the run.
@@ -85,6 +87,7 @@ class RunOptions:
     secrets: Sequence[str] = field(default=(), repr=False)
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
+    workdir: str | Path | None = None
     session: bool | str | Path = False
     is_shown: bool = True
     clock: Clock | None = None
@@ -145,10 +148,29 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         check_observer(observer)
     if options.session not in (True, False):
         as_path(options.session, "session")
+    return _with_places(options)
+
+
+def _with_places(options: RunOptions) -> RunOptions:
+    """The options with the places that they name checked."""
     for name in ("logs_root", "runs_dir"):
         if (place := getattr(options, name)) is not None:
             as_path(place, name)
-    return options
+    if options.workdir is None:
+        return options
+    return replace(options, workdir=checked_workdir(options.workdir))
+
+
+def checked_workdir(value: object) -> Path:
+    """The directory that ``workdir`` names, absolute.
+
+    Raises:
+        OptionError: There is no such directory.
+    """
+    path = as_path(value, "workdir")
+    if not path.is_dir():
+        raise OptionError(f"workdir {path} is no directory", hint="make it first, or name another")
+    return path.resolve()
 
 
 def worker_wait_seconds(value: object) -> float:

@@ -20,7 +20,7 @@ from attractor_nb.pipeline.options import (
     read_options,
 )
 from attractor_nb.pipeline.presenters import present
-from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_backend
+from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.secrets import learn_for_run
@@ -242,7 +242,7 @@ class Pipeline(Definition):
         on_graph_change: str = "error",
         rewind: Rewind | None = None,
     ) -> Run:
-        options = with_recorded_backend(options, logs_root)
+        options = with_recorded_plugs(options, logs_root)
         check_host(options.host)
         check_plugs(options, self.handlers)
         seams = seams_of(options)

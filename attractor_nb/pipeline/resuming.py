@@ -26,6 +26,7 @@ from attractor_nb.pipeline.recorded import (
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
+from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, check_directory, has_event_log, read_facts, read_run
@@ -93,8 +94,7 @@ def continue_run(
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-        if (bounds := options.recorded_bounds) != store.manifest.get("bounds", {}):
-            store.save_manifest({"bounds": bounds})
+        _record_options(store, options)
         owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
@@ -114,6 +114,13 @@ def continue_run(
     )
 
 
+def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:
+    """Keep what a later resume shall find, where it is not what the run had before."""
+    now = {"bounds": options.recorded_bounds, **recorded_workdir(options)}
+    if any(store.manifest.get(name, {}) != value for name, value in now.items()):
+        store.save_manifest(now)
+
+
 def _reopen(state: RunState) -> None:
     """Go on; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6)."""
     state.reopen()
@@ -121,18 +128,17 @@ def _reopen(state: RunState) -> None:
         place.resumed_hops = 1 if place.fidelity == "full" else 0
 
 
-def with_recorded_backend(options: RunOptions, logs_root: Path) -> RunOptions:
-    """Options that answer prompts as the run did before, when nobody says otherwise.
+def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
+    """Options that answer prompts, and work, as and where the run did before, when nobody says otherwise.
 
     Raises:
         OptionError: It was a backend of the caller's own: going on with simulated answers would be a
-            success that nobody had.
+            success that nobody had. Or its working directory is gone.
         RunNotFound: There is no such directory.
     """
     check_directory(logs_root)
-    if options.backend is not None:
-        return options
-    return with_named_backend(options, str(read_facts(logs_root).get("backend", "")))
+    facts = read_facts(logs_root)
+    return with_recorded_workdir(with_named_backend(options, str(facts.get("backend", ""))), facts)
 
 
 def with_named_backend(options: RunOptions, recorded: str) -> RunOptions:

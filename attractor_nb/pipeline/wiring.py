@@ -15,7 +15,7 @@ from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
-from attractor_nb.errors import RunLocked
+from attractor_nb.errors import OptionError, RunLocked
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
@@ -38,6 +38,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
+from attractor_nb.pipeline.workplaces import RunWorkplace, within_workdir, workspace_of
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.protocols import CodergenBackend, EventSink, Handler, Interviewer, Processes
     from attractor_nb.workers.shipping import Shipping
 
@@ -126,6 +128,7 @@ def wire(
     is_child: bool = False,
     backend: CodergenBackend | None = None,
     shipping: Shipping | None = None,
+    workspace: Workspace | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -139,6 +142,7 @@ def wire(
         backend: One that the caller has opened for several runs without an executor, in place of one of
             the run's own.
         shipping: The way to the workers that the caller has opened for several runs.
+        workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -151,8 +155,10 @@ def wire(
         recorded=start.interviews,
     )
     processes = options.processes or LocalProcesses(disk=seams.disk)
+    place = workspace_of(options, start.store, seams.disk, workspace)
+    at_work = within_workdir(processes, options)
     answering = backend or resolve_backend(options.backend)
-    plugs = Plugs(answering, processes)
+    plugs = Plugs(answering, at_work)
     is_shared = backend is not None or shipping is not None
     if way := shipping or shipping_of(options, start.plan):
         plugs = shipped_plugs(plugs, options, way)
@@ -167,6 +173,7 @@ def wire(
             gates=gates,
             backend=answering,
             processes=processes,
+            workspace=place,
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
             wire=wire,
@@ -184,7 +191,12 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=(*feed, *(() if is_shared else plugs.lifetimes), *((children,) if children else ())),
+        lifetimes=(
+            *feed,
+            *(() if place is workspace else (place,)),
+            *(() if is_shared else plugs.lifetimes),
+            *((children,) if children else ()),
+        ),
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,
@@ -195,6 +207,7 @@ def wire(
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
+        workplace=RunWorkplace(start.plan.graph, place, at_work),
     )
     run = Run(
         pipeline,
@@ -233,11 +246,17 @@ def check_plugs(options: RunOptions, handlers: Mapping[str, Handler | Callable[.
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
     Raises:
-        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers.
+        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
+            or another option contradicts it.
     """
     resolve_backend(options.backend)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
+    if options.workdir is not None and options.executor is not None:
+        raise OptionError(
+            "workdir= is a directory of this machine, and executor= has stages done elsewhere",
+            hint="leave one of them out",
+        )
 
 
 def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:

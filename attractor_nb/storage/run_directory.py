@@ -6,6 +6,7 @@ It knows what the entries of a run directory are called and nothing of what is i
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,10 @@ SOURCE_NAME = "pipeline.dot"
 STATUS_NAME = "status.json"
 VISITS_NAME = "visits"
 BRANCHES_NAME = "branches"
+THREADS_NAME = "threads"
+WORKSPACE_NAME = "workspace"
+"""Where agents and the tools of models work, when a run names no other place."""
+_RESTART = re.compile(r"restart-[0-9]+\Z")
 _MAX_TRIES = 100
 
 
@@ -142,6 +147,15 @@ def new_run_directory(
             raise storage_error(error, "make directory", path) from error
         return path, run_id
     raise StorageError(f"no free name for a run directory in {base}", path=str(base))
+
+
+def first_directory(path: Path) -> Path:
+    """The directory of the run's beginning: around that of a restart, itself else (ruling 21).
+
+    >>> str(first_directory(Path("runs/first/restart-2")))
+    'runs/first'
+    """
+    return path.parent if _RESTART.match(path.name) else path
 
 
 def utc_text(seconds: float) -> str:

@@ -24,6 +24,8 @@ _RESERVED = frozenset(
             "visits",
             "branches",
             "children",
+            "threads",
+            "workspace",
             "pipeline.dot",
             "events.jsonl",
             "owner.json",
