@@ -14,7 +14,9 @@
     ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
     │   ├── RetryableError         transient: the retry policy applies
     │   ├── TerminalError          permanent: never retried
+    │   │   └── CassetteMiss       a replay has no recorded answer: says what changed
     │   └── WorkerLost             who executed it is gone, and what it did is not known
+    ├── CheckFailed                a replayed pipeline did not do what a check expects
     ├── GateError                  a human gate cannot take this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)
     │   ├── AnswerRefused          the answer matches no choice; ask again
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.outcome import Usage
     from attractor_nb.source import Span
 
 
@@ -164,20 +165,11 @@ class StageError(AttractorError):
 
     Attributes:
         retry_after_seconds: How long whoever refused asks to be left alone; None when nobody said.
-        usage: What model calls had consumed by then; it is counted as that of a success.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        retry_after_seconds: float | None = None,
-        usage: Usage | None = None,
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", retry_after_seconds: float | None = None) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_seconds = retry_after_seconds
-        self.usage = usage
 
 
 class RetryableError(StageError):
@@ -188,8 +180,26 @@ class TerminalError(StageError):
     """A permanent failure: authentication, configuration, validation. Never retried (Appendix D)."""
 
 
+class CassetteMiss(TerminalError):
+    """A replayed run makes a call that its cassette has no answer for; nothing was called.
+
+    Attributes:
+        node_id: The stage.
+        changed: Names of the inputs in which the call differs from the nearest recorded one.
+    """
+
+    def __init__(self, message: str, *, node_id: str = "", changed: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.node_id = node_id
+        self.changed = tuple(changed)
+
+
 class WorkerLost(StageError):
     """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides."""
+
+
+class CheckFailed(AttractorError, AssertionError):
+    """A replayed pipeline did not do what ``pipeline.check`` expects; a test fails with it."""
 
 
 class GateError(AttractorError):

@@ -169,12 +169,11 @@ def outcome_of_exception(error: BaseException) -> Outcome:
 
     RETRY for transient failures: RetryableError, network errors, timeouts, HTTP 408, 409, 425, 429
     and 5xx. Terminal FAIL for what stays wrong: TerminalError, other HTTP 4xx, invalid pipelines,
-    texts and options. FAIL for everything else. What a StageError had consumed, and how long it asks to
-    be left alone, is the outcome's.
+    texts and options. FAIL for everything else. How long a StageError asks to be left alone is the outcome's.
     """
     outcome = _classed(error)
-    if isinstance(error, StageError) and (error.usage is not None or error.retry_after_seconds is not None):
-        return replace(outcome, usage=error.usage, retry_after_seconds=error.retry_after_seconds)
+    if isinstance(error, StageError) and error.retry_after_seconds is not None:
+        return replace(outcome, retry_after_seconds=error.retry_after_seconds)
     return outcome
 
 

@@ -203,5 +203,5 @@ def _error_of(outcome: Outcome) -> StageError:
     """The error that an outcome came from, as far as retrying goes."""
     reason = outcome.failure_reason
     if outcome.status is StageStatus.RETRY:
-        return RetryableError(reason, retry_after_seconds=outcome.retry_after_seconds, usage=outcome.usage)
+        return RetryableError(reason, retry_after_seconds=outcome.retry_after_seconds)
     return TerminalError(reason) if outcome.is_terminal else StageError(reason)

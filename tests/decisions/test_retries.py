@@ -28,7 +28,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.outcome import Outcome, StageStatus
 
 FAIL, RETRY = Outcome.fail("no"), Outcome.retry("later")
 TERMINAL = Outcome.fail("no key", is_terminal=True)
@@ -323,10 +323,9 @@ def test_a_wait_that_is_asked_for_is_kept_within_ten_minutes(asked, delay):
     assert delay_seconds(BackoffConfig(has_jitter=False), 1, lambda low, high: high, asked) == delay
 
 
-def test_what_a_failed_stage_had_consumed_and_how_long_it_must_wait_is_its_outcomes():
-    usage = Usage(10, 2, 0.5, 1)
-    outcome = outcome_of_exception(RetryableError("busy", retry_after_seconds=7.0, usage=usage))
-    assert (outcome.status, outcome.usage, outcome.retry_after_seconds) == (StageStatus.RETRY, usage, 7.0)
+def test_how_long_a_failed_stage_must_wait_is_its_outcomes():
+    outcome = outcome_of_exception(RetryableError("busy", retry_after_seconds=7.0))
+    assert (outcome.status, outcome.retry_after_seconds) == (StageStatus.RETRY, 7.0)
     assert Outcome.from_plain(outcome.to_plain()) == outcome
 
 
