@@ -9,6 +9,7 @@ from attractor_nb.lint.rules import (
     conditions,
     fan_outs,
     handlers,
+    models,
     routing,
     secrets,
     structure,
@@ -29,6 +30,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *routing.RULES,
     *fan_outs.RULES,
     *stylesheets.RULES,
+    *models.RULES,
     *children.RULES,
     *secrets.RULES,
 )

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.joins import joins_of
+from attractor_nb.decisions.model_choices import model_choice, nodes_that_ask
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -16,6 +17,7 @@ from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.joins import Join
+    from attractor_nb.decisions.model_choices import ModelChoice
     from attractor_nb.lint.options import LintOptions
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Graph
@@ -176,6 +178,18 @@ class Survey:
             )
         except StylesheetSyntaxError as error:
             return error
+
+    @cached_property
+    def model_choices(self) -> list[ModelChoice]:
+        """Model and provider of the nodes that have one; empty while the stylesheet cannot be read."""
+        sheet = self.stylesheet
+        if isinstance(sheet, StylesheetSyntaxError):
+            return []
+        return [
+            model_choice(node, self.graph, sheet)
+            for node in nodes_that_ask(self.graph)
+            if "llm_model" in node.attrs or "llm_provider" in node.attrs
+        ]
 
     def nearest_node(self, name: str) -> str:
         """The id most like a name, or empty; for the first ``MAX_SUGGESTIONS`` names only."""

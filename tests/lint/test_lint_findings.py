@@ -8,6 +8,7 @@ from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.lint import LintOptions, validate
 from attractor_nb.lint.cycles import find_cycles
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"
 GATE = "ok [shape=hexagon]"
@@ -146,6 +147,37 @@ def messages(body, rule):
             f'{ENDS} {WORK} work [class="b, c"] model_stylesheet=".b {{ model: a }}" start -> work -> exit',
             id="unselected-class",
         ),
+        *(
+            pytest.param(rule, f'{ENDS} {WORK} work [{attribute}="{text}"] start -> work -> exit', id=text)
+            for rule, attribute, text in [
+                ("tools_known", "allowed_tools", "raed,write"),
+                ("tools_known", "allowed_tools", "read,"),
+                ("tools_known", "allowed_tools", "read write"),
+                ("fallback_valid", "llm_fallback", ","),
+                ("fallback_valid", "llm_fallback", ":gpt-5"),
+                ("fallback_valid", "llm_fallback", "gpt-5,openai:"),
+                ("cache_files_inside", "cache.files", "/etc/passwd"),
+                ("cache_files_inside", "cache.files", "~/data"),
+                ("cache_files_inside", "cache.files", "data/../../x"),
+                ("cache_files_inside", "cache.files", "C:/data"),
+                ("cache_files_inside", "cache.files", "a,,b"),
+                ("base_url_valid", "llm.base_url", "ftp://example.org"),
+                ("base_url_valid", "llm.base_url", "http://"),
+                ("base_url_valid", "llm.base_url", "http://[::1"),
+                ("provider_known", "llm_provider", "opanai"),
+                ("provider_known", "llm_provider", "ours"),
+                ("model_provider", "llm_model", "gemni-2.5-pro"),
+            ]
+        ),
+        pytest.param("base_url_valid", f'{ENDS} llm.base_url="x" start -> exit', id="url-of-the-graph"),
+        pytest.param(
+            "fallback_valid", f'{ENDS} llm_fallback="x,," start -> exit', id="fallback-of-the-graph"
+        ),
+        pytest.param(
+            "model_provider",
+            f"{ENDS} {WORK} work [llm_model=large] more [prompt=x, llm_model=gpt-5] start -> work -> more -> exit",
+            id="odd-one-out",
+        ),
     ],
 )
 def test_the_rule_speaks(rule, body):
@@ -279,6 +311,25 @@ def test_the_rule_speaks(rule, body):
             f'{ENDS} {WORK} work [class="b"] model_stylesheet="*" start -> work -> exit',
             id="unreadable-stylesheet",
         ),
+        *(
+            pytest.param(rule, f'{ENDS} {WORK} work [{attribute}="{text}"] start -> work -> exit', id=text)
+            for rule, attribute, text in [
+                ("tools_known", "allowed_tools", "read, run"),
+                ("tools_known", "allowed_tools", ""),
+                ("fallback_valid", "llm_fallback", "ollama:llama3:8b, large"),
+                ("cache_files_inside", "cache.files", "data/*.csv, a..b, .hidden/x"),
+                ("base_url_valid", "llm.base_url", "http://127.0.0.1:8000/v1"),
+                ("base_url_valid", "llm.base_url", "http://[::1]:8000"),
+                ("provider_known", "llm_provider", "Gemini"),
+                ("model_provider", "llm_model", "large"),
+                ("model_provider", "llm_model", "gpt-5.2"),
+            ]
+        ),
+        pytest.param(
+            "provider_known",
+            f'{ENDS} {WORK} model_stylesheet="* {{ model }}" llm_provider=antropic start -> work -> exit',
+            id="models-of-an-unreadable-stylesheet",
+        ),
     ],
 )
 def test_the_rule_is_silent(rule, body):
@@ -397,6 +448,32 @@ def test_ruling_22_branches_without_a_common_node_are_a_warning():
         if each.rule == "no_join"
     ]
     assert (finding.severity, finding.node_id) == ("warning", "fan")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "severity"),
+    [
+        ("llm_provider", "antropic", "warning"),
+        ("llm_provider", "ours", "info"),
+        ("llm_model", "cluade-opus-4-6", "warning"),
+        ("llm.base_url", "http://models.example.org", "warning"),
+        ("llm.base_url", "models.example.org", "error"),
+    ],
+)
+def test_what_names_a_model_is_as_bad_as_it_is_likely_a_slip(attribute, value, severity):
+    (finding,) = lint(f'{ENDS} {WORK} work [{attribute}="{value}"] start -> work -> exit')
+    assert (finding.severity, finding.node_id) == (severity, "work")
+
+
+def test_a_slip_in_a_stylesheet_is_mended_where_it_stands():
+    source = (
+        "digraph { start [shape=Mdiamond] exit [shape=Msquare] a [prompt=x] b [prompt=x] start -> a -> b -> exit "
+        'model_stylesheet="* { model: claude-opus-4-6; provider: antropic }" }'
+    )
+    graph = StylesheetApplication().apply(parse_dot(source))
+    (finding,) = validate(graph)
+    assert (finding.rule, finding.severity) == ("provider_known", "warning")
+    assert apply_edits(graph.source, finding.fix.edits) == source.replace("antropic", "anthropic")
 
 
 FOUR = "fan -> a fan -> b a -> j b -> j j [shape=tripleoctagon] j -> exit"

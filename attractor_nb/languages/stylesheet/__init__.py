@@ -3,7 +3,7 @@
 A stranger to the other two languages; it knows nodes only as something with a shape, classes and an id.
 """
 
-from attractor_nb.languages.stylesheet.cascade import resolve_properties
+from attractor_nb.languages.stylesheet.cascade import resolve_properties, winning_declarations
 from attractor_nb.languages.stylesheet.notices import NOTICE_RULES
 from attractor_nb.languages.stylesheet.parser import parse_stylesheet
 from attractor_nb.languages.stylesheet.syntax import (
@@ -27,4 +27,5 @@ __all__ = [
     "Stylesheet",
     "parse_stylesheet",
     "resolve_properties",
+    "winning_declarations",
 ]

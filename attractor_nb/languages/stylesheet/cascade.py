@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from attractor_nb.languages.stylesheet.syntax import PROPERTIES, SelectorKind, Stylesheet
 
 if TYPE_CHECKING:
-    from attractor_nb.languages.stylesheet.syntax import StyleRule
+    from attractor_nb.languages.stylesheet.syntax import Declaration, Selector
     from attractor_nb.model.graph import Node
 
-_Ranked = tuple[int, int, "StyleRule"]
+_Ranked = tuple[int, int]
+"""Specificity and position of a rule."""
 
 
 def resolve_properties(stylesheet: Stylesheet, node: Node) -> dict[str, str]:
@@ -20,16 +21,21 @@ def resolve_properties(stylesheet: Stylesheet, node: Node) -> dict[str, str]:
     ``*`` ranks below a shape, a shape below a class, a class below an id; at equal rank the later
     rule wins. Unknown properties are left out.
     """
+    return {name: won.value for name, (_, won) in winning_declarations(stylesheet, node).items()}
+
+
+def winning_declarations(stylesheet: Stylesheet, node: Node) -> dict[str, tuple[Selector, Declaration]]:
+    """By property: the declaration that gives it to a node, and the selector that brought it."""
     index = _index(stylesheet)
     matching = list(index.get((SelectorKind.EVERY, ""), ()))
     matching += index.get((SelectorKind.SHAPE, node.shape), ())
     for name in node.classes:
         matching += index.get((SelectorKind.CLASS, name), ())
     matching += index.get((SelectorKind.ID, node.id), ())
-    matching.sort(key=lambda ranked: ranked[:2])
+    rules = [stylesheet.rules[position] for _, position in sorted(matching)]
     return {
-        declaration.name: declaration.value
-        for _, _, rule in matching
+        declaration.name: (rule.selector, declaration)
+        for rule in rules
         for declaration in rule.declarations
         if declaration.name in PROPERTIES
     }
@@ -37,9 +43,9 @@ def resolve_properties(stylesheet: Stylesheet, node: Node) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _index(stylesheet: Stylesheet) -> dict[tuple[SelectorKind, str], tuple[_Ranked, ...]]:
-    """Rules by what they select, each with its specificity and position."""
+    """Where rules are, by what they select; not the rules: equal ones may stand elsewhere."""
     index: dict[tuple[SelectorKind, str], tuple[_Ranked, ...]] = {}
     for position, rule in enumerate(stylesheet.rules):
         key = (rule.selector.kind, rule.selector.name)
-        index[key] = (*index.get(key, ()), (int(rule.selector.kind), position, rule))
+        index[key] = (*index.get(key, ()), (int(rule.selector.kind), position))
     return index

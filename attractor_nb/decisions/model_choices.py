@@ -1,0 +1,134 @@
+"""Which model answers each prompt, and what in the graph says so (spec 8.5).
+
+The values are those that the transforms wrote on the nodes; this says where they came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.decisions.joins import FAN_IN_TYPE
+from attractor_nb.languages.stylesheet import Stylesheet, winning_declarations
+from attractor_nb.model.attributes import literal_text
+from attractor_nb.model.providers import ModelName, read_model
+from attractor_nb.model.shapes import DEFAULT_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.source import Span
+
+NODE: Final = "node"
+STYLESHEET: Final = "stylesheet"
+BLOCK: Final = "node [...]"
+GRAPH: Final = "graph"
+DETECTED: Final = "model's name"
+BACKEND: Final = "backend"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value and who gave it.
+
+    Attributes:
+        value: The value; empty when nobody gave one.
+        giver: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a
+            provider that it tells), ``backend`` (its default), or ``default`` (the system's).
+        selector: The stylesheet's selector that won, or empty.
+        span: Where it is written, or None.
+    """
+
+    value: str
+    giver: str
+    selector: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def line(self) -> int | None:
+        """The line of the source on which it is written, counted from 1."""
+        return None if self.span is None else self.span.line
+
+    @property
+    def reason(self) -> str:
+        """Who gave it, in a few words: ``stylesheet .code, line 8``."""
+        who = f"{self.giver} {self.selector}".strip()
+        return who if self.line is None else f"{who}, line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The model of one node.
+
+    Attributes:
+        node_id: The node.
+        model: Its `llm_model`.
+        provider: Its `llm_provider`, or the provider that the model's name tells.
+        effort: Its `reasoning_effort`.
+        name: Model and provider as they are called.
+    """
+
+    node_id: str
+    model: Choice
+    provider: Choice
+    effort: Choice
+    name: ModelName
+
+
+def model_choices(
+    graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None
+) -> list[ModelChoice]:
+    """The model of each node that asks one, in source order.
+
+    Args:
+        graph: The graph, with its transforms applied.
+        stylesheet: Its stylesheet; spans point to where it says things.
+        default: The backend's own model, for nodes that nobody names one for.
+    """
+    return [model_choice(node, graph, stylesheet, default) for node in nodes_that_ask(graph)]
+
+
+def nodes_that_ask(graph: Graph) -> Iterator[Node]:
+    """The nodes whose prompt a model answers: tasks, and fan-ins that have a prompt (spec 4.5, 4.9)."""
+    types = graph.handler_types
+    ends = {node.id for node in (*graph.start_nodes, *graph.exit_nodes)}
+    for node in graph.nodes.values():
+        if node.id in ends and not node.type:
+            continue
+        if types[node.id] == DEFAULT_TYPE or (types[node.id] == FAN_IN_TYPE and node.prompt):
+            yield node
+
+
+def model_choice(
+    node: Node, graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None
+) -> ModelChoice:
+    """The model of a node; arguments as of ``model_choices``."""
+    default = default or ModelName("")
+    styled = winning_declarations(stylesheet, node)
+
+    def given(name: str, fallback: str, giver: str) -> Choice:
+        if name not in node.attrs:
+            return Choice(fallback, giver if fallback else DEFAULT)
+        value = literal_text(node.attrs[name])
+        own = node.attr_spans.get(name)
+        if name in node.explicit:
+            return Choice(value, NODE, span=own.value if own else None)
+        if name in styled:
+            selector, declaration = styled[name]
+            return Choice(value, STYLESHEET, str(selector), declaration.span)
+        if own is not None or name not in graph.attrs:
+            return Choice(value, BLOCK, span=own.value if own else None)
+        whole = graph.attr_spans.get(name)
+        return Choice(value, GRAPH, span=whole.value if whole else None)
+
+    model = given("llm_model", default.model, BACKEND)
+    provider = given("llm_provider", "", DEFAULT)
+    effort = given("reasoning_effort", node.reasoning_effort, DEFAULT)
+    name = read_model(model.value, provider.value)
+    if not provider.value:
+        giver = DETECTED if name.provider else BACKEND
+        name = name if name.provider else ModelName(name.model, default.provider)
+        provider = Choice(name.provider, giver if name.provider else DEFAULT)
+    return ModelChoice(node.id, model, provider, effort, name)

@@ -1,0 +1,268 @@
+"""Rules about what nodes say of their models: names, tools, servers, files that a result depends on."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from attractor_nb.lint.places import outward, replacing, replacing_value, value_span
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
+from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.graph import Node
+from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
+from attractor_nb.model.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.source import Span
+
+_FAMILIES: Final = ("gpt", "claude", "gemini", "gemma", "deepseek", "chatgpt", "codex")
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_PROVIDERS: Final = f"providers that are known: {', '.join(PROVIDER_NAMES)}"
+_OUTSIDE: Final = re.compile(r"[/\\~]|[A-Za-z]:|(.*[/\\])?\.\.([/\\]|\Z)")
+
+
+class _Written(NamedTuple):
+    """An attribute as it is written on the graph or a node."""
+
+    thing: Graph | Node
+    name: str
+    text: str
+
+    @property
+    def span(self) -> Span | None:
+        return value_span(self.thing, self.name)
+
+    @property
+    def node_id(self) -> str:
+        return self.thing.id if isinstance(self.thing, Node) else ""
+
+
+@rule(Severity.ERROR)
+def tools_known(survey: Survey) -> Iterator[Finding]:
+    """`allowed_tools` names tools that there are: `read`, `write`, `list`, `run`.
+
+    A model that does not get a tool it was meant to have reports work that it cannot have done.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", allowed_tools="read,wirte"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", allowed_tools="read,write"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for written in _attributes(survey, "allowed_tools"):
+        words = [word.strip() for word in written.text.split(",")]
+        unknown = next((word for word in words if word not in AGENT_TOOLS), None)
+        if unknown is None:
+            continue
+        near = nearest(unknown, AGENT_TOOLS)
+        message = f'allowed_tools "{unknown}" is not one of {", ".join(AGENT_TOOLS)}'
+        fix = Fix(f"use {', '.join(AGENT_TOOLS)}, with commas between")
+        if near:
+            message += f'; did you mean "{near}"?'
+            mended = ",".join(near if word == unknown else word for word in words)
+            fix = replacing_value(written.thing, written.name, mended, f'write "{mended}"')
+        elif not unknown:
+            message = "allowed_tools has an empty entry"
+        yield Finding(message, written.span, written.node_id, fix=fix)
+
+
+@rule(Severity.ERROR)
+def fallback_valid(survey: Survey) -> Iterator[Finding]:
+    """`llm_fallback` is a list of models: `model` or `provider:model`, with commas between.
+
+    An entry that names no model would be found out when the first model has failed already.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="gpt-5-mini,,openai:"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="gpt-5-mini,ollama:qwen3"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for written in _attributes(survey, "llm_fallback"):
+        for entry in (each.strip() for each in written.text.split(",")):
+            if entry and not entry.startswith(":") and read_model(entry).model:
+                continue
+            what = f'entry "{entry}" that names no model' if entry else "empty entry"
+            article = "an" if what.startswith("e") else "a"
+            yield Finding(
+                f"llm_fallback has {article} {what}",
+                written.span,
+                written.node_id,
+                fix=Fix('write models with commas between, such as "gpt-5-mini,anthropic:claude-haiku-4-5"'),
+            )
+            break
+
+
+@rule(Severity.ERROR)
+def base_url_valid(survey: Survey) -> Iterator[Finding]:
+    """`llm.base_url` is the address of a server: `https://…`, or `http://…` on this machine.
+
+    Prompts and a key are sent there. An address that travels unencrypted over a network is a WARNING.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.base_url="models.example.org/v1"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.base_url="https://models.example.org/v1"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for written in _attributes(survey, "llm.base_url"):
+        scheme, host = _address(written.text)
+        fix = Fix('write it whole, such as "https://models.example.org/v1"')
+        if scheme not in ("http", "https") or not host:
+            message = f'llm.base_url "{written.text}" is no address that begins with http:// or https://'
+            yield Finding(message, written.span, written.node_id, fix=fix)
+        elif scheme == "http" and host not in _LOOPBACK:
+            message = f"llm.base_url sends prompts and keys to {host} unencrypted"
+            fix = Fix("use https://, or a server on this machine")
+            yield Finding(message, written.span, written.node_id, fix=fix, severity=Severity.WARNING)
+
+
+@rule(Severity.WARNING)
+def cache_files_inside(survey: Survey) -> Iterator[Finding]:
+    """`cache.files` names files of the working directory: paths and patterns, with commas between.
+
+    What lies elsewhere is another file on another machine, and the key of the cache is another one there.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", cache.files="../data.csv"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", cache.files="data/*.csv"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for written in _attributes(survey, "cache.files"):
+        for entry in (each.strip() for each in written.text.split(",")):
+            if entry and not _OUTSIDE.match(entry):
+                continue
+            what = f'"{entry}" is outside of the working directory' if entry else "has an empty entry"
+            fix = Fix('name files relative to the working directory, such as "data/*.csv"')
+            yield Finding(f"cache.files {what}", written.span, written.node_id, fix=fix)
+            break
+
+
+@rule(Severity.WARNING)
+def provider_known(survey: Survey) -> Iterator[Finding]:
+    """`llm_provider` is a provider that is known.
+
+    A name within two slips of a known one is a WARNING. Any other is an INFO: a backend of your own may
+    know it, the backend `llm` does not.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_provider="antropic", llm_model="small"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_provider="anthropic", llm_model="small"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for choice in survey.model_choices:
+        name = choice.provider.value
+        if not name or known_provider(name):
+            continue
+        message = f'provider "{name}" is not known'
+        near = nearest(name.lower(), PROVIDER_NAMES)
+        severity = Severity.WARNING if near else Severity.INFO
+        fix = Fix(f"{_PROVIDERS}; or keep it for a backend of your own")
+        if near:
+            message += f'; did you mean "{near}"?'
+            fix = _respelled(choice.provider.span, name, near) or Fix(f'write "{near}"')
+        yield Finding(message, choice.provider.span, choice.node_id, fix=fix, severity=severity)
+
+
+@rule(Severity.INFO)
+def model_provider(survey: Survey) -> Iterator[Finding]:
+    """A model's name tells its provider, or `llm_provider` does.
+
+    The backend `llm` has to know whom to ask. It is said where the graph has models of known providers beside
+    this one, or where the name is almost one of theirs (a WARNING): a backend of your own may know any name.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_model="cluade-opus-4-6"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_model="claude-opus-4-6"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    choices = survey.model_choices
+    are_providers_told = any(known_provider(choice.name.provider) for choice in choices)
+    for choice in choices:
+        name = choice.name
+        if not name.model or name.provider:
+            continue
+        family = name.model.split("-")[0].lower()
+        near = nearest(family, _FAMILIES) if "-" in name.model else ""
+        if not near and not are_providers_told:
+            continue
+        message = f'nothing tells the provider of model "{name.model}"'
+        fix = Fix("set llm_provider, or write provider:model")
+        if near:
+            meant = near + name.model[len(family) :]
+            message += f'; did you mean "{meant}"?'
+            fix = _respelled(choice.model.span, name.model, meant) or Fix(f'write "{meant}"')
+        severity = Severity.WARNING if near else Severity.INFO
+        yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=severity)
+
+
+def _attributes(survey: Survey, name: str) -> Iterator[_Written]:
+    """An attribute wherever it is written and not blank; what nodes have from their graph stands there."""
+    whole = survey.graph.get(name, str, "")
+    if whole.strip():
+        yield _Written(survey.graph, name, whole)
+    for node in survey.graph.nodes.values():
+        text = literal_text(node.attrs[name]) if name in node.attrs else ""
+        if text.strip() and (name in node.attr_spans or text != whole):
+            yield _Written(node, name, text)
+
+
+def _address(text: str) -> tuple[str, str]:
+    """Scheme and host of an address; empty ones for what is none."""
+    try:
+        parts = urlsplit(text.strip())
+        return parts.scheme.lower(), (parts.hostname or "").lower()
+    except ValueError:
+        return "", ""
+
+
+def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
+    """The fix that writes a name rightly where it stands, in a declaration or an attribute's value."""
+    if span is None or name not in span.text:
+        return None
+    start = span.start + span.text.rindex(name)
+    fix = replacing(span.source.span(start, start + len(name)), meant, f'write "{meant}"')
+    return outward(fix) if span.source.host else fix
+
+
+RULES: Final = (
+    tools_known,
+    fallback_valid,
+    base_url_valid,
+    cache_files_inside,
+    provider_known,
+    model_provider,
+)
