@@ -169,7 +169,7 @@ class Progress:
             case StageOutput():
                 self._going.hear(event)
             case StageFailed() if event.will_retry:
-                self._error = event.error
+                self._error = f"{first_words(event.error, REASON_CHARS)} {self._words.spent(event)}".strip()
             case StageEnd():
                 self._end(event)
             case ParallelBranchCompleted():
@@ -296,8 +296,7 @@ class Progress:
         self._write(Line(STATUS_LETTERS[status], name, words, time_text, tone))
 
     def _retry_words(self, event: StageRetrying) -> str:
-        reason = first_words(self._error, REASON_CHARS)
-        return f"{reason}; attempt {event.attempt} in {duration_text(event.delay)}"
+        return f"{self._error}; attempt {event.attempt} in {duration_text(event.delay)}"
 
     # -- texts ---------------------------------------------------------------------------------------
 
@@ -312,6 +311,8 @@ class Progress:
             words = self._words.label(event.name) + (f" {TIMES}{event.attempt}" if event.attempt > 1 else "")
             if fan_out := self._view.fan_outs.get((event.branch, event.name)):
                 words = f"{words} {fan_out.progress}".strip()
+            elif note := self._view.nodes[event.name].note:
+                words = f"{words} ({note})".strip()
             seconds = f"{time.monotonic() - stage.since:.1f} s"
             name = stage_path(event.branch, event.name)
             mark = STATUS_LETTERS[NodeStatus.RUNNING]

@@ -11,6 +11,7 @@ from attractor_nb.model.outcome import StageStatus
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, TIMES
 from attractor_nb.views.state import RunView, first_words
+from attractor_nb.views.summary import usage_words
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
@@ -49,7 +50,13 @@ class StageWords:
             parts.append(f"{TIMES}{event.attempt}")
         if event.visit > 1:
             parts.append(f"{AGAIN}{event.visit}")
+        parts.append(self.spent(event))
         return " ".join(part for part in parts if part)
+
+    def spent(self, event: StageEnd) -> str:
+        """What this attempt consumed, in brackets; empty when it did not say."""
+        words = usage_words(event.outcome.usage) if event.outcome.usage else ()
+        return f"({', '.join(words)})" if words else ""
 
     def label(self, node_id: str) -> str:
         """The label of a node, when it says more than its id."""

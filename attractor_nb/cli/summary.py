@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attractor_nb.cli.progress import Tally
     from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
+    from attractor_nb.views.spending import AttemptSpending
     from attractor_nb.views.state import BranchView
 
 _STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
@@ -87,11 +88,22 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any
         plain["duration_seconds"] = round(tally.seconds[node_id], 3)
     if node_id in result.usage_by_node:
         plain["usage"] = result.usage_by_node[node_id].to_plain()
+        plain["spent"] = [_attempt_plain(entry) for entry in result.view.attempts.get(node_id, ())]
+    if calls := result.view.calls_by_node.get(node_id):
+        plain["model_calls"], plain["tool_calls"] = calls
     if outcome and outcome.failure_reason:
         plain["failure_reason"] = outcome.failure_reason
     if outcome and outcome.preferred_label:
         plain["preferred_label"] = outcome.preferred_label
     return plain
+
+
+def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
+    """What one attempt consumed."""
+    plain: dict[str, Any] = {"visit": entry.visit, "attempt": entry.attempt, "status": entry.status}
+    if entry.branch:
+        plain["branch"] = entry.branch
+    return {**plain, "usage": entry.usage.to_plain()}
 
 
 def resume_command(logs_root: Path, *options: str) -> str:

@@ -273,7 +273,7 @@ function makeStatusLine(stop) {
   said.append(word, node, attempt);
   const time = make("span", "al-number");
   const tokens = make("span", "al-number");
-  const cost = make("span", "al-number");
+  const price = make("span", "al-number");
   const gap = make("span", "al-gap");
   const button = make("button", "al-stop", "Stop");
   button.type = "button";
@@ -283,7 +283,7 @@ function makeStatusLine(stop) {
     button.textContent = "Stopping…";
     stop();
   });
-  element.append(dot, said, time, tokens, cost, gap, button);
+  element.append(dot, said, time, tokens, price, gap, button);
 
   const tick = (line, now) => {
     const elapsed = line.is_ended || !line.at ? line.elapsed || 0 : (line.elapsed || 0) + now - line.at;
@@ -301,7 +301,7 @@ function makeStatusLine(stop) {
         : "";
       tick(line, now);
       tokens.textContent = line.tokens ? `${line.tokens.toLocaleString("en")} tokens` : "";
-      cost.textContent = line.cost === undefined ? "" : `$${line.cost < 0.1 ? line.cost.toFixed(3) : line.cost.toFixed(2)}`;
+      price.textContent = line.price || "";
       button.hidden = Boolean(line.is_ended);
     },
   };

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeStatus, RunStatus, RunView
+from attractor_nb.views.summary import price_text
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
@@ -36,10 +38,11 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         line["attempt"] = state.attempt
         if shown in graph.nodes:
             line["attempts"] = attempts_allowed(graph, shown)
-    if view.usage.total_tokens:
-        line["tokens"] = view.usage.total_tokens
-    if view.usage.cost_usd is not None:
-        line["cost"] = round(view.usage.cost_usd, 6)
+    usage = so_far(view)
+    if usage.total_tokens:
+        line["tokens"] = usage.total_tokens
+    if price := price_text(usage):
+        line["price"] = price
     return line
 
 

@@ -27,9 +27,11 @@ from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.folding import take_event
+from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import RunView
-from attractor_nb.views.summary import run_summary
+from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
+from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -126,9 +128,7 @@ class Run(Handle[RunResult]):
         return self._gates.pending if self._gates is not None else ()
 
     def __getitem__(self, node_id: str) -> StageView:
-        return view_stage(
-            node_id, self.graph, self.outcomes, self.visits, self.view.usage_by_node, self.read_stage_file
-        )
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none."""
@@ -156,11 +156,12 @@ class Run(Handle[RunResult]):
         return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=self.is_done)
 
     def details(self) -> str:
-        """The volatile facts: id, directory, duration."""
-        return (
-            f"run {self.id}\ndirectory {self.logs_root}\nstatus {self.status}"
-            f"\nduration {self.view.duration:.1f} s"
-        )
+        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands."""
+        facts = [f"run {self.id}", f"directory {self.logs_root}", f"status {self.status}"]
+        facts.append(f"duration {self.view.duration:.1f} s")
+        if words := usage_words(so_far(self.view)):
+            facts.append(f"used {', '.join(words)}")
+        return "\n".join([*facts, "", run_table(self.view, self.graph)])
 
     # -- listening -----------------------------------------------------------------------------------
 

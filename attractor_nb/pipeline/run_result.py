@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.views.spending import AttemptSpending
     from attractor_nb.views.state import RunView
 
 StageReader = Callable[[str, str], str | None]
@@ -34,6 +35,7 @@ class StageView:
         outcome: How it ended; None while it has not.
         visits: How often it was committed.
         usage: What all its attempts of all visits consumed; None when it did not say.
+        attempts: The same by attempt, in the order of their ends.
         files: Reads any other file of the stage's directory by name.
     """
 
@@ -43,6 +45,7 @@ class StageView:
     outcome: Outcome | None
     visits: int
     usage: Usage | None
+    attempts: tuple[AttemptSpending, ...]
     files: Callable[[str], str | None] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -52,6 +55,11 @@ class StageView:
             parts.append(f"reason: {self.outcome.failure_reason}")
         if self.usage is not None and (words := usage_words(self.usage)):
             parts.append(f"used: {', '.join(words)}")
+        if len(self.attempts) > 1:
+            parts += [
+                f"  visit {entry.visit}, attempt {entry.attempt}: {', '.join(usage_words(entry.usage))}"
+                for entry in self.attempts
+            ]
         for title, text in (("prompt", self.prompt), ("response", self.response)):
             if text:
                 parts.append(f"--- {title}\n{text.rstrip()}")
@@ -65,7 +73,7 @@ def view_stage(
     graph: Graph,
     outcomes: Mapping[str, Outcome],
     visits: Mapping[str, int],
-    usage: Mapping[str, Usage],
+    view: RunView,
     read: StageReader,
 ) -> StageView:
     """The view of one stage.
@@ -83,7 +91,8 @@ def view_stage(
         read(node_id, "response.md"),
         outcomes.get(node_id),
         visits.get(node_id, 0),
-        usage.get(node_id),
+        view.usage_by_node.get(node_id),
+        tuple(view.attempts.get(node_id, ())),
         lambda name: read(node_id, name),
     )
 
@@ -138,14 +147,14 @@ class RunResult:
         return self.status == "success"
 
     def __getitem__(self, node_id: str) -> StageView:
-        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.usage_by_node, self.read)
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
 
     def to_svg(self) -> str:
         """The graph with the states in which the run left it."""
         return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=True)
 
     def __str__(self) -> str:
-        return run_summary(self.view, self.graph)
+        return run_summary(self.view, self.graph, has_usage=True)
 
     __repr__ = __str__
 

@@ -16,6 +16,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ModelCallEnded,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelStarted,
@@ -31,6 +32,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageRetrying,
     StageStarted,
+    ToolCallEnded,
 )
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.views.branch_folds import (
@@ -45,6 +47,7 @@ from attractor_nb.views.branch_folds import (
     put,
     refresh_child,
 )
+from attractor_nb.views.spending import count_attempt, fold_call, forget_under_way, note_child
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
@@ -111,6 +114,7 @@ def _fold_in_child(view: RunView, event: ChildEvent, delta: Delta) -> tuple[str,
         return ()
     if inside := fold_event(child, event.event)[1]:
         delta["children"] = {event.name: inside}
+    note_child(view, event, child)
     return refresh_child(view, event)
 
 
@@ -119,6 +123,7 @@ def _take_in_child(view: RunView, event: ChildEvent) -> tuple[str, ...]:
     if child is None:
         return ()
     take_event(child, event.event)
+    note_child(view, event, child)
     return refresh_child(view, event)
 
 
@@ -140,6 +145,7 @@ def merge_deltas(first: Delta, second: Delta) -> Delta:
 
 
 def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
+    forget_under_way(view, event)
     put(view, event.branch, event.name, NodeState(_RUNNING, event.attempt, event.visit, since=event.time))
     return (event.name,)
 
@@ -154,10 +160,9 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     if view.fan_outs:
         close_fan_out(view, event)
     put(view, event.branch, event.name, NodeState(status, event.attempt, event.visit, reason, event.time))
+    forget_under_way(view, event)
     if outcome.usage is not None:
-        view.usage += outcome.usage
-        own = view.usage_by_node.get(event.name)
-        view.usage_by_node[event.name] = outcome.usage if own is None else own + outcome.usage
+        count_attempt(view, event, outcome.usage)
     if event.is_commit:
         view.stages += 1
         if event.edge is not None:
@@ -230,6 +235,7 @@ def _fold_end(
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
     stopped = view.active_nodes
     view.going.clear()
+    view.under_way.clear()
     for node_id in stopped:
         view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
     return stopped
@@ -258,6 +264,8 @@ _FOLDS: Final = cast(
         StageCompleted: _fold_ended,
         StageFailed: _fold_ended,
         StageRetrying: _fold_retrying,
+        ModelCallEnded: fold_call,
+        ToolCallEnded: fold_call,
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,
         InterviewTimeout: _fold_answer,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from attractor_nb.model.outcome import Usage
+from attractor_nb.views.spending import AttemptSpending, CallCount, UnderWay
 
 Delta = dict[str, Any]
 """A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``, and
@@ -66,7 +67,8 @@ class NodeState(NamedTuple):
         since: When the status began, in seconds since 1970; 0 when unknown.
         until: When a wait ends by itself, in seconds since 1970, or None.
         progress: Of a fan-out how many branches have ended: ``2/4``; else empty.
-        note: How its branches, or its child run, stand, in a few words; else empty.
+        note: How its branches, or its child run, stand, or how often a stage under way has called models and
+            tools, in a few words; else empty.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -219,6 +221,10 @@ class RunView:
         duration: Seconds of running time, known when it has ended.
         usage: What model calls consumed so far, those of failed attempts too.
         usage_by_node: The same by node, for those that said.
+        attempts: The same by node and attempt, in the order of their ends. What lies before a restart is in
+            the sums only.
+        calls_by_node: Calls of models and tools by node, those of attempts under way too.
+        under_way: What attempts that go on have done so far, by the path of their branch and their node.
         bound: Name of the bound that ended the run, or empty.
         fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
         branches: Their branches, by path.
@@ -235,6 +241,9 @@ class RunView:
     duration: float = 0.0
     usage: Usage = field(default_factory=Usage)
     usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    attempts: dict[str, list[AttemptSpending]] = field(default_factory=dict[str, list[AttemptSpending]])
+    calls_by_node: dict[str, CallCount] = field(default_factory=dict[str, CallCount])
+    under_way: dict[tuple[str, str], UnderWay] = field(default_factory=dict[tuple[str, str], UnderWay])
     bound: str = ""
     fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])

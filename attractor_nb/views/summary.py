@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeStatus, RunStatus, RunView
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "p
 """Handler types whose results nobody looks at."""
 
 
-def run_summary(view: RunView, graph: Graph, *, name: str = "run", has_times: bool = False) -> str:
+def run_summary(
+    view: RunView, graph: Graph, *, name: str = "run", has_times: bool = False, has_usage: bool = False
+) -> str:
     """One line about a run: how it stands, how far it came, what to call next.
 
     Args:
@@ -26,12 +29,15 @@ def run_summary(view: RunView, graph: Graph, *, name: str = "run", has_times: bo
         graph: What it runs.
         name: What the user calls the handle.
         has_times: Show time, tokens and cost, which differ from run to run.
+        has_usage: Show tokens and cost.
     """
     is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
     standing = PAUSED if is_paused else view.status
     parts = [f"{RUN_LETTERS[view.status]} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
-        parts += [duration_text(view.duration), *usage_words(view.usage)]
+        parts.append(duration_text(view.duration))
+    if has_times or has_usage:
+        parts += usage_words(so_far(view))
     if view.reason and not is_paused:
         parts.append(one_line(view.reason))
     if view.status is RunStatus.INTERRUPTED and view.next_node:
@@ -77,14 +83,30 @@ def duration_text(seconds: float) -> str:
 
 
 def usage_words(usage: Usage) -> list[str]:
-    """Tokens and price for people; what is nothing, or not known, is left out.
+    """Tokens and price for people; what is nothing is left out, and what is not known is said.
 
     >>> from attractor_nb.model.outcome import Usage
-    >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage())
-    (['1,000 tokens', '$0.25'], [])
+    >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage(900, 100)), usage_words(Usage())
+    (['1,000 tokens', '$0.25'], ['1,000 tokens', 'unpriced'], [])
     """
     words = [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
-    return [*words, cost_text(usage.cost_usd)] if usage.cost_usd else words
+    return [*words, price] if (price := price_text(usage)) else words
+
+
+def price_text(usage: Usage) -> str:
+    """The price of a usage; empty for nothing and for what is free. A part of it is not taken for the whole.
+
+    >>> from attractor_nb.model.outcome import Usage
+    >>> price_text(Usage(900, 100, 0.012, 3) + Usage(900, 100, None, 1))
+    '≥ $0.012 (1 call unpriced)'
+    """
+    count = usage.unpriced_calls
+    if not count:
+        return cost_text(usage.cost_usd) if usage.cost_usd else ""
+    if usage.cost_usd is None:
+        return "unpriced"
+    unpriced = f"{count} call{'s' * (count != 1)} unpriced"
+    return f"≥ {cost_text(usage.cost_usd)} ({unpriced})" if usage.cost_usd else unpriced
 
 
 def cost_text(usd: float) -> str:

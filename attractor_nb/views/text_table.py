@@ -13,11 +13,15 @@ from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawing import detail_of
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.summary import usage_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Graph, Node
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.views.spending import AttemptSpending
+    from attractor_nb.views.state import RunView
 
 SHOWN_NODES: Final = 500
 """A cell keeps what it shows, and nobody reads more."""
@@ -45,6 +49,7 @@ def text_table(
     graph: Graph,
     states: Mapping[str, NodeState] | None = None,
     edges: Mapping[int, EdgeState] | None = None,
+    usage: Mapping[str, Usage] | None = None,
 ) -> str:
     """Every node with its type, whole label and ways out; with states also how it stands.
 
@@ -52,22 +57,48 @@ def text_table(
         graph: The graph.
         states: States of nodes; without them there is no state column.
         edges: Edges taken, by position in ``graph.edges``: their number of passes is shown.
+        usage: What nodes have consumed; where none has, there is no column for it.
     """
     graph = redacted_graph(graph)
     ways: dict[str, list[str]] = {}
     for index, edge in enumerate(graph.edges):
         passes = (edges or {}).get(index, _NO_PASS).passes
         ways.setdefault(edge.source, []).append(_way(edge, passes))
-    header = ["node", "type", "label", "leads to"]
+    header = ["node", "type", "label", *(["used"] if usage else []), "leads to"]
     rows: list[list[str]] = []
     for node in graph.nodes.values():
         row = [node.id, _type(node), one_line(node.label) if node.label != node.id else ""]
         if states is not None:
             row.insert(0, _state_text(states.get(node.id, _NO_STATE)))
+        if usage:
+            row.append(", ".join(usage_words(usage[node.id])) if node.id in usage else "")
         rows.append([*row, "; ".join(ways.get(node.id, ()))])
     if states is not None:
         header.insert(0, "state")
     return aligned([header, *rows])
+
+
+def run_table(view: RunView, graph: Graph) -> str:
+    """Every node as it stands with what it consumed; then, where a node was tried again, each attempt."""
+    table = text_table(graph, view.nodes, view.edges, view.usage_by_node).splitlines()
+    if (more := len(table) - 1 - SHOWN_NODES) > 0:
+        table[SHOWN_NODES + 1 :] = [f"… and {more:,} more nodes"]
+    lines = [
+        row
+        for name, spent in tuple(view.attempts.items())
+        if len(spent) > 1
+        for row in _attempts(name, spent)
+    ]
+    if lines:
+        table += ["", aligned([["attempts of", "visit", "try", "outcome", "used"], *lines])]
+    return "\n".join(table)
+
+
+def _attempts(name: str, spent: Sequence[AttemptSpending]) -> list[list[str]]:
+    return [
+        [name, str(entry.visit), str(entry.attempt), entry.status, ", ".join(usage_words(entry.usage))]
+        for entry in spent
+    ]
 
 
 def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> str:

@@ -4,7 +4,9 @@ import io
 
 import pytest
 
-from attractor_nb.cli.progress import Progress
+from attractor_nb import Pipeline, Run, current_stage
+from attractor_nb.cli.progress import Progress, Tally
+from attractor_nb.cli.summary import in_words, summary_plain
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import (
@@ -13,6 +15,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ModelCallEnded,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelStarted,
@@ -25,8 +28,11 @@ from attractor_nb.model.events import (
     StageOutput,
     StageRetrying,
     StageStarted,
+    ToolCallEnded,
 )
-from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.response import Response
+from attractor_nb.testing import ManualClock
 from attractor_nb.views.marks import AGAIN, TIMES
 
 GRAPH = parse_dot("""
@@ -72,6 +78,72 @@ def test_a_stage_is_its_mark_id_label_and_time():
     (line,) = Watched().after(completed("write"))
     assert line.split() == ["✓", "write", "Write", "it", "1.50", "s"]
     assert len(line) == 80
+
+
+def test_a_stage_says_what_its_attempt_consumed():
+    watched = Watched()
+    spent = Usage(900, 100, 0.0031, 2)
+    failed = Outcome(StageStatus.RETRY, failure_reason="busy", usage=Usage(15))
+    lines = watched.after(
+        StageFailed(name="write", outcome=failed, error="busy", will_retry=True),
+        StageRetrying(name="write", attempt=2, delay=0.2),
+        completed("write", outcome=Outcome(StageStatus.SUCCESS, usage=spent), attempt=2),
+    )
+    assert "busy (15 tokens, unpriced); attempt 2 in 0.20 s" in lines[0]
+    assert f"Write it {TIMES}2 (1,000 tokens, $0.0031)" in lines[1]
+
+
+def test_a_stage_under_way_says_how_often_it_has_called(a_plain_terminal):
+    shown = io.StringIO()
+    shown.isatty = lambda: True
+    progress = Progress(GRAPH, terminal=Terminal(shown, name_columns=5))
+    for event in (
+        StageStarted(name="write", handler_type="codergen"),
+        ModelCallEnded(name="write", model="m"),
+        ToolCallEnded(name="write", tool="read"),
+        ModelCallEnded(name="write", model="m"),
+    ):
+        progress.take(event)
+    block = Terminal(io.StringIO(), name_columns=5)._console
+    with block.capture() as captured:
+        block.print(progress._block())
+    progress.close()
+    assert "Write it (2 requests, 1 tool call)" in captured.get()
+
+
+def test_the_summary_for_programs_has_usage_by_run_stage_and_attempt(tmp_path):
+    spent = Usage(10, 5, 0.25, 1)
+    replies = iter([Outcome(StageStatus.RETRY, failure_reason="busy", usage=Usage(3)), spent])
+
+    def answer(node, prompt, context):
+        scope = current_stage()
+        scope.announce(ModelCallEnded(name=node.id, index=scope.index, model="m", usage=spent))
+        reply = next(replies)
+        return reply if isinstance(reply, Outcome) else Response("done", usage=reply)
+
+    pipeline = Pipeline(
+        "digraph { start [shape=Mdiamond] a [max_retries=1] done [shape=Msquare] start -> a -> done }",
+        backend=answer,
+    )
+    run = pipeline.run(logs_root=tmp_path / "run", clock=ManualClock())
+    result = run.result(20)
+    plain = summary_plain(run, result, Tally())
+    assert plain["usage"] == (Usage(3) + spent).to_plain()
+    (stage,) = [stage for stage in plain["stages"] if stage["id"] == "a"]
+    assert stage["usage"] == plain["usage"]
+    assert stage["usage"]["unpriced_calls"] == 1
+    assert (stage["model_calls"], stage["tool_calls"]) == (2, 0)
+    assert stage["spent"] == [
+        {"visit": 1, "attempt": 1, "status": "retry", "usage": {"input_tokens": 3}},
+        {"visit": 1, "attempt": 2, "status": "success", "usage": spent.to_plain()},
+    ]
+    assert "≥ $0.25 (1 call unpriced)" in in_words(result)
+    for seen in (result, Run.load(tmp_path / "run").result()):
+        assert str(seen).endswith('18 tokens   ≥ $0.25 (1 call unpriced)   next: run["a"]')
+        assert "used: 18 tokens, ≥ $0.25 (1 call unpriced)" in str(seen["a"])
+        assert "  visit 1, attempt 1: 3 tokens, unpriced" in str(seen["a"])
+    assert "used 18 tokens, ≥ $0.25 (1 call unpriced)" in run.details()
+    assert "unpriced" not in str(run)  # which is what a saved notebook shows
 
 
 def test_a_start_has_no_time():

@@ -14,11 +14,13 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ModelCallEnded,
     PipelineCompleted,
     PipelineStarted,
     StageCompleted,
     StageOutput,
     StageStarted,
+    ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.notebook.gate_card import GateCard, settled_words
@@ -246,12 +248,32 @@ def test_a_state_change_is_a_small_message_whatever_the_size_of_the_graph():
 
 
 def test_the_status_line_names_the_waiting_node_first():
-    run = RunView(status=RunStatus.RUNNING, usage=Usage(1000, 240, 0.003))
+    run = RunView(status=RunStatus.RUNNING, usage=Usage(1000, 240, 0.003, 1))
     run.nodes["gate"] = NodeState(NodeStatus.WAITING)
     run.nodes["plan"] = NodeState(NodeStatus.RUNNING, attempt=2)
     line = status_line(run, GRAPH, started=100.0, now=112.4)
     assert (line["status"], line["node"]) == ("waiting", "gate + 1")
-    assert (line["tokens"], line["cost"], line["elapsed"]) == (1240, 0.003, 12.4)
+    assert (line["tokens"], line["price"], line["elapsed"]) == (1240, "$0.003", 12.4)
+
+
+def test_the_status_line_grows_with_each_call_and_says_what_has_no_price(live):
+    def call(usage):
+        return ModelCallEnded(name="plan", index=2, model="m", usage=usage)
+
+    def line():
+        return live.graph_view.states["line"]
+
+    live.paint([PipelineStarted(name="g", id="1"), StageStarted(name="plan", index=2)])
+    assert not {"tokens", "price"} & line().keys()
+    live.paint([call(Usage(10, 5, 0.25, 1))])
+    assert (line()["tokens"], line()["price"]) == (15, "$0.25")
+    live.paint([call(Usage(20, 5, None, 1)), ToolCallEnded(name="plan", index=2, tool="read")])
+    assert (line()["tokens"], line()["price"]) == (40, "≥ $0.25 (1 call unpriced)")
+    assert live.graph_view.states["nodes"]["plan"]["note"] == "2 requests, 1 tool call"
+    spent = Outcome(StageStatus.SUCCESS, usage=Usage(30, 10, 0.25, 2, 1))
+    live.paint([StageCompleted(name="plan", index=2, outcome=spent, edge=1)])
+    assert (line()["tokens"], line()["price"]) == (40, "≥ $0.25 (1 call unpriced)")
+    assert "note" not in live.graph_view.states["nodes"]["plan"]
 
 
 def test_the_status_line_counts_attempts_out_of_those_allowed():

@@ -1,0 +1,130 @@
+"""What a run has consumed, as its views count it: by attempt, by call, and what is still under way.
+
+The end of an attempt says what it consumed in all. Until then its calls do: so a live view sees the price
+grow while a stage goes on, and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.model.events import ModelCallEnded, StageOutput
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from attractor_nb.model.events import ChildEvent, StageEnd, StageEvent, ToolCallEnded
+    from attractor_nb.views.state import RunView
+
+_NOTHING: Final = Usage()
+
+
+class AttemptSpending(NamedTuple):
+    """What one attempt consumed.
+
+    Attributes:
+        visit: Number of the visit to its node.
+        attempt: Number of the try within the visit.
+        status: How it ended.
+        usage: What it consumed.
+        branch: Path of the branch that it was in, or empty.
+    """
+
+    visit: int
+    attempt: int
+    status: str
+    usage: Usage
+    branch: str = ""
+
+
+class CallCount(NamedTuple):
+    """Calls that a stage has made.
+
+    Attributes:
+        model: Requests to models, those that failed too.
+        tools: Calls of tools, those that a hook skipped too.
+    """
+
+    model: int = 0
+    tools: int = 0
+
+    def plus(self, event: StageEvent) -> CallCount:
+        """With one call more."""
+        is_model = isinstance(event, ModelCallEnded)
+        return CallCount(self.model + is_model, self.tools + (not is_model))
+
+    @property
+    def words(self) -> str:
+        """For people; a single request is what everybody expects, and is not said.
+
+        >>> CallCount(3, 2).words, CallCount(1, 1).words, CallCount(1).words
+        ('3 requests, 2 tool calls', '1 tool call', '')
+        """
+        parts = [f"{self.model} requests"] if self.model > 1 else []
+        return ", ".join(
+            [*parts, f"{self.tools} tool call{'s' * (self.tools != 1)}"] if self.tools else parts
+        )
+
+
+_NO_CALL: Final = CallCount()
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """What an attempt that goes on has done so far.
+
+    Attributes:
+        calls: Its calls.
+        usage: What they consumed.
+        child: What its child run has consumed so far.
+    """
+
+    calls: CallCount = _NO_CALL
+    usage: Usage = _NOTHING
+    child: Usage = _NOTHING
+
+
+def so_far(view: RunView) -> Usage:
+    """What is known to be consumed by now, by attempts and child runs that still go on too."""
+    usage = view.usage
+    for part in tuple(view.under_way.values()):  # the engine's thread may be at it
+        usage = usage + part.usage + part.child
+    return usage
+
+
+def fold_call(view: RunView, event: ModelCallEnded | ToolCallEnded) -> tuple[str, ...]:
+    """A model or a tool was called; the node says how often."""
+    view.calls_by_node[event.name] = view.calls_by_node.get(event.name, _NO_CALL).plus(event)
+    part = view.under_way.setdefault((event.branch, event.name), UnderWay())
+    part.calls = part.calls.plus(event)
+    if isinstance(event, ModelCallEnded) and event.usage is not None:
+        part.usage += event.usage
+    state = view.nodes.get(event.name)
+    if state is None or not state.status.is_active:
+        return ()
+    view.nodes[event.name] = state._replace(note=part.calls.words)
+    return (event.name,)
+
+
+def note_child(view: RunView, event: ChildEvent, child: RunView) -> None:
+    """Take what the child run of a stage under way has consumed so far."""
+    if isinstance(event.event, StageOutput):
+        return
+    state = view.nodes.get(event.name)
+    if state is not None and state.status.is_active and (usage := so_far(child)) != _NOTHING:
+        view.under_way.setdefault((event.branch, event.name), UnderWay()).child = usage
+
+
+def forget_under_way(view: RunView, event: StageEvent) -> None:
+    """An attempt begins, or has ended: its end says the whole."""
+    if view.under_way:
+        view.under_way.pop((event.branch, event.name), None)
+
+
+def count_attempt(view: RunView, event: StageEnd, usage: Usage) -> None:
+    """Add what an attempt consumed that has ended."""
+    view.usage += usage
+    own = view.usage_by_node.get(event.name)
+    view.usage_by_node[event.name] = usage if own is None else own + usage
+    spent = AttemptSpending(event.visit, event.attempt, event.outcome.status.value, usage, event.branch)
+    view.attempts.setdefault(event.name, []).append(spent)
