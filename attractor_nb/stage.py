@@ -224,6 +224,10 @@ class Workplace(Protocol):
         """The command of ``tool_hooks.<when>`` for a node, its own before the graph's; empty when none."""
         ...
 
+    def hook_seconds(self, node: Node) -> float:
+        """How long each of its hooks may take."""
+        ...
+
 
 @dataclass(slots=True)
 class StageScope:

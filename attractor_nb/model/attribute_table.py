@@ -118,6 +118,9 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
         ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
+        AttributeSpec(
+            "tool_hooks.timeout", _G, _D, Duration(30_000), "Time each of these commands may take.", minimum=1
+        ),
         AttributeSpec("rankdir", _G, _C, "TB", "Direction of the drawing.", ("TB", "LR", "BT", "RL")),
     ),
     *_rows(
@@ -158,6 +161,14 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("tool_command", _X, "", "Command of a tool stage (spec 4.10). Never interpolated."),
         ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
         ("tool_hooks.post", _X, "", "Command after each tool call of this node's model."),
+        AttributeSpec(
+            "tool_hooks.timeout",
+            _NODE,
+            _D,
+            Duration(30_000),
+            "Time each of these commands may take.",
+            minimum=1,
+        ),
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
         AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
         ("human.prompt", _S, "", "Longer text under a gate's question."),

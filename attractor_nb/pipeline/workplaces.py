@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.duration import Duration
 from attractor_nb.pipeline.options import checked_workdir
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import WORKSPACE_NAME, first_directory, make_directory
@@ -94,7 +95,17 @@ class RunWorkplace:
         A node that gives an empty one has none.
         """
         name = f"tool_hooks.{when}"
-        return (node if name in node.attrs else self.graph).get(name, str, "").strip()
+        return self._giver(node, name).get(name, str, "").strip()
+
+    def hook_seconds(self, node: Node) -> float:
+        """How long each of its hooks may take."""
+        name = "tool_hooks.timeout"
+        found = self._giver(node, name).get(name, Duration)
+        assert found is not None, "the attribute has a default"
+        return found.seconds
+
+    def _giver(self, node: Node, name: str) -> Node | Graph:
+        return node if name in node.attrs else self.graph
 
 
 class InDirectory:
