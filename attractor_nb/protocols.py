@@ -192,6 +192,17 @@ class EventSink(Protocol):
         ...
 
 
+    def read_thread(self, thread: str, entry: str) -> str | None:
+        """What an entry of a thread said (spec 5.4); None when there is no such entry."""
+        ...
+
+    def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
+        """Keep a whole conversation as an entry of a thread, which went on from the entry ``after``.
+
+        It is as durable as the log is, and earlier entries stay: which of them counts the log says.
+        """
+        ...
+
 class Clock(Protocol):
     """Time and waiting, so that tests own both."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.decisions.preamble import build_preamble
+from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
@@ -17,23 +18,47 @@ if TYPE_CHECKING:
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
 
 
-def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -> tuple[str, str, str]:
-    """Fidelity mode, thread key and preamble of a stage that calls a model (spec 5.4)."""
+class Carried(NamedTuple):
+    """What a stage is given of what came before.
+
+    Attributes:
+        fidelity: The mode; empty for a stage that calls no model.
+        thread: Under ``full`` the thread's key, else empty.
+        said: Under ``full`` the entry that holds what the thread has said; empty at its beginning.
+        preamble: Under the other modes the text that its prompt begins with, possibly empty.
+    """
+
+    fidelity: str = ""
+    thread: str = ""
+    said: str = ""
+    preamble: str = ""
+
+
+def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -> Carried:
+    """What a stage that calls a model is given of the run so far (spec 5.4)."""
     if planned.handler_type in _WITHOUT_MODEL or (
         planned.handler_type == FAN_IN_TYPE and not planned.asks_model
     ):
-        return "", "", ""
+        return Carried()
     incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
     fidelity = planned.fidelity if incoming is None else incoming.fidelity
     if state.resumed_hops:
         fidelity, state.resumed_hops = degrade_once(fidelity), 0
     if fidelity == "full":
-        previous = state.completed[-1] if state.completed else ""
         edge = None if incoming is None else incoming.edge
-        return fidelity, resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous), ""
+        previous = _node_before(planned, state)
+        thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
+        return Carried(fidelity, thread, said=state.threads.get(thread, ""))
     if not state.recent:
-        return fidelity, "", ""
-    return fidelity, "", _preamble(plan, state, fidelity, run_id)
+        return Carried(fidelity)
+    return Carried(fidelity, preamble=_preamble(plan, state, fidelity, run_id))
+
+
+def _node_before(planned: PlannedNode, state: RunState) -> str:
+    """The node before a stage; of the first of a branch its fan-out, of the first of a restart itself."""
+    if state.completed:
+        return state.completed[-1]
+    return parts_of(state.branch)[-2] if state.branch else planned.id
 
 
 def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:

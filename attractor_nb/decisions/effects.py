@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
-    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.outcome import Outcome, Usage
     from attractor_nb.model.question import Answer, Question
 
 
@@ -53,12 +53,14 @@ class Execute(NamedTuple):
             state before anything is executed.
         preamble: Context carried into a model's prompt.
         note: What the stage's notes must say beside what its handler says, or empty.
+        said: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
     """
 
     planned: PlannedNode
     started: StageStarted
     preamble: str = ""
     note: str = ""
+    said: str = ""
 
 
 class StageResult(NamedTuple):
@@ -70,6 +72,9 @@ class StageResult(NamedTuple):
         elapsed: Running time of the whole run in seconds, for ``max_duration``.
         is_cut_off: ``max_duration`` ended it: what it did is not known, and its outcome means nothing.
         lost: Why who executed it is gone; what it did is not known, and its outcome means nothing. Or empty.
+        is_saved: It saved the conversation of its thread, which counts once the stage is committed.
+        is_cached: It came from the cache, and nothing was executed.
+        saved: What it had consumed when it was executed; None when that is not known, or it was now.
     """
 
     outcome: Outcome
@@ -77,6 +82,9 @@ class StageResult(NamedTuple):
     elapsed: float
     is_cut_off: bool = False
     lost: str = ""
+    is_saved: bool = False
+    is_cached: bool = False
+    saved: Usage | None = None
 
 
 class Wait(NamedTuple):

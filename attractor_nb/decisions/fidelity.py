@@ -45,3 +45,12 @@ def degrade_once(mode: str) -> str:
     ('summary:high', 'truncate')
     """
     return DEGRADED_FIDELITY if mode == "full" else mode
+
+
+def entry_name(branch: str, node_id: str, visit: int, attempt: int) -> str:
+    """The name of what one attempt said in its thread: no other attempt of the run ever has it.
+
+    >>> entry_name("", "plan", 2, 1), entry_name("fan/a", "plan", 1, 3)
+    ('plan:2.1', 'fan/a/plan:1.3')
+    """
+    return f"{branch}/{node_id}:{visit}.{attempt}" if branch else f"{node_id}:{visit}.{attempt}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.branch_states import BranchStates
+from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.preamble import StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
@@ -52,6 +53,7 @@ class InFlight:
         attempt: The last attempt that was started.
         failures: Attempts of this visit that ended in failure.
         is_started: The last attempt was started and its end is not known.
+        fidelity: Its fidelity mode, of a model stage.
     """
 
     node_id: str
@@ -59,6 +61,7 @@ class InFlight:
     attempt: int
     failures: int
     is_started: bool
+    fidelity: str = ""
 
 
 @dataclass(slots=True)
@@ -93,7 +96,8 @@ class RunState:
         restart_logs_root: That directory.
         recent: The newest stages, for preambles.
         recent_values: The newest context changes, for preambles.
-        fidelity: Fidelity mode of the last model stage.
+        fidelity: Fidelity mode of the last model stage that was committed.
+        threads: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
         resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
         bound: Name of that bound, or empty.
         on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
@@ -131,6 +135,7 @@ class RunState:
     recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
     recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
     fidelity: str = ""
+    threads: dict[str, str] = field(default_factory=dict[str, str])
     resumed_hops: int = 0
     bound: str = ""
     on_interrupted: str = ""
@@ -175,10 +180,11 @@ class RunState:
     def _start(self, event: StageStarted) -> None:
         flight = self.in_flight
         failures = flight.failures if flight and flight.node_id == event.name else 0
-        self.in_flight = InFlight(event.name, event.visit, event.attempt, failures, is_started=True)
+        self.in_flight = InFlight(
+            event.name, event.visit, event.attempt, failures, is_started=True, fidelity=event.fidelity
+        )
         if self.root is not None:
             self.root.branches.use(self.branch, event.name, event.visit)
-        self.fidelity = event.fidelity or self.fidelity
 
     def _end(self, event: StageEnd, *, is_passed_through: bool) -> None:
         if event.outcome.usage is not None:
@@ -215,6 +221,7 @@ class RunState:
         fresh.elapsed_seconds = before.elapsed_seconds
         fresh.recent.extend(before.recent)
         fresh.recent_values = dict(before.recent_values)
+        fresh.threads = dict(before.threads)
         return fresh
 
     def _go_on(self, event: PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted) -> None:
@@ -239,6 +246,10 @@ class RunState:
         status = outcome.status
         if self.root is not None:
             self._commit_to_run(self.root, event)
+        if self.in_flight is not None:
+            self.fidelity = self.in_flight.fidelity or self.fidelity
+        if event.thread:
+            self.threads[event.thread] = entry_name(self.branch, name, event.visit, event.attempt)
         self.in_flight = None
         self.completed.append(name)
         self.visits[name] = self.visits.get(name, 0) + 1
@@ -354,7 +365,14 @@ class RunState:
             "last_notes": self.last_notes,
             "incoming_edge": self.incoming_edge,
             "in_flight": flight
-            and [flight.node_id, flight.visit, flight.attempt, flight.failures, flight.is_started],
+            and [
+                flight.node_id,
+                flight.visit,
+                flight.attempt,
+                flight.failures,
+                flight.is_started,
+                flight.fidelity,
+            ],
             "ended": [self.ended, self.reason, self.is_resumable],
             "bound": self.bound,
             "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
@@ -372,6 +390,7 @@ class RunState:
             ],
             "recent_values": self.recent_values,
             "fidelity": self.fidelity,
+            "threads": self.threads,
             "numbers": self.numbers,
             "branches": {} if self.root is not None else self.branches.to_plain(),
         }
@@ -427,6 +446,7 @@ class RunState:
         state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
         state.recent_values = dict(plain["recent_values"])
         state.fidelity = plain["fidelity"]
+        state.threads = dict(plain.get("threads", {}))
         state.numbers = dict(plain.get("numbers", {}))
         state.branches = BranchStates.from_plain(
             plain.get("branches", {}),

@@ -24,6 +24,7 @@ from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
 from attractor_nb.storage.stage_names import StageNames
+from attractor_nb.storage.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -196,6 +197,7 @@ class MemoryRunStore:
         self._root: RunDirectory | None = None
         self._stages: StageDirectories | None = None
         self._branches: BranchDirectories | None = None
+        self._threads: dict[str, Thread] = {}
         self._is_closed = False
 
     @property
@@ -244,6 +246,18 @@ class MemoryRunStore:
         """The text of a file of a stage's latest visit; None when there is none, or it was forgotten."""
         files = self._latest.get((branch, node_id))
         return None if files is None else files.read_text(name)
+
+    def read_thread(self, thread: str, entry: str) -> str | None:
+        """What an entry of a thread said; None when there is no such entry."""
+        with self._lock:
+            found = self._threads.get(thread)
+            return None if found is None else found.text_of(entry)
+
+    def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
+        """Keep a whole conversation as an entry of a thread, without its secrets."""
+        with self._lock:
+            before = self._threads.get(thread) or Thread(thread)
+            self._threads[thread] = before.with_entry(entry, text, after=after)
 
     def is_checkpoint_due(self) -> bool:
         """Never: there is nowhere to keep one."""

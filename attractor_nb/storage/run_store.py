@@ -27,6 +27,7 @@ from attractor_nb.storage.ownership import Ownership
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
 from attractor_nb.storage.stage_names import StageNames
+from attractor_nb.storage.threads import ThreadDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +83,8 @@ class DirectoryRunStore:
             self._log = self._ownership.open_log()
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
             self._values.sweep()
+            self._threads = ThreadDirectory(self._disk, root, is_synced=self._is_full)
+            self._threads.sweep()
         except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             self._ownership.release()
             raise
@@ -304,6 +307,23 @@ class DirectoryRunStore:
         """
         names = self._branches.names_of(branch, node_id) if branch else (self._names.name_of(node_id),)
         return read_stage_text(self._root.path.joinpath(*names), name)
+
+    def read_thread(self, thread: str, entry: str) -> str | None:
+        """What an entry of a thread said; None when there is no such entry.
+
+        Raises:
+            StorageError: The thread's file is damaged or cannot be read.
+        """
+        return self._threads.read(thread, entry)
+
+    def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
+        """Keep a whole conversation as an entry of a thread; on stable storage when the run is.
+
+        Raises:
+            RunLocked: Another process took the run over.
+            StorageError: The disk refused, or the thread's file is damaged or too large.
+        """
+        self._threads.save(thread, entry, text, after=after)
 
     def is_checkpoint_due(self) -> bool:
         """Whether the next unforced checkpoint is due; asked once after each stage (ruling 29)."""

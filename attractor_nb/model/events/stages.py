@@ -93,6 +93,9 @@ class StageEnd(StageEvent):
         node_usage: What the node has consumed in this run, this attempt included; None when the attempt
             consumed nothing.
         run_usage: What the whole run has consumed, likewise.
+        is_cached: The result came from the cache: nothing was executed, and it consumed nothing.
+        saved: What it had consumed when it was executed; None when that is not known.
+        thread: The thread whose conversation goes on with what the attempt saved, or empty (spec 5.4).
     """
 
     duration: float = 0.0
@@ -105,6 +108,9 @@ class StageEnd(StageEvent):
     logs: tuple[str, ...] = ()
     node_usage: Usage | None = None
     run_usage: Usage | None = None
+    thread: str = ""
+    is_cached: bool = False
+    saved: Usage | None = None
 
     @property
     def is_commit(self) -> bool:
@@ -139,10 +145,14 @@ class StageEnd(StageEvent):
             plain["route_detail"] = self.route_detail
         if self.logs:
             plain["logs"] = self.logs
-        if self.node_usage is not None:
-            plain["node_usage"] = self.node_usage.to_plain()
-        if self.run_usage is not None:
-            plain["run_usage"] = self.run_usage.to_plain()
+        for name, usage in (("node_usage", self.node_usage), ("run_usage", self.run_usage)):
+            if usage is not None:
+                plain[name] = usage.to_plain()
+        if self.is_cached:
+            plain["is_cached"] = True
+            plain.update({} if self.saved is None else {"saved": self.saved.to_plain()})
+        if self.thread:
+            plain["thread"] = self.thread
         return plain
 
 
@@ -153,6 +163,8 @@ class StageCompleted(StageEnd):
     @property
     def description(self) -> str:
         """One line for people."""
+        if self.is_cached:
+            return f"{self.name} {self.outcome.status} from the cache"
         return f"{self.name} {self.outcome.status} in {self.duration:.1f} s"
 
 
