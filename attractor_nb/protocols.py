@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context, ValueStore
+    from attractor_nb.model.calls import StageCall
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.providers import ModelName
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.stage import StageFiles
 
@@ -65,13 +67,40 @@ class BackendLifetime(Protocol):
 
 @runtime_checkable
 class DescribesCalls(Protocol):
-    """A backend that knows what goes into its calls beside the prompt: for recordings and the cache."""
+    """A backend that knows what goes into its calls beside the prompt: for recordings and the cache.
 
-    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:
+    One whose calls can change more than the stage's own directory, as an agent can, says so by an attribute
+    ``has_effects = True``: the cache then takes nodes alone that say ``cache=true`` themselves.
+    """
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
         """JSON values by name: model, provider, address, options, system prompt, tools, schema.
 
-        Whatever can change an answer, and nothing else: no key, no run's id, no prompt.
+        Whatever can change an answer, and nothing else: no key, no run's id, no prompt. None: it cannot say,
+        and nothing of it may be kept in the cache.
         """
+        ...
+
+
+@runtime_checkable
+class HasOwnModel(Protocol):
+    """A backend with a model of its own, for nodes that nobody names one for: for tables and estimates."""
+
+    @property
+    def own_model(self) -> ModelName | None:
+        """That model and its provider; None when it has none."""
+        ...
+
+
+@runtime_checkable
+class DescribesStages(Protocol):
+    """A handler that can say, without making it, what goes into the call of a stage: for the cache.
+
+    Handlers of one's own are cached by an attribute ``version``, a text that changes with what they do.
+    """
+
+    def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
+        """What ``execute`` would call now, in the scope of the attempt; nothing is written or asked."""
         ...
 
 
@@ -163,6 +192,17 @@ class RunStore(Protocol):
         """The text of a file of a stage's latest visit; None when there is none. After closing too."""
         ...
 
+    def read_thread(self, thread: str, entry: str) -> str | None:
+        """What an entry of a thread said (spec 5.4); None when there is no such entry."""
+        ...
+
+    def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
+        """Keep a whole conversation as an entry of a thread, which went on from the entry ``after``.
+
+        It is as durable as the log is, and earlier entries stay: which of them counts the log says.
+        """
+        ...
+
     def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
         """Project the state into checkpoint.json, now or, while stages rush, a little later."""
         ...
@@ -191,17 +231,6 @@ class EventSink(Protocol):
         """Take an event; must not raise and must not wait."""
         ...
 
-
-    def read_thread(self, thread: str, entry: str) -> str | None:
-        """What an entry of a thread said (spec 5.4); None when there is no such entry."""
-        ...
-
-    def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
-        """Keep a whole conversation as an entry of a thread, which went on from the entry ``after``.
-
-        It is as durable as the log is, and earlier entries stay: which of them counts the log says.
-        """
-        ...
 
 class Clock(Protocol):
     """Time and waiting, so that tests own both."""

@@ -16,6 +16,7 @@ from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.model_report import ModelReport, model_report
 from attractor_nb.pipeline.options import (
     BackendSpec,
     ExecutorSpec,
@@ -271,6 +272,15 @@ class Definition:
     def lint(self) -> LintReport:
         """All findings; ``lint().fix()`` shows what the fixes would change."""
         return LintReport(self.diagnostics, self.source)
+
+    def models(self, backend: BackendSpec = None) -> ModelReport:
+        """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
+
+        Args:
+            backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
+                by default.
+        """
+        return model_report(self.graph, self._defaults["backend"] if backend is None else backend)
 
     def to_dot(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""

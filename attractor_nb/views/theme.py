@@ -182,6 +182,25 @@ color:var(--dim)}
 """
 
 
+_TABLE_RULES: Final = """
+&.attractor-table{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
+padding:6px 10px;margin:6px 0;display:inline-block;max-width:100%;overflow-x:auto;font:12px SANS}
+& .headline{padding:2px 8px 4px;font-weight:600}
+& .note{padding:2px 8px;color:var(--dim);white-space:pre-wrap}
+& table{border-collapse:collapse;border:none;margin:0;color:inherit;font-size:12px}
+&.attractor-table table tr{background:none;border:none}
+&.attractor-table table th,&.attractor-table table td{text-align:left;padding:2px 8px;border:none;
+color:inherit;vertical-align:baseline}
+&.attractor-table table thead th{color:var(--dim);font-weight:500}
+&.attractor-table table .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+&.attractor-table table .place{font-family:MONO}
+&.attractor-table table .total td{border-top:1px solid var(--frame);font-weight:600}
+&.attractor-table table .state-ok .state{color:var(--success-line);white-space:nowrap}
+&.attractor-table table .state-warn .state{color:var(--waiting-line);white-space:nowrap}
+&.attractor-table table .state-error .state{color:var(--fail-line);white-space:nowrap}
+"""
+
+
 _MAP_RULES: Final = """
 &.attractor-map{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
 padding:6px 10px;margin:6px 0;display:inline-block;min-width:26em;max-width:100%;overflow-x:auto;
@@ -222,6 +241,12 @@ def findings_css() -> str:
 def session_css() -> str:
     """The style sheet of a table of agents."""
     return _sheet(_SESSION_RULES)
+
+
+@cache
+def table_css() -> str:
+    """The style sheet of a table of facts."""
+    return _sheet(_TABLE_RULES)
 
 
 @cache

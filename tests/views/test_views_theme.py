@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb.views.marks import MARK_PATHS, STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
-from attractor_nb.views.theme import DARK, LIGHT, contrast, drawing_css, findings_css, root_class
+from attractor_nb.views.theme import DARK, LIGHT, contrast, drawing_css, findings_css, root_class, table_css
 
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
@@ -52,7 +52,9 @@ def test_motion_stops_when_the_reader_asks_for_it():
     assert re.search(r"@media \(prefers-reduced-motion:reduce\)\{[^}]*animation:none", drawing_css())
 
 
-@pytest.mark.parametrize("css", [drawing_css(), findings_css()], ids=["drawing", "findings"])
+@pytest.mark.parametrize(
+    "css", [drawing_css(), findings_css(), table_css()], ids=["drawing", "findings", "table"]
+)
 def test_rules_reach_nothing_but_our_own_elements(css):
     selectors = re.findall(r"(?:^|[}{])([^{}@]+)\{", css.replace("\n", ""))
     keyframes = {"to", "50%"}

@@ -1,0 +1,108 @@
+"""A table of facts: text for a terminal, HTML for a notebook. What the facts are is the caller's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.views.columns import aligned, cells, one_line
+from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.theme import root_class, table_css
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
+    from attractor_nb.views.theme import Theme
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        title: Its heading.
+        kind: ``text``, ``number`` (aligned right), ``place`` (an id) or ``state`` (coloured by its row).
+    """
+
+    title: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        label: What it is, for readers who do not see it.
+        columns: Its columns.
+        rows: The cells of each row.
+        states: For each row ``ok``, ``warn``, ``error`` or nothing; empty when no row has any.
+        total: The last row, set apart; empty for none.
+        headline: A line above.
+        notes: Lines below.
+    """
+
+    label: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[str]]
+    states: Sequence[str] = ()
+    total: Sequence[str] = ()
+    headline: str = ""
+    notes: Sequence[str] = ()
+
+
+def table_text(table: Table) -> str:
+    """Headline, table and notes. Without a row there is no table."""
+    lines = [one_line(table.headline)] if table.headline else []
+    if table.rows:
+        shown = [
+            [column.title for column in table.columns],
+            *table.rows,
+            *([table.total] if table.total else []),
+        ]
+        grid = [[one_line(cell) for cell in row] for row in shown]
+        for index, column in enumerate(table.columns):
+            if column.kind == "number":
+                width = max(cells(row[index]) for row in grid)
+                for row in grid:
+                    row[index] = " " * (width - cells(row[index])) + row[index]
+        lines += [""] * bool(lines) + aligned(grid).split("\n")
+    notes = [one_line(note) for note in table.notes]
+    return "\n".join([*lines, *([""] * bool(lines and notes)), *notes])
+
+
+def table_html(table: Table, theme: Theme = "auto") -> str:
+    """The same as HTML; everything of the input is escaped."""
+    head = element("tr", None, *(_heading(column) for column in table.columns))
+    states = table.states or [""] * len(table.rows)
+    body = [
+        element("tr", {"class": f"state-{state}" if state else None}, *_cells(table, row))
+        for row, state in zip(table.rows, states, strict=True)
+    ]
+    if table.total:
+        body.append(element("tr", {"class": "total"}, *_cells(table, table.total)))
+    parts = [style_sheet(table_css())]
+    if table.headline:
+        parts.append(element("div", {"class": "headline"}, table.headline))
+    if body:
+        whole = (element("thead", None, head), element("tbody", None, joined(body)))
+        parts.append(element("table", {"aria-label": table.label}, *whole))
+    parts += [element("div", {"class": "note"}, note) for note in table.notes]
+    return str(element("div", {"class": f"attractor-table {root_class()} {theme}"}, *parts))
+
+
+def _heading(column: Column) -> Markup:
+    return element("th", {"scope": "col", "class": _css_class(column)}, column.title)
+
+
+def _cells(table: Table, row: Sequence[str]) -> list[Markup]:
+    return [
+        element("td", {"class": _css_class(column)}, cell)
+        for column, cell in zip(table.columns, row, strict=True)
+    ]
+
+
+def _css_class(column: Column) -> str | None:
+    return None if column.kind == "text" else column.kind

@@ -1,0 +1,45 @@
+"""A table of facts, as text and as HTML."""
+
+from xml.etree import ElementTree as ET
+
+from attractor_nb.views.table import Column, Table, table_html, table_text
+
+COLUMNS = (Column("node", "place"), Column("tokens", "number"), Column("words"))
+TABLE = Table(
+    "Tokens",
+    COLUMNS,
+    [["plan", "1,200", "first\nline"], ["計画", "8", "<b>"]],
+    states=["ok", "error"],
+    total=["all", "1,208", ""],
+    headline="Spent",
+    notes=["A note."],
+)
+
+
+def test_numbers_stand_right_and_cells_stay_on_their_line():
+    assert table_text(TABLE).splitlines() == [
+        "Spent",
+        "",
+        "node  tokens  words",
+        "plan   1,200  first line",
+        "計画       8  <b>",
+        "all    1,208",
+        "",
+        "A note.",
+    ]
+
+
+def test_the_html_says_the_same_and_escapes_what_it_is_given():
+    root = ET.fromstring(table_html(TABLE))
+    table = root.find("table")
+    rows = [[cell.text or "" for cell in row] for row in table.iter("tr")]
+    assert rows[0] == ["node", "tokens", "words"]
+    assert rows[2] == ["計画", "8", "<b>"]
+    assert [row.get("class") for row in table.iter("tr")] == [None, "state-ok", "state-error", "total"]
+    assert [part.text for part in root.findall("div")] == ["Spent", "A note."]
+
+
+def test_without_rows_there_is_no_table():
+    empty = Table("Nothing", COLUMNS, [], headline="None", notes=["why"])
+    assert table_text(empty) == "None\n\nwhy"
+    assert ET.fromstring(table_html(empty)).find("table") is None
