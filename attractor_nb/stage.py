@@ -282,6 +282,11 @@ class StageScope:
         node = f"{self.branch}/{self.node_id}" if self.branch else self.node_id
         return f"{self.run_id}:{node}:{self.visit}"
 
+    @property
+    def place(self) -> dict[str, Any]:
+        """Which attempt this is, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
+        return {"name": self.node_id, "index": self.index, "visit": self.visit, "attempt": self.attempt}
+
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""
         if self._streams is None:
@@ -297,19 +302,18 @@ class StageScope:
     def _announce_output(self, text: str, channel: str) -> None:
         if not text:
             return
-        self.announce(
-            StageOutput(
-                name=self.node_id,
-                index=self.index,
-                visit=self.visit,
-                attempt=self.attempt,
-                text=text,
-                channel=channel,
-            )
-        )
+        self.announce(StageOutput(**self.place, text=text, channel=channel))
 
 
 _CURRENT: ContextVar[StageScope] = ContextVar("attractor_stage")
+
+
+def stage_or_none() -> StageScope | None:
+    """``current_stage()`` where a stage is being executed, else None.
+
+    For backends, which may also be called outside a run.
+    """
+    return _CURRENT.get(None)
 
 
 def current_stage() -> StageScope:
@@ -322,12 +326,8 @@ def current_stage() -> StageScope:
 
 
 def stream_output(text: str, channel: str = "response") -> None:
-    """``current_stage().stream(…)`` where a stage is being executed, else nothing.
-
-    For backends, which may also be called outside a run.
-    """
-    scope = _CURRENT.get(None)
-    if scope is not None:
+    """``current_stage().stream(…)`` where a stage is being executed, else nothing."""
+    if (scope := stage_or_none()) is not None:
         scope.stream(text, channel)
 
 

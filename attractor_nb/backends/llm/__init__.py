@@ -1,0 +1,11 @@
+"""Models of providers, over their own APIs (spec 1.4, 4.5; extra ``llm``).
+
+What a node asks for is read here without any library; the modules that import one (``clients``,
+``exchange``, ``failures``) are loaded when a run with this backend begins, and not before.
+"""
+
+from __future__ import annotations
+
+from attractor_nb.backends.llm.backend import ProviderBackend
+
+__all__ = ["ProviderBackend"]

@@ -1,0 +1,250 @@
+"""The backend that asks models of providers (spec 1.4, 4.5).
+
+It reads what a node asks for, asks its models in turn, and keeps the conversation of a thread. The
+libraries behind it are loaded when a run opens it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.backends.llm.asking import Defaults, read_request
+from attractor_nb.backends.llm.pools import Pools
+from attractor_nb.backends.llm.tools import tool_inputs, tools_for
+from attractor_nb.calling import call
+from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.response import Response
+from attractor_nb.stage import stage_or_none, stream_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor_nb.backends.llm.asking import Request, Target
+    from attractor_nb.backends.llm.clients import Clients
+    from attractor_nb.backends.llm.failures import Failure
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+
+INSTALL: Final = "pip install 'attractor-nb[llm]'"
+MODEL_TYPES: Final = frozenset({"codergen"})
+"""Types of the nodes that always ask a model."""
+
+
+class ProviderBackend:
+    """Asks the models of OpenAI, Anthropic, Google and whoever speaks their languages.
+
+    What a node, its stylesheet or its graph says goes before what is given here. Keys come from the
+    environment alone.
+
+    Args:
+        model: Model of nodes that name none: ``gpt-5.2``, ``claude-sonnet-4-5``, ``openai:my-model``.
+        provider: Its provider, where its name does not tell it.
+        base_url: Address of a server in place of the provider's own.
+        fallback: Models to ask in turn when a node's own cannot answer.
+        system_prompt: System prompt of nodes that have none.
+        temperature: Sampling temperature of nodes that have none.
+        max_tokens: Where a response is cut off, for nodes that do not say.
+        connect_timeout_seconds: How long a connection may take.
+        read_timeout_seconds: How long a server may be silent.
+        request_timeout_seconds: How long one request may take in all.
+        max_requests: How many requests a stage may make of one model, tool calls answered between them.
+
+    Raises:
+        OptionError: A number is no bound.
+    """
+
+    def __init__(
+        self,
+        model: str = "",
+        *,
+        provider: str = "",
+        base_url: str = "",
+        fallback: Iterable[str] = (),
+        system_prompt: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        connect_timeout_seconds: float = 10.0,
+        read_timeout_seconds: float = 300.0,
+        request_timeout_seconds: float = 1800.0,
+        max_requests: int = 50,
+    ) -> None:
+        self._defaults = Defaults(
+            model=model,
+            provider=provider,
+            base_url=base_url,
+            fallback=fallback if isinstance(fallback, str) else ",".join(fallback),
+            system_prompt=system_prompt,
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        self._connect_seconds = _bound("connect_timeout_seconds", connect_timeout_seconds)
+        self._read_seconds = _bound("read_timeout_seconds", read_timeout_seconds)
+        self._request_seconds = _bound("request_timeout_seconds", request_timeout_seconds)
+        self._max_requests = int(_bound("max_requests", max_requests))
+        self._pools = Pools()
+
+    @classmethod
+    def installed(cls) -> ProviderBackend:
+        """A backend without defaults.
+
+        Raises:
+            OptionError: The extra ``llm`` is not installed.
+        """
+        check_installed()
+        return cls()
+
+    async def open(self) -> None:
+        """Load the libraries, without blocking the loop, and make ready to share connections.
+
+        Raises:
+            OptionError: The extra ``llm`` is not installed.
+        """
+        self._pools.enter()  # first: whoever opens it closes it, also when this raises
+        check_installed()
+        await call(_load)
+
+    async def close(self) -> None:
+        """Close the connections with the last run that uses them here."""
+        await self._pools.leave()
+
+    def check_graph(self, graph: Graph) -> None:
+        """Find what is known to fail before anything is run or paid.
+
+        Raises:
+            OptionError: A node names no model, or a provider or address that cannot be asked.
+        """
+        for node in graph.nodes.values():
+            if graph.handler_types.get(node.id) in MODEL_TYPES:
+                try:
+                    read_request(node, self._defaults)
+                except TerminalError as error:
+                    raise OptionError(error.message, hint=error.hint) from None
+
+    def call_inputs(self, node: Node, context: Context) -> dict[str, Any]:  # noqa: ARG002 - the interface of all backends
+        """What goes into a node's calls beside its prompt (``protocols.DescribesCalls``)."""
+        inputs = {"backend": "llm", **read_request(node, self._defaults).to_plain()}
+        if tools := tool_inputs(node):
+            inputs["tools"] = tools
+        return inputs
+
+    async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - as above
+        """The answer of the node's model, or of the first of its fallbacks that could give one.
+
+        Raises:
+            RetryableError: None could, and one of them may be able to later (Appendix D).
+            TerminalError: None can, or the node asks for something that there is not.
+            OptionError: The extra ``llm`` is not installed.
+        """
+        request = read_request(node, self._defaults)
+        check_installed()
+        await call(_load)
+        async with self._pools.use(self._new_clients) as clients:
+            return await self._asked_in_turn(node, prompt, request, clients)
+
+    async def _asked_in_turn(self, node: Node, prompt: str, request: Request, clients: Clients) -> Response:
+        failures: list[tuple[Target, Failure]] = []
+        spent = Usage()
+        for target in request.targets:
+            came, usage = await self._asked(node, prompt, request, target, clients)
+            spent = spent + usage
+            if isinstance(came, str):
+                note = _note(target, failures)
+                return Response(came, usage=spent, is_truncated=came.is_truncated, note=note)
+            failures.append((target, came))
+            if not came.is_next_asked:
+                break
+        raise _combined(failures)
+
+    async def _asked(
+        self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
+    ) -> tuple[Response | Failure, Usage]:
+        """What came of asking one model, and what it consumed."""
+        from attractor_nb.backends.llm.clients import address_of  # noqa: PLC0415 - loaded with the libraries
+        from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - as above
+        from attractor_nb.backends.llm.failures import failure_of  # noqa: PLC0415 - as above
+        from attractor_nb.backends.llm.threads import read_messages, save_messages  # noqa: PLC0415 - as above
+
+        scope = stage_or_none()
+        conversation = None if scope is None else scope.conversation
+        toolset = None if scope is None else tools_for(node, scope)
+        history = read_messages(conversation)
+        address = address_of(target)
+        limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
+        exchange = Exchange(target, address, request, limits, scope, stream_output)
+        try:
+            answer = await exchange.run(clients.model(target), prompt, history, toolset)
+        except Exception as error:
+            failure = failure_of(error, target, address)
+            if failure is None:
+                raise
+            return failure, exchange.usage
+        save_messages(conversation, answer.messages)
+        return Response(answer.text, is_truncated=answer.is_truncated), exchange.usage
+
+    def _new_clients(self) -> Clients:
+        from attractor_nb.backends.llm.clients import Clients  # noqa: PLC0415 - loaded with the libraries
+
+        return Clients(connect_seconds=self._connect_seconds, read_seconds=self._read_seconds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pools": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pools = Pools()
+
+    def __repr__(self) -> str:
+        return f"ProviderBackend({self._defaults.model!r})"
+
+
+def check_installed() -> None:
+    """Make sure that the extra ``llm`` is installed.
+
+    Raises:
+        OptionError: It is not; the hint is the command for it.
+    """
+    missing = [
+        name for name in ("pydantic_ai", "openai", "anthropic") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
+
+
+def _load() -> None:
+    """Import what takes seconds; called in a thread."""
+    importlib.import_module("attractor_nb.backends.llm.exchange")
+    importlib.import_module("attractor_nb.backends.llm.clients")
+    importlib.import_module("attractor_nb.backends.llm.threads")
+
+
+def _bound(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise OptionError(f"{name} is {value!r}, and has to be a number above 0", hint="for example 300")
+    return value
+
+
+def _note(target: Target, failures: Sequence[tuple[Target, Failure]]) -> str:
+    """That another model answered than the one that was to; empty when it was that one."""
+    if not failures:
+        return ""
+    reasons = "; ".join(failure.error.message for _, failure in failures)
+    return f"answered by {target} in place of {failures[0][0]} ({reasons})"
+
+
+def _combined(failures: Sequence[tuple[Target, Failure]]) -> StageError:
+    """What the failures of a chain mean together: retryable when one of its models may answer later."""
+    errors = [failure.error for _, failure in failures]
+    if len(errors) == 1:
+        return errors[0]
+    message = "no model of the chain answered: " + "; ".join(error.message for error in errors)
+    passing = [error for error in errors if isinstance(error, RetryableError)]
+    if not passing:
+        return TerminalError(
+            message, hint="; ".join(dict.fromkeys(filter(None, (error.hint for error in errors))))
+        )
+    waits = [error.retry_after_seconds or 0.0 for error in passing]
+    return RetryableError(message, retry_after_seconds=min(waits) or None)

@@ -1,0 +1,146 @@
+"""Clients of providers: one pool of connections for each event loop, and a model object for each target.
+
+Loads pydantic-ai and the providers' packages. Keys come from the environment, when a model is first
+asked, and go to the provider or to the address that the target names.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+from attractor_nb.backends.llm.failures import CallFailed, without_key
+from attractor_nb.model.providers import known_provider, read_model
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pydantic_ai.models import Model
+
+    from attractor_nb.backends.llm.asking import Target
+
+MAX_ANSWER_BYTES: Final = 64 << 20
+"""Of an answer, its wrapping included: no server is read for ever."""
+NO_KEY: Final = "no-key"
+"""What a server of one's own gets where no key is set: most ask for none, and the clients for one."""
+_ADDRESSES: Final = {
+    "deepseek": "https://api.deepseek.com",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "ollama": "http://localhost:11434/v1",
+}
+"""Where providers are that speak OpenAI's language at an address of their own."""
+_ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+
+
+class Clients:
+    """Models that share a pool of connections. It belongs to the running event loop."""
+
+    def __init__(self, *, connect_seconds: float, read_seconds: float) -> None:
+        self._http = create_async_httpx2_client(timeout=httpx2.Timeout(read_seconds, connect=connect_seconds))
+        self._http.event_hooks["response"].append(_bounded)
+        self._models: dict[tuple[Target, str, str], Model[Any]] = {}
+
+    def model(self, target: Target) -> Model[Any]:
+        """The model of a target.
+
+        Raises:
+            CallFailed: The key that it needs is not set.
+        """
+        address = address_of(target)
+        key = _key_of(target, address)
+        found = self._models.get((target, address, key))
+        if found is None:
+            found = self._models[target, address, key] = _made(target, address, key, self._http)
+        return found
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+
+def address_of(target: Target) -> str:
+    """Where a target is: at its own address, that of the environment, the provider's.
+
+    Empty where the client knows the place by itself.
+    """
+    known = known_provider(target.provider)
+    variable = (known.address if known else "") or _ADDRESS_VARIABLES.get(target.provider, "")
+    set_there = os.environ.get(variable, "") if variable else ""
+    return target.base_url or set_there or _ADDRESSES.get(target.provider, "")
+
+
+def _key_of(target: Target, address: str) -> str:
+    known = known_provider(target.provider)
+    names = known.keys if known else ()
+    for name in names:
+        if key := os.environ.get(name, "").strip():
+            return key
+    if not names or (address and address != _ADDRESSES.get(target.provider)):
+        return NO_KEY
+    raise CallFailed(without_key(target, names))
+
+
+def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:
+    if target.provider == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow, and for this one alone
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as above
+
+        return AnthropicModel(
+            target.model,
+            provider=AnthropicProvider(api_key=key, base_url=address or None, http_client=http),
+        )
+    if target.provider == "google":
+        from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
+        from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as above
+
+        provider = GoogleProvider(api_key=key, base_url=address or None, http_client=http)
+        return GoogleModel(target.model, provider=provider)
+    return _openai(target, address, key, http)
+
+
+def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:
+    """OpenAI's own models over its newer interface; what else speaks its language over the older one."""
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
+
+    if target.provider == "openai" and not address:
+        return OpenAIResponsesModel(target.model, provider=OpenAIProvider(api_key=key, http_client=http))
+    if target.provider == "openai" and read_model(target.model).provider == "openai":
+        passing_on = OpenAIProvider(base_url=address, api_key=key, http_client=http)
+        return OpenAIChatModel(target.model, provider=passing_on)
+    compatible = OpenAICompatibleProvider(
+        f"{target.provider}-compatible" if target.provider == "openai" else target.provider,
+        base_url=address,
+        api_key=key,
+        http_client=http,
+        profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
+    )
+    return OpenAIChatModel(target.model, provider=compatible)
+
+
+async def _bounded(response: httpx2.Response) -> None:
+    """Have a response end when it is longer than any answer may be."""
+    response.stream = _Bounded(response.stream)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A stream of bytes that breaks off when there are too many."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ANSWER_BYTES
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.ReadError(f"the answer is over {MAX_ANSWER_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

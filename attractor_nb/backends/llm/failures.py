@@ -1,0 +1,189 @@
+"""What a failed call means (Appendix D; ruling 13): our own errors in place of a library's.
+
+Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
+not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import httpx2
+from pydantic import ValidationError
+from pydantic_ai import exceptions as theirs
+
+from attractor_nb.decisions.retries import TRANSIENT_HTTP
+from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.model.providers import known_provider
+from attractor_nb.redaction import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.backends.llm.asking import Target
+
+MAX_SHOWN_CHARACTERS: Final = 300
+_UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    KeyError,
+    IndexError,
+    RecursionError,
+    ValidationError,
+)
+"""What clients raise at an answer that is no answer: bad JSON, another charset, another shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed call.
+
+    Attributes:
+        error: What it means for the stage.
+        is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
+            unknown or closed to us. A request that is itself refused is refused elsewhere, too.
+    """
+
+    error: StageError
+    is_next_asked: bool
+
+
+class CallFailed(Exception):
+    """A call failed, and it is known what that means. It goes no further than this package.
+
+    Attributes:
+        failure: What it means.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.error.message)
+        self.failure = failure
+
+
+def failure_of(error: Exception, target: Target, address: str) -> Failure | None:
+    """What an exception of a call means; None for one that is no failure of a call.
+
+    Args:
+        error: The exception.
+        target: Who was asked.
+        address: Where, or empty for the provider's own place.
+    """
+    if isinstance(error, CallFailed):
+        return error.failure
+    if isinstance(error, StageError):  # of a tool
+        return Failure(error, is_next_asked=False)
+    if isinstance(error, theirs.ModelAPIError):
+        return _of_the_provider(error, target, address)
+    if isinstance(error, theirs.AgentRunError | theirs.UserError):
+        return _of_the_talk(error, target)
+    if isinstance(error, httpx2.HTTPError | OSError | EOFError):
+        return _retryable(f"{_placed(target, address)} broke off: {_first_line(error)}")
+    if isinstance(error, _UNREADABLE):
+        what = f"{type(error).__name__}: {_first_line(error)}"
+        return _retryable(f"{target} answered with something that cannot be read: {what}")
+    return None
+
+
+def without_key(target: Target, names: tuple[str, ...]) -> Failure:
+    """There is no key for a provider."""
+    return _terminal(
+        f"{target} needs a key, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
+        f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
+        is_next_asked=True,
+    )
+
+
+def refused(target: Target, reason: str) -> Failure:
+    """A model, or its provider's filter, will not answer. Asked again it would not, either."""
+    said = f": {_cut(reason)}" if reason else ""
+    return _terminal(f"{target} refused to answer{said}", "change the prompt, or ask another model")
+
+
+def cut_short(target: Target) -> Failure:
+    """A stream ended without its end: a part of an answer is no answer."""
+    return _retryable(f"{target} broke off: the answer has no end")
+
+
+def _of_the_talk(error: Exception, target: Target) -> Failure:
+    """What ended a talk that the provider itself took no offence at."""
+    if isinstance(error, theirs.UsageLimitExceeded):
+        return _terminal(
+            f"{target} asked for tools again and again: {_first_line(error)}",
+            "let the node do less, or allow more requests: ProviderBackend(max_requests=…)",
+        )
+    if isinstance(error, theirs.ContentFilterError):
+        return refused(target, "")
+    if isinstance(error, theirs.OutputTokenLimitExceeded | theirs.IncompleteToolCall):
+        return _terminal(
+            f"{target} reached its limit of tokens before it said anything that can be used",
+            "raise llm.max_tokens, or lower reasoning_effort",
+        )
+    if isinstance(error, theirs.UserError):
+        return _terminal(f"{target} cannot be asked like this: {_first_line(error)}", "")
+    return _retryable(f"{target} answered with something that is no answer: {_first_line(error)}")
+
+
+def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> Failure:
+    status = error.status_code if isinstance(error, theirs.ModelHTTPError) else 0
+    said = _said(error)
+    number = f" ({status})" if status else ""
+    if isinstance(error, theirs.ModelQuotaExceededError):
+        return _terminal(f"the account for {target} is spent{number}: {said}", "", is_next_asked=True)
+    if isinstance(error, theirs.ModelAuthenticationError):
+        keys = _keys(target)
+        hint = f"check {keys}, and what its account may use" if keys else "check what its server asks for"
+        return _terminal(f"{target} did not take the key{number}: {said}", hint, is_next_asked=True)
+    if isinstance(error, theirs.ModelNotFoundError):
+        near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
+        hint = f"did you mean {near}?" if near else "check llm_model, and llm.base_url if there is one"
+        return _terminal(f"{_placed(target, address)} is not known{number}: {said}", hint, is_next_asked=True)
+    if isinstance(error, theirs.ModelContextWindowExceededError):
+        return _terminal(
+            f"the prompt does not fit {target}{number}: {said}",
+            "shorten it, carry less with fidelity, or take a model with a larger window",
+        )
+    is_reach = isinstance(error, theirs.ModelConnectionError | theirs.ModelRequestTimeout)
+    if is_reach or not status:
+        return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {said}", error)
+    if status in TRANSIENT_HTTP or status >= 500:
+        return _retryable(f"{target} is busy or failing{number}: {said}", error)
+    return _terminal(f"{target} refused the request{number}: {said}", "")
+
+
+def _terminal(message: str, hint: str, *, is_next_asked: bool = False) -> Failure:
+    return Failure(TerminalError(message, hint=hint), is_next_asked)
+
+
+def _retryable(message: str, error: theirs.ModelAPIError | None = None) -> Failure:
+    wait = None if error is None else error.retry_after
+    return Failure(RetryableError(message, retry_after_seconds=wait), is_next_asked=True)
+
+
+def _keys(target: Target) -> str:
+    known = known_provider(target.provider)
+    return " or ".join(known.keys) if known else ""
+
+
+def _placed(target: Target, address: str) -> str:
+    return f"{target} at {address}" if address else str(target)
+
+
+def _said(error: theirs.ModelAPIError) -> str:
+    """What the provider said, without what is wrapped around it."""
+    body: object = error.body
+    for _ in range(2):
+        if isinstance(body, dict):
+            fields = cast("Mapping[str, Any]", body)
+            body = fields.get("error") or fields.get("message") or ""
+    return _cut(body) if isinstance(body, str) and body else _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return _cut((str(error).strip().splitlines() or [""])[0]) or type(error).__name__
+
+
+def _cut(text: str) -> str:
+    text = " ".join(redacted(text).split())  # before it is cut: half a secret has no form
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[:MAX_SHOWN_CHARACTERS] + "…"

@@ -1,0 +1,48 @@
+"""A thread's conversation as a model takes it, under ``full`` fidelity (spec 5.4).
+
+Loads pydantic-ai, whose messages are kept as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from attractor_nb.errors import TerminalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import ModelMessage
+
+    from attractor_nb.stage import Conversation
+
+
+def read_messages(conversation: Conversation | None) -> list[ModelMessage]:
+    """What a thread has said; nothing at its beginning, or without one.
+
+    Raises:
+        TerminalError: What is kept is not of this backend.
+    """
+    text = "" if conversation is None else conversation.read()
+    if conversation is None or not text:
+        return []
+    try:
+        return ModelMessagesTypeAdapter.validate_json(text)
+    except ValidationError:
+        raise TerminalError(
+            f"thread {conversation.thread!r} was kept by another backend, and cannot be gone on with",
+            hint="give the node a thread_id of its own, or another fidelity",
+        ) from None
+
+
+def save_messages(conversation: Conversation | None, messages: Sequence[ModelMessage]) -> None:
+    """Keep the whole conversation, when there is a thread.
+
+    Raises:
+        StorageError: The run directory cannot be written.
+    """
+    if conversation is not None:
+        conversation.save(ModelMessagesTypeAdapter.dump_json(list(messages)).decode())
