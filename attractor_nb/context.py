@@ -223,6 +223,18 @@ class AttemptContext(Context):
         self._lock, self._store = shared._lock, shared._store  # noqa: SLF001 - one store, two faces
         self._values, self._logs = shared._values, shared._logs  # noqa: SLF001 - one store, two faces
         self._is_over = False
+        self._own_keys: dict[str, None] = {}
+        self._own_logs: list[str] = []
+
+    @property
+    def own_changes(self) -> dict[str, Any]:
+        """What this attempt has set, as values."""
+        return {key: self.get(key) for key in self._own_keys}
+
+    @property
+    def own_logs(self) -> tuple[str, ...]:
+        """What this attempt has added to the run log."""
+        return tuple(self._own_logs)
 
     def set(self, key: str, value: Any) -> None:
         """Set a key; raises as ``Context.set`` does, and ``TerminalError`` when the attempt is over."""
@@ -235,12 +247,14 @@ class AttemptContext(Context):
         with self._lock:
             self._check()
             self._shared._take(kept)  # noqa: SLF001 - one store, two faces
+            self._own_keys.update(dict.fromkeys(kept))
 
     def append_log(self, entry: str) -> None:
         """Add an entry to the run log."""
         with self._lock:
             self._check()
             self._shared.append_log(entry)
+            self._own_logs.append(entry)
 
     def close(self) -> None:
         """The attempt is over. For the engine alone."""

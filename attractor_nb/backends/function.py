@@ -6,10 +6,12 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
+from attractor_nb.decisions.cache_keys import Place, attribute_inputs, context_inputs, read_values
+from attractor_nb.decisions.caching import READS_ATTRIBUTE, listed
 from attractor_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
@@ -39,6 +41,25 @@ class FunctionBackend:
         if self._takes_prompt_alone:
             return await call(self._function, prompt)
         return await call(self._function, node, prompt, context)
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
+        """Its name and version, and whatever it is called with beside the prompt; None without a version.
+
+        The version is an attribute of the function, a text that changes with what it answers:
+        ``ask.version = "2"``.
+        """
+        version = getattr(self._function, "version", None)
+        if version is None:
+            return None
+        name = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+        inputs: dict[str, Any] = {"backend": name, "version": str(version)}
+        if not self._takes_prompt_alone:
+            declared = node.get(READS_ATTRIBUTE, str)
+            values = {key: context.get(key) for key in context}
+            read = read_values(values, None if declared is None else listed(declared))
+            inputs["attributes"] = attribute_inputs(node.attrs)
+            inputs["context"] = context_inputs(read, Place())
+        return inputs
 
     def __repr__(self) -> str:
         return f"FunctionBackend({getattr(self._function, '__qualname__', self._function)!s})"

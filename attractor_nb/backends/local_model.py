@@ -24,6 +24,8 @@ from attractor_nb.model.response import Response
 from attractor_nb.stage import stream_output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import Processes
@@ -114,6 +116,19 @@ class LocalModelBackend:
             server, self._server = self._server, None
         if server is not None:
             await server.stop()
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of all backends
+        """The model's file and size, its window, and what is asked of it beside the prompt."""
+        path = find_model() if self._model_path is None else self._model_path
+        request = self._request(node, "")
+        return {
+            "backend": "local",
+            "model": path.name,
+            "model_bytes": path.stat().st_size,
+            "context_tokens": self._context_tokens,
+            "system_prompt": SYSTEM_PROMPT,
+            **{name: value for name, value in request.items() if name != "messages"},
+        }
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The model's answer, streamed as it arrives."""

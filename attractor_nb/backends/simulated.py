@@ -9,7 +9,8 @@ from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Any
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
@@ -43,6 +44,10 @@ class SimulatedBackend:
             text += '\n\n```json\n{"outcome": "success", "notes": "simulated"}\n```'
         await self._stream(text)
         return text
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of all backends
+        """Its name and the stage's, which are all that its answer depends on."""
+        return {"backend": "simulated", "stage": node.id}
 
     async def _stream(self, text: str) -> None:
         if not self._delay_seconds:

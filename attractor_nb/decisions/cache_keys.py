@@ -98,7 +98,6 @@ def command_call(
     context: Mapping[str, Any],
     *,
     place: Place,
-    workdir: str = "",
 ) -> CallInputs:
     """What goes into a command of a tool stage.
 
@@ -107,15 +106,11 @@ def command_call(
         command: The command.
         context: The context values that it reads (``read_values``).
         place: Where.
-        workdir: The directory that it runs in, when it is not that of the program.
 
     >>> command_call("test", "make test", {"tickets": 3}, place=Place()).values
     {'command': 'make test', 'context': {'tickets': 3}}
     """
-    values: dict[str, Any] = {"command": command, "context": _context(context, place)}
-    if workdir:
-        values["workdir"] = place.without(workdir)
-    return CallInputs(COMMAND_CALL, node_id, values)
+    return CallInputs(COMMAND_CALL, node_id, {"command": command, "context": context_inputs(context, place)})
 
 
 def handler_call(
@@ -142,17 +137,17 @@ def handler_call(
     values: dict[str, Any] = {
         "handler": handler_type,
         "version": version,
-        "attributes": place.without_in(
-            {name: _plain(value) for name, value in attrs.items() if name not in _UNSEEN_ATTRS}
-        ),
-        "context": _context(context, place),
+        "attributes": place.without_in(attribute_inputs(attrs)),
+        "context": context_inputs(context, place),
     }
     if graph:
         values["graph"] = place.without_in(dict(graph))
     return CallInputs(HANDLER_CALL, node_id, values)
 
 
-def of_stage(inputs: CallInputs, *, visit: int = 1, files: Mapping[str, str] | None = None) -> CallInputs:
+def of_stage(
+    inputs: CallInputs, *, visit: int = 1, files: Mapping[str, str] | None = None, workdir: str = ""
+) -> CallInputs:
     """The inputs of a call as those of its stage.
 
     Args:
@@ -160,10 +155,13 @@ def of_stage(inputs: CallInputs, *, visit: int = 1, files: Mapping[str, str] | N
         visit: Which visit of the node it is. A loop comes back to have something done once more: the answer
             of an earlier visit would let it turn for ever.
         files: SHA-256 of the files that the node declares, by their names.
+        workdir: The directory that a command or an agent works in.
     """
     values = dict(inputs.values)
     if files:
         values["files"] = dict(files)
+    if workdir:
+        values["workdir"] = workdir
     if visit > 1:
         values["visit"] = visit
     return CallInputs(inputs.kind, inputs.node_id, values)
@@ -192,7 +190,13 @@ def read_values(context: Mapping[str, Any], declared: Iterable[str] | None) -> d
     }
 
 
-def _context(context: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """A node's attributes as inputs: without those that change no answer."""
+    return {name: _plain(value) for name, value in attrs.items() if name not in _UNSEEN_ATTRS}
+
+
+def context_inputs(context: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """Context values as inputs: without what tells of their run, and of what their branches cost."""
     plain: dict[str, Any] = place.without_in(dict(context))
     results: Any = plain.get(_RESULTS_KEY)
     if isinstance(results, list):

@@ -28,6 +28,9 @@ UNCACHED_TYPES: Final[Mapping[str, str]] = {
     "pipeline": "a sub-pipeline only runs its child; the child's stages are looked up one by one",
 }
 """Handler types that are never cached, and why."""
+READS_ATTRIBUTE: Final = "cache.context"
+"""Node attribute that names the context keys a command or a handler reads."""
+FILES_ATTRIBUTE: Final = "cache.files"
 SHOWN_CHARACTERS: Final = 160
 """How much of a value a change shows, around the place where it differs."""
 _LEAD_CHARACTERS: Final = 40

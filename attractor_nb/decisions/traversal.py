@@ -44,6 +44,7 @@ from attractor_nb.model.outcome import Outcome
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.outcome import Usage
 
 Uniform = Callable[[float, float], float]
 
@@ -155,6 +156,8 @@ class _Visit:
         note: What the stage's notes must say of an attempt that was cut off.
         losses: Attempts whose worker was lost.
         thread: The thread in which the attempt that counts has saved its words, or empty.
+        is_cached: The result came from the cache.
+        saved: What it had consumed when it was executed.
     """
 
     index: int
@@ -165,6 +168,8 @@ class _Visit:
     note: str = ""
     losses: int = 0
     thread: str = ""
+    is_cached: bool = False
+    saved: Usage | None = None
 
 
 def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:
@@ -204,11 +209,11 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
     outcome = applied(context, node_id, outcome)
     counted = (visit.index, visit.number, visit.attempt, visit.duration)
     event, is_passed_through = commit_record(plan, planned, state, context, outcome, counted)
-    event.thread = visit.thread
+    event.thread, event.is_cached, event.saved = visit.thread, visit.is_cached, visit.saved
     state.apply(event, is_passed_through=is_passed_through)
     is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
     yield Commit(event, is_landmark)
-    if warning := unseen_spending(plan, planned, state, outcome):
+    if not visit.is_cached and (warning := unseen_spending(plan, planned, state, outcome)):
         yield Announce(warning)
     return dead_end(state) if planned.is_exit else None
 
@@ -241,6 +246,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
                 return settled
             continue
         tried, visit.thread = result.outcome, carried.thread if result.is_saved else ""
+        visit.is_cached, visit.saved = result.is_cached, result.saved
         if not tried.status.is_failure:
             return tried
         visit.failures += 1

@@ -31,6 +31,7 @@ from attractor_nb.errors import (
     TerminalError,
     WorkerLost,
 )
+from attractor_nb.model.cached import CachedStage
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.stage_cache import Look, StageCache
     from attractor_nb.model.events import Event, StageStarted
     from attractor_nb.model.question import Question
     from attractor_nb.protocols import Clock, Handler, Interviewer, RunStore
@@ -72,6 +74,7 @@ class Attempts:
         children: Where stages get child runs.
         instructions: What a supervisor has told the run.
         workplace: Where agents and the tools of models work.
+        cache: Where results of stages are kept; None when nothing is taken from there.
     """
 
     plan: Plan
@@ -88,6 +91,7 @@ class Attempts:
     children: Children | None = None
     instructions: Instructions = field(default_factory=Instructions)
     workplace: Workplace | None = None
+    cache: StageCache | None = None
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
@@ -130,9 +134,13 @@ class Attempts:
         )
         enter_stage(scope)
         self.instructions.enter(scope)
-        context = AttemptContext(self.context)
+        context, look = AttemptContext(self.context), None
         try:
-            returned = await self._call(planned, context)
+            look = await self._looked(planned, scope, context)
+            if look is not None and look.entry is not None and self.cache is not None:
+                returned = self.cache.restore(look, scope, context)
+            else:
+                returned = await self._call(planned, context)
         finally:
             self.instructions.leave(scope)
             context.close()
@@ -147,9 +155,22 @@ class Attempts:
         if isinstance(returned, WorkerLost):
             lost = returned.message
             return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
-        outcome = self._settled(effect, files, returned, duration, spending)
         is_saved = conversation is not None and conversation.is_saved
+        if isinstance(returned, CachedStage):
+            outcome = _with_note(returned.outcome, effect)
+            _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
+            elapsed, saved = self.time.elapsed_seconds, returned.usage
+            return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved)
+        outcome = self._settled(effect, files, returned, duration, spending)
+        if look is not None and self.cache is not None:
+            self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
         return StageResult(outcome, duration, self.time.elapsed_seconds, is_saved=is_saved)
+
+    async def _looked(self, planned: PlannedNode, scope: StageScope, context: AttemptContext) -> Look | None:
+        """What the cache says of a stage; None without one."""
+        if self.cache is None:
+            return None
+        return await self.cache.look(planned, self.handlers[planned.id], scope, context, self.plan.graph)
 
     def _conversation(self, effect: Execute) -> StoredConversation | None:
         """What the thread of a stage with ``full`` fidelity has said; None for others."""
@@ -329,9 +350,21 @@ def _finished(outcome: Outcome, effect: Execute, *, is_file: bool = False) -> Ou
     outcome = redacted_outcome(outcome)
     if COST_KEY in outcome.context_updates:
         outcome = with_declared_cost(outcome, node_id)
-    if effect.note:
-        outcome = replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
-    return outcome
+    return _with_note(outcome, effect)
+
+
+def _with_note(outcome: Outcome, effect: Execute) -> Outcome:
+    """The outcome with what must be said of an attempt that was cut off."""
+    if not effect.note:
+        return outcome
+    return replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
+
+
+def _without_note(outcome: Outcome, effect: Execute) -> Outcome:
+    """The outcome as it would be in a run in which nothing was cut off."""
+    if not effect.note:
+        return outcome
+    return replace(outcome, notes=outcome.notes.removesuffix(effect.note).removesuffix("; "))
 
 
 def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.notes import HEARD
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.stage_cache import StageCache
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
     from attractor_nb.stage import Children, Workplace
 
@@ -81,6 +83,7 @@ class RunSetup:
         children: Where stages get child runs.
         instructions: What a supervisor has told the run.
         workplace: Where agents and the tools of models work.
+        cache: Where results of stages are kept; None when nothing is taken from there.
     """
 
     plan: Plan
@@ -105,6 +108,7 @@ class RunSetup:
     children: Children | None = None
     instructions: Instructions = field(default_factory=Instructions)
     workplace: Workplace | None = None
+    cache: StageCache | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ class Runner:
         """
         setup = self.setup
         begun: list[BackendLifetime] = []
+        setup.stream.add_sink(self._hear)
         try:
             try:
                 self._begin()
@@ -164,6 +169,11 @@ class Runner:
                 self._close_left()
             with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
                 await setup.stream.drain()
+
+    def _hear(self, event: Event) -> None:
+        """Take in what no traversal announces and later prompts may tell of; a sink of the run's stream."""
+        if isinstance(event, HEARD):
+            self.setup.state.apply(event)
 
     async def _open_backends(self, begun: list[BackendLifetime]) -> str:
         """Start what stands behind the model stages; why that failed, or empty.
@@ -258,6 +268,7 @@ class Runner:
             children=setup.children,
             instructions=setup.instructions,
             workplace=setup.workplace,
+            cache=setup.cache,
         )
         traversal = traverse(
             setup.plan,

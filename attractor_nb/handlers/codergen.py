@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
+from attractor_nb.handlers.described import PROMPT_FILE, backend_call
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.prompt_sections import with_context, with_instructions
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
+    from attractor_nb.model.calls import StageCall
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
 
@@ -44,7 +46,7 @@ class CodergenHandler:
         """
         scope = current_stage()
         prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
-        scope.files.write_text("prompt.md", prompt)
+        scope.files.write_text(PROMPT_FILE, prompt)
         result: Any = await call(self._backend.run, node, prompt, context)
         if isinstance(result, Outcome):
             return result
@@ -56,6 +58,12 @@ class CodergenHandler:
         result = redacted_response(result)  # before it is cut: half a secret has no form
         scope.files.write_text("response.md", result)
         return _with_facts(_judged(node, graph, result), result)
+
+    def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
+        """The call of the backend that ``execute`` would make."""
+        scope = current_stage()
+        prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
+        return backend_call(self._backend, node, prompt, context, scope)
 
 
 def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
+from attractor_nb.decisions.cache_keys import context_inputs
 from attractor_nb.decisions.fan_in import (
     MERGE_NONE,
     MERGES,
@@ -24,7 +25,9 @@ from attractor_nb.decisions.fan_in import (
     with_complaint,
 )
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.handlers.described import backend_call, place_of, with_values
 from attractor_nb.handlers.verdicts import last_json_block
+from attractor_nb.model.calls import StageCall
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.prompt_sections import with_context
 from attractor_nb.model.redacted import redacted_response
@@ -87,6 +90,22 @@ class FanInHandler:
                 return found
             selection = found
         return _told(node, context, able, selection)
+
+    def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
+        """The first question to the backend, and the results that it is about."""
+        results = context.get("parallel.results")
+        try:
+            candidates = candidates_of(results)
+        except UnreadableResults as error:
+            return StageCall(None, str(error))
+        if not node.prompt or len(able := eligible(candidates)) < 2:
+            return StageCall(None, "a rule chooses, which costs nothing")
+        failed = [each for each in candidates if each.status.is_failure]
+        scope = current_stage()
+        prompt = with_context(scope.preamble, ranking_request(task_of(node, graph), able, failed))
+        call = backend_call(self._backend, node, prompt, context, scope)
+        values = context_inputs({"parallel.results": results}, place_of(scope))
+        return with_values(call, {"results": values, "merge": node.get("merge", str, MERGE_NONE)})
 
     async def _asked(
         self,

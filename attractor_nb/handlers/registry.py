@@ -25,6 +25,7 @@ class FunctionHandler:
     def __init__(self, function: Callable[..., MaybeAwaitable[Outcome | None]]) -> None:
         self._function = function
         self.is_shippable = bool(getattr(function, "is_shippable", False))
+        self.version = getattr(function, "version", None)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:
         """Call the function; a plain one in a thread."""

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.cache_keys import command_call, read_values
+from attractor_nb.decisions.caching import READS_ATTRIBUTE, listed
+from attractor_nb.handlers.described import place_of
+from attractor_nb.model.calls import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.strict_json import json_bytes
@@ -40,9 +44,7 @@ class ToolHandler:
         if not command.strip():
             return Outcome.fail("No tool_command specified", is_terminal=True)
         scope = current_stage()
-        values = {
-            key: value for key, value in context.snapshot().items() if not key.startswith(_PRIVATE_PREFIX)
-        }
+        values = _shown(context)
         document = json_bytes(values)
         scope.files.write_text(CONTEXT_FILE, document.decode())
         timeout = node.timeout
@@ -59,6 +61,20 @@ class ToolHandler:
             on_output=announce,
         )
         return _outcome(command, result, f"{timeout}")
+
+    def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:  # noqa: ARG002 - the interface of all that describe stages
+        """The command that ``execute`` would run, and the context values that it reads."""
+        scope = current_stage()
+        values = _shown(context)
+        declared = node.get(READS_ATTRIBUTE, str)
+        read = read_values(values, None if declared is None else listed(declared))
+        inputs = command_call(node.id, node.tool_command, read, place=place_of(scope))
+        return StageCall(inputs, has_effects=True, files={CONTEXT_FILE: json_bytes(values).decode()})
+
+
+def _shown(context: Context) -> dict[str, Any]:
+    """The values that a command is given."""
+    return {key: value for key, value in context.snapshot().items() if not key.startswith(_PRIVATE_PREFIX)}
 
 
 def _environment(scope: StageScope) -> dict[str, str]:

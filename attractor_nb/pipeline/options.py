@@ -58,6 +58,8 @@ class RunOptions:
             alone. For this one call.
         workdir: Where agents, the tools of models and the commands of the graph work: a directory that exists.
             None: agents and tools in ``workspace`` of the run directory, commands where they always did.
+        cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
+            base (``.attractor/cache``), or a directory.
         session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
             (status-schema); True: of the working directory.
         is_shown: Whether presenters (the notebook) show the run.
@@ -88,6 +90,7 @@ class RunOptions:
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
     workdir: str | Path | None = None
+    cache: bool | str | Path = False
     session: bool | str | Path = False
     is_shown: bool = True
     clock: Clock | None = None
@@ -156,6 +159,8 @@ def _with_places(options: RunOptions) -> RunOptions:
     for name in ("logs_root", "runs_dir"):
         if (place := getattr(options, name)) is not None:
             as_path(place, name)
+    if options.cache not in (True, False):
+        as_path(options.cache, "cache")
     if options.workdir is None:
         return options
     return replace(options, workdir=checked_workdir(options.workdir))

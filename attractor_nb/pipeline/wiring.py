@@ -32,6 +32,7 @@ from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
+from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.run import Run
@@ -207,6 +208,7 @@ def wire(
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
+        cache=cache_of(options, start.plan),
         workplace=RunWorkplace(start.plan.graph, place, at_work),
     )
     run = Run(

@@ -11,6 +11,7 @@ from attractor_nb.errors import OptionError, RetryableError, StageError, Termina
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.response import Response
 from attractor_nb.processes import CommandOutput
+from attractor_nb.protocols import DescribesCalls
 from attractor_nb.redaction import holds_secret
 from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, plain_graph, plain_node
 
@@ -99,8 +100,14 @@ class ShippedBackend:
             OptionError: It cannot be pickled.
         """
         self._shipping = shipping
+        self._backend = backend
         self._name = name
+        self.has_effects = bool(getattr(backend, "has_effects", False))
         self._plug = b"" if name else packed(backend, "the backend")
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
+        """What the backend says of a call, where it is made being no part of it."""
+        return self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
         """What the backend returned there."""
@@ -172,6 +179,11 @@ class ShippedHandler:
     def keeps_own_time(self) -> bool:
         """As the handler says."""
         return bool(getattr(self.handler, "keeps_own_time", False))
+
+    @property
+    def version(self) -> str | None:
+        """As the handler says."""
+        return getattr(self.handler, "version", None)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:  # noqa: ARG002 - the interface of all handlers
         """What the handler returned there."""

@@ -58,7 +58,7 @@ def test_each_field_of_a_model_call_is_in_its_key(name: str, change: dict) -> No
     assert [entry.name for entry in changed_inputs(before.values, now.values)] == [name]
 
 
-COMMAND = {"command": "make", "context": {"a": 1}, "workdir": "w"}
+COMMAND = {"command": "make", "context": {"a": 1}}
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,11 @@ COMMAND = {"command": "make", "context": {"a": 1}, "workdir": "w"}
     [
         ("command", {"command": "make all"}),
         ("context", {"context": {"a": 2}}),
-        ("workdir", {"workdir": "x"}),
     ],
 )
 def test_each_field_of_a_command_is_in_its_key(name: str, change: dict) -> None:
-    def made(command, context, workdir):
-        return command_call("t", command, context, place=RUN, workdir=workdir)
+    def made(command, context):
+        return command_call("t", command, context, place=RUN)
 
     before, now = made(**COMMAND), made(**{**COMMAND, **change})
     assert before.digest != now.digest
@@ -108,7 +107,7 @@ def test_each_field_of_a_handlers_stage_is_in_its_key(name: str, change: dict) -
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [("files", {"files": {"a.txt": "02"}}), ("files", {"files": {"b.txt": "01"}}), ("visit", {"visit": 2})],
+    [("files", {"files": {"a.txt": "02"}}), ("files", {"files": {"b.txt": "01"}}), ("visit", {"visit": 2}), ("workdir", {"workdir": "/w"})],
 )
 def test_visit_and_files_of_a_stage_are_in_its_key(name: str, change: dict) -> None:
     before = of_stage(_model(), files={"a.txt": "01"})

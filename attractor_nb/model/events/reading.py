@@ -113,6 +113,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "usage": Usage.from_plain,
     "node_usage": Usage.from_plain,
     "run_usage": Usage.from_plain,
+    "saved": Usage.from_plain,
     "event": lambda plain: event_from_plain(plain),  # noqa: PLW0108 - it is defined below
 }
 _READERS_OF: dict[type[Event], tuple[tuple[str, Callable[[Any], Any]], ...]] = {

@@ -84,6 +84,8 @@ def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
         return "their events are observed here"
     if any((options.processes, options.clock, options.randomness, options.disk)):
         return "processes, clock, randomness or disk of your own stay here"
+    if options.cache is not False:
+        return "the cache is here"
     if holds_secret(pipeline.to_dot()):
         return "the source holds a secret"
     try:

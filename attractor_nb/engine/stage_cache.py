@@ -1,0 +1,312 @@
+"""Looks a stage up in the cache before it is executed, and keeps its result after.
+
+Which stages are asked about and what a key is made of is decided in ``decisions/caching.py`` and
+``decisions/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an execution,
+never a run and never a wrong result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.cache_keys import Place, handler_call, of_stage, read_values
+from attractor_nb.decisions.caching import (
+    FILES_ATTRIBUTE,
+    READS_ATTRIBUTE,
+    UNCACHED_TYPES,
+    listed,
+    nearest,
+    refusal,
+)
+from attractor_nb.errors import AttractorError, StorageError
+from attractor_nb.model.cached import INPUTS_FILE, CachedStage, CacheLook
+from attractor_nb.model.calls import CallInputs, StageCall
+from attractor_nb.model.events import RunWarning
+from attractor_nb.model.outcome import StageStatus
+from attractor_nb.protocols import DescribesStages
+from attractor_nb.redaction import MARK, holds_secret
+from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheStore
+from attractor_nb.storage.run_directory import STATUS_NAME
+from attractor_nb.storage.stage_contents import file_digests, stage_contents
+from attractor_nb.storage.strict_json import JsonProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.context import AttemptContext
+    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.protocols import Handler
+    from attractor_nb.stage import StageScope
+
+COMPARED_ENTRIES = 20
+"""How many of a node's newest entries a stage is compared with that has to be executed."""
+SHOWN_DIGITS = 16
+
+
+@dataclass(slots=True)
+class Look:
+    """What a look into the cache came to.
+
+    Attributes:
+        scope: What the attempt knew and could do; it outlives the attempt's own.
+        call: What the handler says of the call.
+        inputs: What goes into the stage; None when it is not one for the cache.
+        record: What the stage's directory says of it.
+        entry: The result that was found, or None.
+        present: Files that were there before the call.
+        conversation: Under ``full`` fidelity: what the thread had said before.
+    """
+
+    scope: StageScope
+    call: StageCall
+    inputs: CallInputs | None
+    record: CacheLook
+    entry: CachedStage | None = None
+    present: frozenset[str] = field(default_factory=frozenset)
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageCache:
+    """The cache of a run.
+
+    Attributes:
+        store: Where results are.
+        pipeline: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
+        workdir: Where commands run, and where the paths of ``cache.files`` begin.
+    """
+
+    store: CacheStore
+    pipeline: str
+    workdir: Path
+
+    async def look(
+        self, planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
+    ) -> Look | None:
+        """Look a stage up, in the scope of its attempt; None for stages that are never cached.
+
+        Raises:
+            StorageError: The run directory cannot be written.
+        """
+        if planned.handler_type in UNCACHED_TYPES:
+            return None
+        scope = replace(scope)
+        call = _call_of(planned, handler, scope, context, graph)
+        refused = refusal(planned.node, planned.handler_type, call, scope.fidelity)
+        inputs = None
+        if not refused:
+            inputs, refused = await self._inputs(planned, call, scope)
+        if inputs is None:
+            return _recorded(Look(scope, call, None, CacheLook(refused=refused)))
+        entry = self._found(inputs, scope)
+        record = CacheLook(inputs.digest, _digests(inputs.values))
+        if entry is not None:
+            record = replace(record, is_hit=True, compared_with=entry.run_id)
+        else:
+            compared = nearest(self._earlier(scope.node_id), inputs.values)
+            record = replace(record, changes=compared.changes, compared_with=compared.run_id)
+        present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
+        said = scope.conversation.read() if scope.conversation else ""
+        return _recorded(Look(scope, call, inputs, record, entry, present, said))
+
+    def restore(self, look: Look, scope: StageScope, context: AttemptContext) -> CachedStage:
+        """Bring back what a found result consists of beside its outcome, and give the result.
+
+        Raises:
+            StorageError: The run directory cannot be written.
+        """
+        entry = look.entry
+        assert entry is not None and look.inputs is not None, "only a hit is restored"  # noqa: PT018 - one fact
+        for path, data in entry.files.items():
+            if path not in look.present:
+                scope.files.write_bytes(path, data)
+        for name, text in look.call.files.items():
+            scope.files.write_text(name, text)
+        if entry.changes:
+            context.apply_updates(entry.changes)
+        for line in entry.logs:
+            context.append_log(line)
+        if entry.conversation and scope.conversation is not None:
+            scope.conversation.save(entry.conversation)
+        self._note(look.inputs, scope)
+        return entry
+
+    def keep(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> None:
+        """Keep the result of a stage that was executed, if it may be kept.
+
+        Args:
+            look: What the look before it came to.
+            outcome: How the stage ended, as it will be recorded.
+            context: The context of the attempt.
+            now: Seconds since 1970 (UTC).
+
+        Raises:
+            StorageError: The run directory cannot be written.
+        """
+        if look.inputs is None:
+            return
+        reason = "only a success is kept" if outcome.status is not StageStatus.SUCCESS else ""
+        if not reason:
+            reason = self._kept(look, outcome, context, now)
+        if reason:
+            _recorded(replace(look, record=replace(look.record, not_kept=reason)))
+
+    def _kept(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> str:
+        """Keep a success; why it is not kept, or empty."""
+        assert look.inputs is not None, "whoever has no inputs is not kept"
+        scope = look.scope
+        said = scope.conversation.read() if scope.conversation else ""
+        try:
+            entry = CachedStage(
+                look.inputs,
+                replace(outcome, usage=None),
+                outcome.usage,
+                context.own_changes,
+                context.own_logs,
+                _own_files(look),
+                said if said != look.conversation else "",
+                scope.run_id,
+                now,
+            )
+        except StorageError as error:
+            return error.message
+        plain = entry.to_plain()
+        if _is_secret(plain):
+            return "it holds a secret, or the mark of one that was taken out"
+        try:
+            is_kept = self.store.write(look.inputs.digest, plain, group=self._group(scope.node_id))
+        except AttractorError as error:
+            _warn(scope, f"the result of {scope.node_id} could not be kept in the cache: {error.message}")
+            return error.message
+        return "" if is_kept else f"it has more than {MAX_ENTRY_BYTES} bytes"
+
+    async def _inputs(
+        self, planned: PlannedNode, call: StageCall, scope: StageScope
+    ) -> tuple[CallInputs | None, str]:
+        """What goes into a stage; or None, and why it cannot be known."""
+        assert call.inputs is not None, "a call without inputs is refused"
+        patterns = listed(planned.node.get(FILES_ATTRIBUTE, str, ""))
+        try:
+            files = await asyncio.to_thread(file_digests, patterns, self.workdir) if patterns else None
+        except StorageError as error:
+            return None, f"cache.files: {error.message}"
+        workdir = str(self.workdir) if call.has_effects else ""
+        inputs = of_stage(call.inputs, visit=scope.visit, files=files, workdir=workdir)
+        try:
+            text = json.dumps(inputs.values, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            return None, f"what goes into it has no JSON form: {error}"
+        if MARK in text or holds_secret(text):
+            return None, "an input holds a secret, or the mark of one that was taken out"
+        return inputs, ""
+
+    def _found(self, inputs: CallInputs, scope: StageScope) -> CachedStage | None:
+        """The entry of exactly these inputs; None when there is none, or it is not what it should be."""
+        key = inputs.digest
+        try:
+            plain = self.store.read(key)
+            if plain is None:
+                return None
+            entry = CachedStage.from_plain(plain)
+        except StorageError as error:
+            _warn(scope, f"the cache cannot be read for {scope.node_id}: {error.message}")
+            return None
+        except (JsonProblem, ValueError) as problem:
+            _warn(scope, f"entry {key[:12]} of the cache {problem}; {scope.node_id} is executed instead")
+            return None
+        if entry.inputs.digest != key:
+            other = "holds the result of other inputs"
+            _warn(scope, f"entry {key[:12]} of the cache {other}; {scope.node_id} is executed instead")
+            return None
+        return entry
+
+    def _earlier(self, node_id: str) -> list[tuple[Mapping[str, Any], str]]:
+        """Inputs and run of the node's newest entries, the newest first."""
+        found: list[tuple[Mapping[str, Any], str]] = []
+        for plain in self.store.recent(self._group(node_id), limit=COMPARED_ENTRIES):
+            try:
+                entry = CachedStage.from_plain(plain)
+            except ValueError:
+                continue
+            found.append((entry.inputs.values, entry.run_id))
+        return found
+
+    def _note(self, inputs: CallInputs, scope: StageScope) -> None:
+        try:
+            self.store.note(inputs.digest, group=self._group(scope.node_id))
+        except StorageError as error:
+            _warn(scope, f"the use of a result could not be noted in the cache: {error.message}")
+
+    def _group(self, node_id: str) -> str:
+        return f"{self.pipeline}\0{node_id}"
+
+
+def _call_of(
+    planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
+) -> StageCall:
+    """What a handler says of its call; one of somebody's own says its version alone."""
+    try:
+        if isinstance(handler, DescribesStages):
+            return handler.stage_call(planned.node, context, graph)
+        version = getattr(handler, "version", None)
+        if version is None:
+            problem = f"the handler of type {planned.handler_type} has no version"
+            return StageCall(None, f"{problem}; give it one that changes with what it does")
+        values = {key: context.get(key) for key in context}
+        declared = planned.node.get(READS_ATTRIBUTE, str)
+        around = {
+            "attributes": {name: str(value) for name, value in graph.attrs.items()},
+            "edges": [[edge.edge.label, edge.edge.condition, edge.edge.target] for edge in planned.edges],
+        }
+        return StageCall(
+            handler_call(
+                planned.id,
+                planned.handler_type,
+                str(version),
+                planned.node.attrs,
+                read_values(values, None if declared is None else listed(declared)),
+                place=Place(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
+                graph=around,
+            )
+        )
+    except Exception as error:  # noqa: BLE001 - whatever somebody's own description raises, the stage can run
+        return StageCall(None, f"saying what it depends on failed: {type(error).__name__}: {error}")
+
+
+def _recorded(look: Look) -> Look:
+    """The same look, written into the stage's directory."""
+    text = json.dumps(look.record.to_plain(), ensure_ascii=False, indent=2)
+    look.scope.files.write_text(INPUTS_FILE, f"{text}\n")
+    return look
+
+
+def _own_files(look: Look) -> dict[str, bytes]:
+    """What the attempt left in its directory, but for what each attempt writes anew."""
+    left_out = {STATUS_NAME, INPUTS_FILE, *look.present, *look.call.files}
+    contents = stage_contents(look.scope.files, max_bytes=MAX_ENTRY_BYTES)
+    return {path: data for path, data in contents.items() if path not in left_out}
+
+
+def _is_secret(plain: Mapping[str, Any]) -> bool:
+    text = json.dumps(plain, ensure_ascii=False)
+    return MARK in text or holds_secret(text)
+
+
+def _digests(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: hashlib.sha256(
+            json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        ).hexdigest()[:SHOWN_DIGITS]
+        for name, value in values.items()
+    }
+
+
+def _warn(scope: StageScope, message: str) -> None:
+    scope.announce(RunWarning(message=message, node=scope.node_id))

@@ -1,0 +1,34 @@
+"""``cache=``: where results of stages are kept, and what a stage's directory says of its look there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.engine.stage_cache import StageCache
+from attractor_nb.pipeline.beginning import DEFAULT_RUNS_BASE
+from attractor_nb.storage.cache_store import CacheStore
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.pipeline.options import RunOptions
+
+CACHE_NAME = "cache"
+
+
+def cache_directory(options: RunOptions) -> Path | None:
+    """The directory that ``cache=`` means; None without one."""
+    if options.cache is False:
+        return None
+    if options.cache is True:
+        return Path(options.runs_dir or DEFAULT_RUNS_BASE).parent / CACHE_NAME
+    return Path(options.cache)
+
+
+def cache_of(options: RunOptions, plan: Plan) -> StageCache | None:
+    """The cache of a run; None without one."""
+    directory = cache_directory(options)
+    if directory is None:
+        return None
+    workdir = Path(options.workdir) if options.workdir is not None else Path.cwd()
+    return StageCache(CacheStore(directory, options.disk), plan.name, workdir)

@@ -1,0 +1,152 @@
+"""Results of stages by what went into them: a directory that any number of runs and processes share.
+
+``entries/<two digits>/<key>.json`` is an entry, sealed by a checksum and named by the digest of the inputs
+that it holds. ``nodes/<group>/<key>`` are empty files that say which entries a node has had. An entry that is
+torn, altered or named wrongly is none. A file appears whole; two processes that write the same entry at the
+same time leave one of both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.disk import DIRECTORY_MODE, Disk, storage_error
+from attractor_nb.storage.sealed_file import seal, unseal
+from attractor_nb.storage.strict_json import JsonProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_ENTRY_BYTES: Final = 16 * 1024 * 1024
+"""A larger result is not kept."""
+ENTRIES_NAME: Final = "entries"
+NODES_NAME: Final = "nodes"
+_SUFFIX: Final = ".json"
+
+
+class CacheSize(NamedTuple):
+    """How much a cache holds: entries, and their bytes."""
+
+    entries: int
+    size_bytes: int
+
+
+class CacheStore:
+    """A cache directory. It is made when something is first written."""
+
+    def __init__(self, root: str | Path, disk: Disk | None = None) -> None:
+        self.root = Path(root)
+        self._disk = disk or Disk()
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """An entry's values; None when there is none.
+
+        Raises:
+            JsonProblem: It is torn, altered or foreign; the message completes "it …".
+            StorageError: It cannot be read.
+        """
+        path = self._place(key) / f"{key}{_SUFFIX}"
+        data = read_plain_file(path, max_bytes=2 * MAX_ENTRY_BYTES)
+        return None if data is None else unseal(data)
+
+    def write(self, key: str, plain: Mapping[str, Any], *, group: str) -> bool:
+        """Keep an entry, and note whose it is; whether it is small enough to be kept.
+
+        Raises:
+            StorageError: The disk refused; an entry of that key is as it was.
+        """
+        data = seal(plain)
+        if len(data) > MAX_ENTRY_BYTES:
+            return False
+        self._write(self._place(key), f"{key}{_SUFFIX}", data)
+        self.note(key, group=group)
+        return True
+
+    def note(self, key: str, *, group: str) -> None:
+        """Say that an entry is the newest one of a group.
+
+        Raises:
+            StorageError: The disk refused.
+        """
+        self._write(self._group(group), key, b"")
+
+    def recent(self, group: str, *, limit: int) -> Iterator[dict[str, Any]]:
+        """The entries of a group that can be read, the newest first."""
+        directory = self._group(group)
+        for key in _newest(directory)[:limit]:
+            with contextlib.suppress(JsonProblem, StorageError):
+                if (plain := self.read(key)) is not None:
+                    yield plain
+
+    def size(self) -> CacheSize:
+        """How much is kept.
+
+        Raises:
+            StorageError: The directory cannot be read.
+        """
+        sizes = [size for _, size in self._files() if size >= 0]
+        return CacheSize(len(sizes), sum(sizes))
+
+    def clear(self) -> CacheSize:
+        """Remove all entries, and say how much that was. Runs that go on meanwhile keep new ones.
+
+        Raises:
+            StorageError: The directory cannot be read or changed.
+        """
+        count = total = 0
+        for path, size in list(self._files()):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise storage_error(error, "remove", path) from error
+            if size >= 0:
+                count, total = count + 1, total + size
+        return CacheSize(count, total)
+
+    def _files(self) -> Iterator[tuple[Path, int]]:
+        """All files of ours with their sizes; -1 for those that are no entries."""
+        for name in (ENTRIES_NAME, NODES_NAME):
+            try:
+                for folder in sorted((self.root / name).iterdir()) if (self.root / name).is_dir() else ():
+                    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                        is_entry = name == ENTRIES_NAME and not path.name.startswith(TEMPORARY_PREFIX)
+                        with contextlib.suppress(FileNotFoundError):
+                            yield path, path.lstat().st_size if is_entry else -1
+            except OSError as error:
+                raise storage_error(error, "read the cache", self.root) from error
+
+    def _place(self, key: str) -> Path:
+        return self.root / ENTRIES_NAME / key[:2]
+
+    def _group(self, group: str) -> Path:
+        digest = hashlib.sha256(group.encode("utf-8", "surrogatepass")).hexdigest()
+        return self.root / NODES_NAME / digest[:32]
+
+    def _write(self, directory: Path, name: str, data: bytes) -> None:
+        try:
+            directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            parent = self._disk.open_directory(directory)
+        except OSError as error:
+            raise storage_error(error, "make directory", directory) from error
+        try:
+            # Not flushed: what a power loss tears has a wrong checksum, and is executed once more.
+            write_whole(self._disk, parent, name, data, directory=directory, is_synced=False)
+        finally:
+            self._disk.close(parent)
+
+
+def _newest(directory: Path) -> list[str]:
+    """The names in a directory, the latest changed first; none where it is not there."""
+    found: list[tuple[float, str]] = []
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.name.startswith(TEMPORARY_PREFIX):
+                with contextlib.suppress(OSError):
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+    return [name for _, name in sorted(found, reverse=True)]

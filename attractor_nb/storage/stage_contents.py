@@ -1,0 +1,123 @@
+"""All files that an attempt has left in its stage's directory, and files that a stage depends on."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.memory_store import MemoryStageFiles
+from attractor_nb.storage.run_directory import VISITS_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.stage import StageFiles
+
+MAX_FILES: Final = 10_000
+MISSING: Final = "missing"
+"""Stands for the digest of a declared file that is not there."""
+_PIECE: Final = 1024 * 1024
+
+
+def stage_contents(files: StageFiles, *, max_bytes: int) -> dict[str, bytes]:
+    """The files of an attempt by their paths, with ``/`` between folders; earlier visits are not among them.
+
+    Raises:
+        StorageError: There are too many, they are too large, or one of them is no plain file.
+    """
+    if isinstance(files, MemoryStageFiles) and not files.is_on_disk:
+        return {name: text.encode("utf-8", "surrogatepass") for name, text in files.texts.items()}
+    directory = files.directory
+    found: dict[str, bytes] = {}
+    left = max_bytes
+    for path in _walk(directory, is_stage=True):
+        data = read_plain_file(path, max_bytes=max(left, 0))
+        if data is not None:
+            left -= len(data)
+            found[path.relative_to(directory).as_posix()] = data
+    return found
+
+
+def file_digests(patterns: Iterable[str], base: Path) -> dict[str, str]:
+    """SHA-256 of each file that paths and patterns name, by its path as it is named.
+
+    Args:
+        patterns: Paths relative to ``base`` or absolute ones, with ``*``, ``?`` and ``**``; a directory
+            stands for all files in it.
+        base: Where relative ones begin.
+
+    Returns:
+        In order. What is not there has the digest ``missing``.
+
+    Raises:
+        StorageError: One cannot be read, or there are too many.
+    """
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        names = glob.glob(pattern, root_dir=base, recursive=True, include_hidden=True)  # noqa: PTH207 - names stay as they are written
+        if not names:
+            found[pattern] = MISSING
+        for name in sorted(names):
+            path = base / name
+            if path.is_dir():
+                inner = _walk(path, is_stage=False)
+                found |= {os.path.join(name, one.relative_to(path)): _digest(one) for one in inner}  # noqa: PTH118 - as above
+            else:
+                found[name] = _digest(path)
+            if len(found) > MAX_FILES:
+                raise StorageError(f"{pattern} names more than {MAX_FILES} files", path=str(base))
+    return dict(sorted(found.items()))
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise StorageError(f"{path} is no plain file", path=str(path))
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+    except FileNotFoundError:
+        return MISSING
+    except OSError as error:
+        raise storage_error(error, "read", path) from error
+    return digest.hexdigest()
+
+
+def _walk(directory: Path, *, is_stage: bool) -> Iterator[Path]:
+    """All files under a directory, in order; links to directories are not followed.
+
+    Raises:
+        StorageError: A directory cannot be read, there are too many files, or a stage has left something that
+            is no plain file.
+    """
+    count = 0
+    waiting = [directory]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            raise storage_error(error, "read", place) from error
+        for entry in entries:
+            if entry.name.startswith(TEMPORARY_PREFIX) or (
+                is_stage and place == directory and entry.name == VISITS_NAME
+            ):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+                continue
+            if is_stage and not entry.is_file(follow_symlinks=False):
+                raise StorageError(f"{entry.path} is no plain file", path=entry.path)
+            count += 1
+            if count > MAX_FILES:
+                raise StorageError(f"{directory} holds more than {MAX_FILES} files", path=str(directory))
+            yield Path(entry.path)
