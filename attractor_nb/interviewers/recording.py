@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
-from attractor_nb.errors import OptionError, StorageError, TerminalError
+from attractor_nb.decisions.recorded_answers import answer_of, plain_answer, question_inputs, question_of
+from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.interviewers.sequential import SequentialInterviewer
-from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.model.calls import QUESTION
+from attractor_nb.model.question import Answer, Question
+from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.redacted import redacted_answer
-from attractor_nb.storage.strict_json import JsonProblem, read_json
+from attractor_nb.storage.cassette_file import Cassette, read_cassette, write_cassette
+from attractor_nb.storage.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.protocols import Interviewer
 
-FORMAT = "attractor-interview"
 Recording = tuple[Question, Answer]
 
 
@@ -56,19 +58,17 @@ class RecordingInterviewer:
         await call(self._inner.inform, message, stage)
 
     def save(self, path: Path) -> None:
-        """Write the recordings as JSON, for ``ReplayInterviewer.load``.
+        """Write the recordings as a cassette, for ``ReplayInterviewer.load`` and for ``run(cassette=…)``.
 
         Raises:
-            StorageError: The file cannot be written.
+            OptionError: There is a file that is no cassette; it stays as it is.
+            StorageError: The file cannot be written; the old one is intact.
         """
-        pairs = [
-            {"question": _question_plain(asked), "answer": _answer_plain(given)}
-            for asked, given in self.recordings
+        calls = [
+            RecordedCall(_place(asked, number), question_inputs(asked), plain_answer(given))
+            for number, (asked, given) in enumerate(self.recordings, 1)
         ]
-        try:
-            path.write_text(json.dumps({FORMAT: pairs}, indent=2) + "\n", "utf-8")
-        except OSError as error:
-            raise StorageError(f"cannot write {path}: {error.strerror}", path=str(path)) from error
+        write_cassette(Disk(), path, Cassette(calls=tuple(calls)))
 
 
 class ReplayInterviewer(SequentialInterviewer):
@@ -82,23 +82,21 @@ class ReplayInterviewer(SequentialInterviewer):
 
     @classmethod
     def load(cls, path: Path) -> ReplayInterviewer:
-        """Read what ``RecordingInterviewer.save`` wrote.
+        """Read the questions and answers of a cassette, such as ``RecordingInterviewer.save`` writes.
 
         Raises:
-            OptionError: The file cannot be read or holds no recordings.
+            OptionError: There is no file, it is no cassette, or an answer in it is incomplete.
         """
+        cassette = read_cassette(path)
+        if cassette is None:
+            raise OptionError(f"cannot read {path}: there is no such file")
+        questions = [call for call in cassette.calls if call.inputs.kind == QUESTION]
         try:
-            plain = read_json(path.read_bytes())
-            pairs = [(_question(pair["question"]), _answer(pair["answer"])) for pair in plain[FORMAT]]
-        except OSError as error:
-            raise OptionError(f"cannot read {path}: {error.strerror}") from None
-        except (JsonProblem, KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"it {error}" if isinstance(error, JsonProblem) else "a recording is incomplete"
+            return cls([(question_of(call.inputs), answer_of(call.answer, "")) for call in questions])
+        except (KeyError, TypeError, ValueError):
             raise OptionError(
-                f"{path} holds no recorded interview: {reason}",
-                hint="write one with RecordingInterviewer.save",
+                f"{path} holds an incomplete question or answer", hint="record the interview again"
             ) from None
-        return cls(pairs)
 
     async def ask(self, question: Question) -> Answer:
         """The next recorded answer to this stage's question."""
@@ -120,49 +118,8 @@ class ReplayInterviewer(SequentialInterviewer):
         )
 
 
-def _question_plain(question: Question) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "stage": question.stage,
-        "text": question.text,
-        "type": question.type.value,
-        "options": [[option.key, option.label] for option in question.options],
-    }
-
-
-def _answer_plain(answer: Answer) -> dict[str, Any]:
-    return {
-        "value": str(answer.value),
-        "selected": [[option.key, option.label] for option in answer.selected_options],
-        "option": [answer.selected_option.key, answer.selected_option.label]
-        if answer.selected_option
-        else None,
-        "text": answer.text,
-        "answered_by": answer.answered_by,
-    }
-
-
-def _question(plain: dict[str, Any]) -> Question:
-    return Question(
-        text=str(plain["text"]),
-        type=QuestionType(plain["type"]),
-        options=tuple(_option(pair) for pair in plain["options"]),
-        stage=str(plain["stage"]),
-        id=str(plain["id"]),
-    )
-
-
-def _answer(plain: dict[str, Any]) -> Answer:
-    option = plain["option"]
-    return Answer(
-        value=str(plain["value"]),
-        selected_option=None if option is None else _option(option),
-        selected_options=tuple(_option(pair) for pair in plain["selected"]),
-        text=str(plain["text"]),
-        answered_by=str(plain["answered_by"]),
-    )
-
-
-def _option(pair: Any) -> Option:
-    key, label = cast("list[Any]", pair)
-    return Option(str(key), str(label))
+def _place(question: Question, number: int) -> CallPlace:
+    """Where a question was put, as far as it says: its id ends in the visit; without one they are counted."""
+    visit = question.id.rpartition(":")[2]
+    turn = int(visit) if visit.isascii() and visit.isdigit() else number
+    return CallPlace(question.stage, turn, branch=question.branch)

@@ -41,6 +41,7 @@ from attractor_nb.storage.stored_run import has_event_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.bounds import Bounds
     from attractor_nb.engine.gates import Gates
     from attractor_nb.model.graph import Node
@@ -69,6 +70,7 @@ class Household:
         backend: What answers its prompts.
         processes: What starts its commands.
         workspace: Where its agents and tools work, unless a child names another place.
+        tape: What its calls are recorded on or replayed from, if they are.
         bounds: The parent's bounds.
         usage: What the parent has consumed so far.
         wire: Introduces everybody to everybody in a child.
@@ -81,6 +83,7 @@ class Household:
     backend: CodergenBackend
     processes: Processes
     workspace: Workspace
+    tape: Tape | None
     bounds: Bounds
     usage: Callable[[], Usage]
     wire: Callable[..., Wired]
@@ -239,6 +242,7 @@ class ChildRuns:
                 is_waited_for=True,
                 is_child=True,
                 workspace=self._household.workspace,
+                tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
@@ -259,7 +263,7 @@ class ChildRuns:
         workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get(
             "stack.child_workdir", str, ""
         )
-        path = f"{scope.branch}/{node.id}" if scope.branch else node.id
+        path = _path(scope)
         return replace(
             house.options,
             params=dict(inputs),
@@ -275,6 +279,7 @@ class ChildRuns:
             stop_after=None,
             trust=True,  # the parent's surface has its commands, and somebody vouched for that
             observers=(),
+            tracer=None,
             session=False,
             is_shown=False,
             clock=house.seams.clock,
@@ -295,3 +300,8 @@ class ChildRuns:
             own_tokens = pipeline.graph.get("max_tokens_total", int)
             found["max_tokens_total"] = tokens if own_tokens is None else min(tokens, own_tokens)
         return found
+
+
+def _path(scope: StageScope) -> str:
+    """The path of the stage whose child runs."""
+    return f"{scope.branch}/{scope.node_id}" if scope.branch else scope.node_id

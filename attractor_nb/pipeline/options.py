@@ -24,6 +24,7 @@ BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
 ExecutorSpec = Executor | Callable[[], Executor] | None
 DURABILITIES = ("full", "fast", "none")
+CASSETTE_MODES = ("record", "replay", "auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,10 @@ class RunOptions:
             alone. For this one call.
         workdir: Where agents, the tools of models and the commands of the graph work: a directory that exists.
             None: agents and tools in ``workspace`` of the run directory, commands where they always did.
-        cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
-            base (``.attractor/cache``), or a directory.
+        cassette: The file in which the calls of models, commands and people are recorded, or from which they
+            are replayed.
+        cassette_mode: ``replay``: call nothing; ``record``: call everything, and write the file anew;
+            ``auto``, the default: replay what is there, and record the rest.
         session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
             (status-schema); True: of the working directory.
         is_shown: Whether presenters (the notebook) show the run.
@@ -90,7 +93,8 @@ class RunOptions:
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
     workdir: str | Path | None = None
-    cache: bool | str | Path = False
+    cassette: str | Path | None = None
+    cassette_mode: str | None = None
     session: bool | str | Path = False
     is_shown: bool = True
     clock: Clock | None = None
@@ -159,11 +163,21 @@ def _with_places(options: RunOptions) -> RunOptions:
     for name in ("logs_root", "runs_dir"):
         if (place := getattr(options, name)) is not None:
             as_path(place, name)
-    if options.cache not in (True, False):
-        as_path(options.cache, "cache")
+    _check_cassette(options)
     if options.workdir is None:
         return options
     return replace(options, workdir=checked_workdir(options.workdir))
+
+
+def _check_cassette(options: RunOptions) -> None:
+    if options.cassette_mode not in (None, *CASSETTE_MODES):
+        raise OptionError(
+            f"unknown cassette_mode {options.cassette_mode!r}", hint=f"use one of {', '.join(CASSETTE_MODES)}"
+        )
+    if options.cassette is not None:
+        as_path(options.cassette, "cassette")
+    elif options.cassette_mode is not None:
+        raise OptionError("cassette_mode is given, and no cassette", hint='cassette="review.json"')
 
 
 def checked_workdir(value: object) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
+from attractor_nb.pipeline.checking import check_result, read_expectation
 from attractor_nb.pipeline.composing import PipelineNode
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.hosts import check_host, new_job
@@ -20,6 +21,7 @@ from attractor_nb.pipeline.options import (
     read_options,
 )
 from attractor_nb.pipeline.presenters import present
+from attractor_nb.pipeline.recording import cassette_options, refuse_cassette, with_cassette
 from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
@@ -27,9 +29,11 @@ from attractor_nb.pipeline.secrets import learn_for_run
 from attractor_nb.pipeline.wiring import check_plugs, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
     from pathlib import Path
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
     from attractor_nb.pipeline.run_result import RunResult
@@ -163,7 +167,37 @@ class Pipeline(Definition):
 
     def _map_wish(self, given: Mapping[str, Any], interrupt: HeldInterrupt) -> MapWish:
         own, of_rows = split_options(given)
-        return MapWish(own, self._options(of_rows), interrupt)
+        options = self._options(of_rows)
+        refuse_cassette(options, "a map")
+        return MapWish(own, options, interrupt)
+
+    def check(
+        self,
+        cassette: str | PathLike[str],
+        *,
+        path: Sequence[str] | None = None,
+        outcome: str | None = None,
+        allow_unused: bool = False,
+        **options: Any,
+    ) -> RunResult:
+        """Run on a recording and compare: a test without a model, a command, a person or a network.
+
+        Args:
+            cassette: The recording.
+            path: The completed stages that are expected, in order.
+            outcome: The expected end: ``success`` or ``fail``.
+            allow_unused: Let recorded calls be that are not made now.
+            **options: See ``RunOptions``. By default nothing is stored, and ``cassette_mode`` is ``replay``.
+
+        Raises:
+            CheckFailed: It did something else, or made a call that was not recorded; says what.
+            OptionError: An option or the cassette is unusable.
+        """
+        steps, status = read_expectation(path, outcome)
+        given = {"durability": "none", "is_shown": False, **options, "cassette": cassette}
+        result = self.run(wait=True, **cassette_options(given, "replay"))
+        check_result(result, steps, status, is_unused_allowed=allow_unused)
+        return result
 
     def step(self, **options: Any) -> RunResult:
         """Run exactly one stage and stop; call it again for the next. Options hold for the steps after.
@@ -242,14 +276,14 @@ class Pipeline(Definition):
         on_graph_change: str = "error",
         rewind: Rewind | None = None,
     ) -> Run:
-        options = with_recorded_plugs(options, logs_root)
+        options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
         check_host(options.host)
-        check_plugs(options, self.handlers)
+        check_plugs(options, self.handlers, tape)
         seams = seams_of(options)
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
         )
-        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)
+        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
         self.refuse_errors()
@@ -258,11 +292,12 @@ class Pipeline(Definition):
         return options
 
     def _start(self, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Run:
+        options, tape = with_cassette(options)
         check_host(options.host)
-        check_plugs(options, self.handlers)
+        check_plugs(options, self.handlers, tape)
         seams = seams_of(options)
         beginning = begin(self, options, seams)
-        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for)
+        return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
     def _launch(
         self,
@@ -272,6 +307,7 @@ class Pipeline(Definition):
         interrupt: HeldInterrupt,
         *,
         is_waited_for: bool,
+        tape: Tape | None,
     ) -> Run:
         """Start the engine; nobody gets the handle of a run that was interrupted before it began.
 
@@ -280,7 +316,7 @@ class Pipeline(Definition):
         """
         try:
             _refuse_interrupted(interrupt, start)
-            wired = wire(self, options, seams, start, is_waited_for=is_waited_for)
+            wired = wire(self, options, seams, start, is_waited_for=is_waited_for, tape=tape)
             if options.is_shown:
                 present(wired.run)
             job = new_job(options.host, _title(options, start))

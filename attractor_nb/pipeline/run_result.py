@@ -14,6 +14,7 @@ from attractor_nb.views.svg import render_svg
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.cassettes import CassetteReport
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
@@ -121,6 +122,7 @@ class RunResult:
         graph: The graph that ran.
         view: States of nodes and edges, for drawings.
         read: Reads a file of a stage.
+        cassette: What it had of its cassette; None without one.
     """
 
     status: str
@@ -140,6 +142,7 @@ class RunResult:
     graph: Graph = field(repr=False)
     view: RunView = field(repr=False)
     read: StageReader = field(repr=False)
+    cassette: CassetteReport | None = None
 
     @property
     def is_success(self) -> bool:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import resolve_backend
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
@@ -32,9 +31,15 @@ from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
-from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.recording import (
+    Recording,
+    answering_backend,
+    on_tape,
+    people_before,
+    people_behind,
+)
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
@@ -47,6 +52,7 @@ from attractor_nb.storage.memory_store import MemoryRunStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
@@ -68,22 +74,30 @@ class Wired:
 
     run: Run
     runner: Runner
+    recording: Recording | None = None
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result.
 
         Raises:
             RunLocked: Another process took the run over.
-            StorageError: The run directory cannot be written; what was committed is safe.
+            StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
-        with self._watched():
-            ended = await self.runner.run()
+        try:
+            with self._watched():
+                ended = await self.runner.run()
+        except BaseException:
+            if self.recording is not None:
+                self.recording.keep()
+            raise
         setup = self.runner.setup
         self.run.logs_root = setup.store.logs_root
         is_in_memory = isinstance(setup.store, MemoryRunStore)
         values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
         context = ended_context(*setup.context.committed(), values)
         result = result_of(self.run, setup.state, context, ended)
+        if self.recording is not None:
+            result = replace(result, cassette=self.recording.end(ended.status))
         self.run.settle(result)
         return result
 
@@ -130,6 +144,7 @@ def wire(
     backend: CodergenBackend | None = None,
     shipping: Shipping | None = None,
     workspace: Workspace | None = None,
+    tape: Tape | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -144,13 +159,14 @@ def wire(
             the run's own.
         shipping: The way to the workers that the caller has opened for several runs.
         workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
+        tape: What its calls are recorded on or replayed from.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
     """
     stream = EventStream(start.store, seams.clock, start.run_id, sequence=start.sequence)
     gates = Gates(
-        interviewer_of(options, is_waited_for=is_waited_for),
+        people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -158,12 +174,14 @@ def wire(
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = workspace_of(options, start.store, seams.disk, workspace)
     at_work = within_workdir(processes, options)
-    answering = backend or resolve_backend(options.backend)
+    answering = backend or answering_backend(options.backend, tape)
     plugs = Plugs(answering, at_work)
     is_shared = backend is not None or shipping is not None
     if way := shipping or shipping_of(options, start.plan):
         plugs = shipped_plugs(plugs, options, way)
-    registry = _registry(pipeline, plugs.processes, plugs.backend, gates)
+    lifetimes = () if is_shared else plugs.lifetimes
+    plugs = on_tape(plugs, answering, tape)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, tape))
     handlers = plugs.shipped(_handlers(registry, start.plan))
     children = None
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
@@ -175,6 +193,7 @@ def wire(
             backend=answering,
             processes=processes,
             workspace=place,
+            tape=tape,
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
             wire=wire,
@@ -195,7 +214,7 @@ def wire(
         lifetimes=(
             *feed,
             *(() if place is workspace else (place,)),
-            *(() if is_shared else plugs.lifetimes),
+            *lifetimes,
             *((children,) if children else ()),
         ),
         gates=gates,
@@ -208,9 +227,11 @@ def wire(
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
-        cache=cache_of(options, start.plan),
-        workplace=RunWorkplace(start.plan.graph, place, at_work),
+        workplace=RunWorkplace(
+            start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
+        ),
     )
+
     run = Run(
         pipeline,
         start.run_id,
@@ -224,7 +245,8 @@ def wire(
     stream.add_sink(run.take)
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
-    return Wired(run, Runner(setup))
+    recording = None if tape is None or is_child else Recording(tape)
+    return Wired(run, Runner(setup), recording)
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
@@ -244,14 +266,18 @@ def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> I
     return instructions
 
 
-def check_plugs(options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]]) -> None:
+def check_plugs(
+    options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]], tape: Tape | None = None
+) -> None:
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
+
+    A replay needs none of them.
 
     Raises:
         OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
             or another option contradicts it.
     """
-    resolve_backend(options.backend)
+    answering_backend(options.backend, tape)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     if options.workdir is not None and options.executor is not None:

@@ -1,6 +1,7 @@
 """Interviews on record and replayed (spec 6.4)."""
 
 import asyncio
+import errno
 import json
 
 import pytest
@@ -76,17 +77,20 @@ def test_a_question_that_was_not_recorded_is_an_error_and_never_a_guess(question
         "{",
         "[]",
         "{}",
-        '{"attractor-interview": [{}]}',
-        '{"attractor-interview": [{"question": 1, "answer": 2}]}',
+        '{"attractor_cassette": 1}',
+        '{"attractor_cassette": 1, "calls": [{"call": "question"}]}',
         '{"a": 1, "a": 2}',
     ],
-    ids=["empty", "broken", "list", "other", "incomplete", "wrong-types", "twice"],
+    ids=["empty", "broken", "list", "other", "no-calls", "incomplete", "twice"],
 )
-def test_a_file_without_recordings_is_refused(tmp_path, text):
+def test_a_file_that_is_no_cassette_is_refused(tmp_path, text):
     path = tmp_path / "interview.json"
     path.write_text(text)
-    with pytest.raises(OptionError, match="holds no recorded interview"):
+    with pytest.raises(OptionError, match="is no cassette that can be read"):
         ReplayInterviewer.load(path)
+    with pytest.raises(OptionError, match="is no cassette that can be read"):
+        RecordingInterviewer(QueueInterviewer()).save(path)
+    assert path.read_text() == text
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
@@ -95,8 +99,26 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot"):
+        RecordingInterviewer(QueueInterviewer()).save(tmp_path / "file" / "interview.json")
+
+
+def test_a_disk_that_is_full_leaves_the_old_interview(tmp_path, monkeypatch):
+    path = tmp_path / "interview.json"
+    recording = RecordingInterviewer(QueueInterviewer(["A"]))
+    asyncio.run(recording.ask(CHOICE))
+    recording.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("attractor_nb.storage.disk.Disk.write", _full)
     with pytest.raises(StorageError, match="cannot write"):
-        RecordingInterviewer(QueueInterviewer()).save(tmp_path / "missing" / "interview.json")
+        recording.save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["interview.json"]
+
+
+def _full(disk, descriptor, data):
+    raise OSError(errno.ENOSPC, "no space left on device")
 
 
 def test_a_saved_interview_can_be_read_by_people(tmp_path):
@@ -104,5 +126,5 @@ def test_a_saved_interview_can_be_read_by_people(tmp_path):
     asyncio.run(recording.ask(CHOICE))
     recording.save(tmp_path / "interview.json")
     saved = json.loads((tmp_path / "interview.json").read_text())
-    assert saved["attractor-interview"][0]["question"]["text"] == "Which?"
-    assert saved["attractor-interview"][0]["answer"]["value"] == "A"
+    assert saved["calls"][0]["inputs"]["text"] == "Which?"
+    assert saved["calls"][0]["answer"]["value"] == "A"

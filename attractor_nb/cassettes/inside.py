@@ -1,0 +1,27 @@
+"""Whether a call is made within a recorded one: its recording then has what comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_IS_INSIDE: ContextVar[bool] = ContextVar("attractor_recorded_call", default=False)
+
+
+def is_inside() -> bool:
+    """Whether this task makes a recorded call."""
+    return _IS_INSIDE.get()
+
+
+@contextlib.contextmanager
+def inside() -> Generator[None]:
+    """What is called here is part of a recorded call."""
+    token = _IS_INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _IS_INSIDE.reset(token)

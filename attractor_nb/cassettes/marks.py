@@ -1,0 +1,88 @@
+"""Texts of a run in a recording: its id and its directory stand as marks, and each replay puts in its own."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.decisions.cache_keys import Place
+from attractor_nb.storage.run_directory import first_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.stage import StageScope
+
+_OPENING: Final = "{{attractor:"
+_TEXT, _RUN, _STAGES, _DIRECTORY = (
+    f"{_OPENING}{word}}}}}" for word in ("text", "run", "run-dir", "root-dir")
+)
+_ANY: Final = re.compile(re.escape(_OPENING) + r"(?:text|run|run-dir|root-dir)\}\}")
+
+
+def place_of(scope: StageScope) -> Place:
+    """What differs from run to run in the texts of a stage."""
+    return Place(scope.run_id, tuple(_directories(scope)))
+
+
+def _directories(scope: StageScope) -> dict[str, str]:
+    """The directories of a run as texts, and the mark of each."""
+    found: dict[str, str] = {}
+    for directory, mark in (
+        (scope.logs_root, _STAGES),
+        (first_directory(scope.logs_root.absolute()), _DIRECTORY),
+    ):
+        spellings = [str(directory.absolute()), os.path.realpath(directory)]
+        if os.sep in str(directory):  # a single word may stand in any text
+            spellings.append(str(directory))
+        for spelling in spellings:
+            found.setdefault(spelling, mark)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Puts marks into texts, and takes them out again."""
+
+    given: Mapping[str, str]
+    local: Mapping[str, str]
+
+    @classmethod
+    def of(cls, scope: StageScope) -> Marks:
+        """Those of a stage's run."""
+        directories = _directories(scope)
+        texts = dict(sorted(directories.items(), key=lambda pair: -len(pair[0])))
+        if scope.run_id:
+            texts[scope.run_id] = _RUN
+        local = {
+            _TEXT: _OPENING,
+            _RUN: scope.run_id,
+            _STAGES: str(scope.logs_root.absolute()),
+            _DIRECTORY: str(first_directory(scope.logs_root.absolute())),
+        }
+        return cls(texts, local)
+
+    def marked(self, value: Any) -> Any:
+        """A JSON value as it is recorded."""
+        if isinstance(value, str):
+            text = value.replace(_OPENING, _TEXT)
+            for given, mark in self.given.items():
+                text = text.replace(given, mark)
+            return text
+        return _each(value, self.marked)
+
+    def unmarked(self, value: Any) -> Any:
+        """A recorded JSON value as it is in this run."""
+        if isinstance(value, str):
+            return _ANY.sub(lambda found: self.local[found[0]], value) if _OPENING in value else value
+        return _each(value, self.unmarked)
+
+
+def _each(value: Any, change: Any) -> Any:
+    if isinstance(value, dict):
+        return {change(key): change(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [change(item) for item in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,92 @@
+"""Answers of people on tape (spec 6.4). Questions are logged and shown as ever; only nobody is asked."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.calling import call
+from attractor_nb.cassettes.marks import Marks, place_of
+from attractor_nb.decisions.recorded_answers import answer_of, plain_answer, question_inputs
+from attractor_nb.errors import TerminalError
+from attractor_nb.model.calls import CallInputs
+from attractor_nb.model.redacted import redacted_answer
+from attractor_nb.stage import current_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.cassettes.tape import Tape
+    from attractor_nb.model.question import Answer, Question
+    from attractor_nb.protocols import Interviewer
+
+ANSWERED_BY: Final = "cassette"
+_PRESET: ContextVar[Answer | None] = ContextVar("attractor_recorded_answer", default=None)
+
+
+class PresetInterviewer:
+    """Stands behind the gates: gives the recorded answer where there is one, else asks (``Interviewer``)."""
+
+    def __init__(self, inner: Interviewer) -> None:
+        self._inner = inner
+
+    @property
+    def refuses_all(self) -> bool:
+        """Whether the inner interviewer has nobody to ask."""
+        return getattr(self._inner, "refuses_all", False)
+
+    async def ask(self, question: Question) -> Answer:
+        """The recorded answer, or the inner interviewer's."""
+        preset = _PRESET.get()
+        return preset if preset is not None else await call(self._inner.ask, question)
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Several answers."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass news on."""
+        await call(self._inner.inform, message, stage)
+
+
+class RecordedPeople:
+    """Stands before the gates: finds answers on the tape, and records what was answered from anywhere."""
+
+    def __init__(self, tape: Tape, gates: Interviewer) -> None:
+        self._tape = tape
+        self._gates = gates
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer, by whatever way it came.
+
+        Raises:
+            CassetteMiss: In a replay nothing was recorded for this question.
+        """
+        scope = current_stage()
+        place, marks = self._tape.place_of(scope), Marks.of(scope)
+        asked = question_inputs(question)
+        inputs = CallInputs(asked.kind, scope.node_id, place_of(scope).without_in(asked.values))
+        recorded = self._tape.find(place, inputs)
+        if recorded is None:
+            answer = await call(self._gates.ask, question)
+            self._tape.add(place, inputs, marks.marked(plain_answer(redacted_answer(answer))))
+            return answer
+        try:
+            preset = answer_of(marks.unmarked(recorded), ANSWERED_BY)
+        except (KeyError, TypeError, ValueError):
+            raise TerminalError(
+                f"the recorded answer of {scope.node_id} is incomplete", hint="record it again"
+            ) from None
+        token = _PRESET.set(preset)
+        try:
+            return await call(self._gates.ask, question)
+        finally:
+            _PRESET.reset(token)
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Several answers, one question after the other."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass news on."""
+        await call(self._gates.inform, message, stage)

@@ -1,0 +1,270 @@
+"""The tape: which recorded calls there are, which were given, what is new, and when it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.recordings import find_call, miss_report, shortened, stage_names
+from attractor_nb.errors import CassetteMiss, OptionError, StorageError
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.recorded_call import LEFT_OUT, CallPlace, RecordedCall
+from attractor_nb.storage.cassette_file import (
+    Cassette,
+    add_to_cassette,
+    clean_call,
+    clean_inputs,
+    read_cassette,
+    write_cassette,
+)
+from attractor_nb.storage.strict_json import json_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.model.calls import CallInputs
+    from attractor_nb.stage import StageScope
+    from attractor_nb.storage.disk import Disk
+
+RECORD: Final = "record"
+REPLAY: Final = "replay"
+AUTO: Final = "auto"
+MODES: Final = (RECORD, REPLAY, AUTO)
+KEEP_SECONDS: Final = 1.0
+"""In ``auto`` mode new calls are written at most so often; at the end of the run in any case."""
+MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+_HINT: Final = (
+    'record again: cassette_mode="auto" calls what is not there, cassette_mode="record" records all anew'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteReport:
+    """What a run had of its cassette.
+
+    Attributes:
+        path: The cassette.
+        mode: ``record``, ``replay`` or ``auto``.
+        replayed: How many calls were answered from it.
+        recorded: How many calls were made and recorded.
+        unused: The recorded calls that were not made.
+        usage: What the replayed calls had consumed when they were recorded. Nothing of it was spent now.
+        misses: The calls that a replay had no answer for.
+    """
+
+    path: Path
+    mode: str
+    replayed: int = 0
+    recorded: int = 0
+    unused: tuple[RecordedCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    misses: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{self.replayed} calls from {self.path.name}"]
+        if self.recorded:
+            parts.append(f"{self.recorded} recorded")
+        if self.unused:
+            parts.append(f"{len(self.unused)} unused")
+        return ", ".join(parts)
+
+
+class _Reel:
+    """The state that a run shares with its children."""
+
+    def __init__(self, path: Path, mode: str, cassette: Cassette, disk: Disk) -> None:
+        self.path = path
+        self.mode = mode
+        self.backend = cassette.backend
+        self.disk = disk
+        self.lock = threading.Lock()
+        self.calls: dict[tuple[str, str, str], list[RecordedCall]] = defaultdict(list)
+        if mode != RECORD:
+            for call in cassette.calls:
+                self.calls[call.place.stage].append(call)
+        self.used: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+        self.new: list[RecordedCall] = []
+        self.kept_at = time.monotonic()
+        self.replayed = self.recorded = 0
+        self.usage = Usage()
+        self.misses: list[str] = []
+
+
+class Tape:
+    """What a run records on and replays from. Safe to use from several threads.
+
+    Attributes:
+        child_of: Path of the stage whose child run this is the tape of, or empty.
+    """
+
+    def __init__(self, reel: _Reel, child_of: str = "") -> None:
+        self._reel = reel
+        self.child_of = child_of
+
+    @classmethod
+    def of_file(cls, path: Path, mode: str, disk: Disk) -> Tape:
+        """A tape of a cassette's file.
+
+        Raises:
+            OptionError: There is none for a replay, or it is no cassette.
+        """
+        cassette = read_cassette(path)
+        if cassette is None and mode == REPLAY:
+            raise OptionError(
+                f"there is no cassette {path} to replay", hint='record it: cassette_mode="record" or "auto"'
+            )
+        return cls(_Reel(path, mode, cassette or Cassette(), disk))
+
+    def inside(self, path: str) -> Tape:
+        """The tape of a child run of a stage."""
+        return Tape(self._reel, f"{self.child_of}/{path}" if self.child_of else path)
+
+    @property
+    def path(self) -> Path:
+        """The cassette's file."""
+        return self._reel.path
+
+    @property
+    def mode(self) -> str:
+        """``record``, ``replay`` or ``auto``."""
+        return self._reel.mode
+
+    @property
+    def backend(self) -> str:
+        """The backend that was recorded: its name, or a description that ends in "(own)"; or empty."""
+        return self._reel.backend
+
+    def name_backend(self, name: str) -> None:
+        """Note which backend is recorded."""
+        self._reel.backend = name
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing may be called."""
+        return self._reel.mode == REPLAY
+
+    def place_of(self, scope: StageScope) -> CallPlace:
+        """Where a stage makes its calls."""
+        return CallPlace(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
+
+    def find(
+        self, place: CallPlace, inputs: CallInputs, *, is_described: bool = True
+    ) -> Mapping[str, Any] | None:
+        """The recorded answer to a call, which is then given; None when the call has to be made.
+
+        Raises:
+            CassetteMiss: In a replay there is none; says what changed.
+        """
+        reel, inputs = self._reel, clean_inputs(shortened(inputs))
+        with reel.lock:
+            calls, used = reel.calls[place.stage], reel.used[place.stage]
+            found = find_call(calls, used, place, inputs, is_described=is_described)
+            if found is None or (calls[found].left_out and not self.is_replay):
+                if self.is_replay:
+                    raise self._miss(place, inputs)
+                return None
+            used.add(found)
+            call = calls[found]
+            if call.left_out:
+                self._note_miss(call)
+                raise CassetteMiss(
+                    f"the cassette {reel.path} has no answer for {call}: {call.left_out}",
+                    node_id=place.node_id,
+                    hint="make it smaller, or record without this stage",
+                )
+            reel.replayed += 1
+            reel.usage += usage_of(call.answer)
+        return call.answer
+
+    def _note_miss(self, call: object) -> None:
+        self._reel.misses.append(str(call))
+
+    def _miss(self, place: CallPlace, inputs: CallInputs) -> CassetteMiss:
+        reel = self._reel
+        calls, used = reel.calls[place.stage], reel.used[place.stage]
+        stages = stage_names({stage: found for stage, found in reel.calls.items() if found})
+        why, names = miss_report(calls, used, place, inputs, stages)
+        call = RecordedCall(place, inputs, {})
+        self._note_miss(call)
+        return CassetteMiss(
+            f"the cassette {reel.path} has no answer for {call}: {why}",
+            node_id=place.node_id,
+            changed=names,
+            hint=_HINT,
+        )
+
+    def add(self, place: CallPlace, inputs: CallInputs, answer: Mapping[str, Any]) -> str:
+        """Record a call that was made; why its answer is not on record, or empty.
+
+        A file that cannot be written now is told of at the end: the answer is there and was paid for.
+        """
+        reel = self._reel
+        left_out = str(answer.get(LEFT_OUT, ""))
+        size = len(json_bytes(answer))
+        if size > MAX_ANSWER_BYTES:
+            left_out = f"its answer has {size} bytes, more than the {MAX_ANSWER_BYTES} that a cassette takes"
+            answer = {LEFT_OUT: left_out}
+        call = clean_call(RecordedCall(place, shortened(inputs), answer))
+        with reel.lock:
+            calls = reel.calls[place.stage]
+            if left_out and any(known.left_out and known.digest == call.digest for known in calls):
+                return left_out
+            reel.used[place.stage].add(len(calls))
+            calls.append(call)
+            reel.new.append(call)
+            reel.recorded += 1
+            if reel.mode == AUTO and time.monotonic() - reel.kept_at >= KEEP_SECONDS:
+                reel.kept_at = time.monotonic()
+                with contextlib.suppress(OptionError, StorageError):
+                    self._keep()
+        return left_out
+
+    def _keep(self) -> None:
+        """Add what is new to the file; the lock is held."""
+        reel = self._reel
+        if reel.new:
+            add_to_cassette(reel.disk, reel.path, Cassette(reel.backend, tuple(reel.new)))
+            reel.new.clear()
+
+    def end(self, *, is_whole: bool) -> CassetteReport:
+        """Write what is to be written, and say what the run had of the cassette.
+
+        Args:
+            is_whole: The run came to its end. A recording that was cut off does not replace a file.
+
+        Raises:
+            StorageError, OptionError: The cassette cannot be written.
+        """
+        reel = self._reel
+        with reel.lock:
+            if reel.mode == AUTO:
+                self._keep()
+            elif reel.mode == RECORD and (is_whole or read_cassette(reel.path) is None):
+                write_cassette(reel.disk, reel.path, Cassette(reel.backend, tuple(reel.new)))
+            unused = [
+                call
+                for stage, calls in reel.calls.items()
+                for position, call in enumerate(calls)
+                if position not in reel.used[stage]
+            ]
+            return CassetteReport(
+                path=reel.path,
+                mode=reel.mode,
+                replayed=reel.replayed,
+                recorded=reel.recorded,
+                unused=tuple(unused),
+                usage=reel.usage,
+                misses=tuple(reel.misses),
+            )
+
+
+def usage_of(answer: Mapping[str, Any]) -> Usage:
+    """What a recorded call had consumed."""
+    holder: Mapping[str, Any] = answer.get("outcome") or answer.get("error") or answer
+    plain: Mapping[str, Any] | None = holder.get("usage")
+    return Usage.from_plain(plain) if plain else Usage()
