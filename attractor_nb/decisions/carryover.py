@@ -74,5 +74,5 @@ def _preamble(plan: Plan, state: RunState, fidelity: str, run_id: str) -> str:
         run_id=run_id,
         stages=tuple(_labelled(plan, entry) for entry in state.recent),
         values=state.recent_values,
-        logs=(),
+        events=state.notes,
     )

@@ -1,7 +1,7 @@
 """What a fresh session is told about the run so far (spec 5.4).
 
-Budgets are estimates without a tokenizer: four characters count as one token. The newest stages and
-values are kept, the rest is counted. Knows nothing of prompts, sessions or models.
+Budgets are estimates without a tokenizer (``model.tokens``). The newest stages, values and events are kept,
+the rest is counted. Knows nothing of prompts, sessions or models.
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from attractor_nb.decisions.notes import INCIDENTS, TOOL_CALL
+from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
 
-CHARACTERS_PER_TOKEN: Final = 4
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from attractor_nb.decisions.notes import Note
+
 BRIEF_STAGES: Final = 3
 HIDDEN_PREFIXES: Final = ("internal.", "graph.")
 """Context keys that are the engine's own, or say what the goal says already."""
+NOTABLE_TITLE: Final = "Notable events"
+INCIDENTS_TITLE: Final = "Attempts and tool calls"
+"""The last section of a summary: how results came about, which may differ where the results do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +50,38 @@ class StageSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """How much a mode tells: tokens in all, characters of each note, response and value, log entries."""
+    """How much a mode tells.
+
+    Attributes:
+        tokens: In all.
+        goal: Characters of the goal.
+        notes: Characters of a stage's notes.
+        response: Characters of a response.
+        value: Characters of a value.
+        events: Notable events.
+        incidents: Attempts and tool calls.
+        has_tools: Tool calls are among these.
+    """
 
     tokens: int
+    goal: int
     notes: int
     response: int
     value: int
-    logs: int
+    events: int = 0
+    incidents: int = 0
+    has_tools: bool = False
 
 
 _AMOUNTS: Final = {
-    "compact": _Amount(1000, 200, 200, 120, 0),
-    "summary:low": _Amount(600, 120, 0, 0, 0),
-    "summary:medium": _Amount(1500, 300, 200, 200, 5),
-    "summary:high": _Amount(3000, 600, 600, 400, 20),
+    "truncate": _Amount(350, 1000, 0, 0, 0),
+    "compact": _Amount(1000, 1000, 200, 200, 120),
+    "summary:low": _Amount(600, 600, 120, 0, 0),
+    "summary:medium": _Amount(1500, 1500, 300, 200, 200, events=8, incidents=4),
+    "summary:high": _Amount(3000, 3000, 600, 600, 400, events=20, incidents=20, has_tools=True),
 }
+TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()}
+"""How many tokens a preamble has at most, by mode; ``full`` has none."""
 
 
 def build_preamble(
@@ -67,7 +91,7 @@ def build_preamble(
     run_id: str,
     stages: Sequence[StageSummary],
     values: Mapping[str, object],
-    logs: Sequence[str],
+    events: Sequence[Note],
 ) -> str:
     """The text that a stage's prompt begins with; empty for ``full``, whose session knows.
 
@@ -77,61 +101,108 @@ def build_preamble(
         run_id: The run.
         stages: Completed stages, oldest first.
         values: Context values, oldest first; ``internal.`` and ``graph.`` keys are left out.
-        logs: The run log, oldest first.
+        events: Notable events and incidents, oldest first.
     """
     if mode == "full":
         return ""
     amount = _AMOUNTS.get(mode, _AMOUNTS["compact"])
-    budget = amount.tokens * CHARACTERS_PER_TOKEN
-    head = [f"Goal: {_clipped(goal, budget // 4)}"] if goal else []
-    if run_id:
-        head.append(f"Run: {_clipped(run_id, 200)}")
+    page = _Page(amount.tokens * CHARACTERS_PER_TOKEN)
+    page.add_head(_clipped(goal, amount.goal), _clipped(run_id, 200))
     if mode == "truncate":
-        return "\n".join(head)
-    remaining = budget - sum(len(line) + 1 for line in head)
+        return page.text
+    notable = [note for note in events if note.kind not in INCIDENTS]
     if mode == "summary:low":
-        return "\n".join([*head, *_brief(stages, amount, remaining)])
-    lines = _section(
-        "Completed stages", [_stage_entry(stage, amount) for stage in stages], remaining * 3 // 5
-    )
-    remaining -= sum(len(line) + 1 for line in lines)
+        _add_brief(page, stages, notable, amount)
+        return page.text
+    page.add("Completed stages", [_stage_entry(stage, amount) for stage in stages], 3 / 5)
     entries = [
         f"- {_clipped(key, 80)}: {_value(value, amount.value)}"
         for key, value in values.items()
         if not key.startswith(HIDDEN_PREFIXES)
     ]
-    lines += _section("Context", entries, remaining * 3 // 4 if amount.logs else remaining)
-    if amount.logs:
-        remaining = budget - sum(len(line) + 1 for line in [*head, *lines])
-        notable = [f"- {_clipped(entry, amount.notes)}" for entry in logs[-amount.logs :]]
-        lines += _section("Notable events", notable, remaining)
-    return "\n".join([*head, *lines])
+    page.add("Context", entries, 3 / 5 if amount.events else 1)
+    incidents = [
+        note for note in events if note.kind in INCIDENTS and (amount.has_tools or note.kind != TOOL_CALL)
+    ]
+    if amount.events:
+        page.add(NOTABLE_TITLE, _lines(notable[-amount.events :], amount), 1 / 2 if incidents else 1)
+        page.add(INCIDENTS_TITLE, _lines(incidents[-amount.incidents :], amount), 1)
+    return page.text
 
 
-def _brief(stages: Sequence[StageSummary], amount: _Amount, budget: int) -> list[str]:
-    """Counts by status, and as many of the last three stages as the budget takes."""
-    if not stages:
-        return []
-    counts = Counter(stage.status for stage in stages)
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    first = f"Recent stages: {told}."
-    entries = [_stage_entry(stage, amount) for stage in stages[-BRIEF_STAGES:]]
-    return [first, *_section("The last of them", entries, budget - len(first) - 1)]
+def without_incidents(preamble: str) -> str:
+    r"""A preamble without what may differ between runs that came to the same: for keys of the cache.
+
+    >>> without_incidents("Goal: x\nAttempts and tool calls:\n- plan, attempt 1 failed")
+    'Goal: x'
+    """
+    return preamble.partition(f"\n{INCIDENTS_TITLE}")[0]
 
 
-def _section(title: str, entries: Sequence[str], budget: int) -> list[str]:
-    """A titled list of the newest entries that the budget takes, in their order; empty without any."""
-    used = len(title) + 24
-    kept: list[str] = []
-    for entry in reversed(entries):
-        used += len(entry) + 1
-        if used > budget:
-            break
-        kept.append(entry)
-    if not kept:
-        return []
-    heading = f"{title}:" if len(kept) == len(entries) else f"{title} (the newest {len(kept)}):"
-    return [heading, *reversed(kept)]
+def budget_tokens(mode: str) -> int:
+    """The most tokens that a mode's preamble takes; a word that is no mode counts as ``compact``.
+
+    >>> [budget_tokens(mode) for mode in ("full", "truncate", "compact", "summary:high")]
+    [0, 1000, 1000, 3000]
+    """
+    return 0 if mode == "full" else _AMOUNTS.get(mode, _AMOUNTS["compact"]).tokens
+
+
+class _Page:
+    """Lines that keep to a budget of characters."""
+
+    def __init__(self, budget: int) -> None:
+        self._lines: list[str] = []
+        self._left = budget
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines)
+
+    def add_head(self, goal: str, run_id: str) -> None:
+        if goal:
+            self._take([f"Goal: {goal}"])
+        if run_id:
+            self._take([f"Run: {run_id}"])
+
+    def add_line(self, line: str) -> None:
+        """A line, if there is room."""
+        if len(line) < self._left:
+            self._take([line])
+
+    def add(self, title: str, entries: Sequence[str], share: float) -> None:
+        """A titled list of the newest entries, in their order, as many as a share of what is left takes."""
+        used = len(title) + 24
+        kept: list[str] = []
+        for entry in reversed(entries):
+            used += len(entry) + 1
+            if used > self._left * share:
+                break
+            kept.append(entry)
+        if kept:
+            heading = f"{title}:" if len(kept) == len(entries) else f"{title} (the newest {len(kept)}):"
+            self._take([heading, *reversed(kept)])
+
+    def _take(self, lines: Sequence[str]) -> None:
+        self._lines += lines
+        self._left -= sum(len(line) + 1 for line in lines)
+
+
+def _add_brief(page: _Page, stages: Sequence[StageSummary], notable: Sequence[Note], amount: _Amount) -> None:
+    """Counts of stages and events, and the last three stages."""
+    if stages:
+        page.add_line(f"Recent stages: {_counted(stage.status for stage in stages)}.")
+    if notable:
+        page.add_line(f"{NOTABLE_TITLE}: {_counted(note.kind for note in notable)}.")
+    page.add("The last stages", [_stage_entry(stage, amount) for stage in stages[-BRIEF_STAGES:]], 1)
+
+
+def _counted(words: Iterable[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+
+
+def _lines(notes: Sequence[Note], amount: _Amount) -> list[str]:
+    return [f"- {_clipped(note.text, amount.notes)}" for note in notes]
 
 
 def _stage_entry(stage: StageSummary, amount: _Amount) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.branch_states import BranchStates
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.notes import HEARD, Note, with_note
 from attractor_nb.decisions.preamble import StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
@@ -96,6 +97,7 @@ class RunState:
         restart_logs_root: That directory.
         recent: The newest stages, for preambles.
         recent_values: The newest context changes, for preambles.
+        notes: The newest notable events and incidents, for preambles.
         fidelity: Fidelity mode of the last model stage that was committed.
         threads: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
         resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
@@ -134,6 +136,7 @@ class RunState:
     restart_logs_root: str = ""
     recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
     recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: tuple[Note, ...] = ()
     fidelity: str = ""
     threads: dict[str, str] = field(default_factory=dict[str, str])
     resumed_hops: int = 0
@@ -167,9 +170,13 @@ class RunState:
             self._apply_in_branch(event, is_passed_through=is_passed_through)
         elif isinstance(event, StageEnd):
             self._end(event, is_passed_through=is_passed_through)
+            self.notes = with_note(self.notes, event)
         elif isinstance(event, StageStarted):
             self._start(event)
+        elif isinstance(event, HEARD):
+            self.notes = with_note(self.notes, event)
         elif isinstance(event, GoalGateUnsatisfied):
+            self.notes = with_note(self.notes, event)
             self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
             self.stale_gates.update(event.passed_over)
         elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
@@ -221,6 +228,7 @@ class RunState:
         fresh.elapsed_seconds = before.elapsed_seconds
         fresh.recent.extend(before.recent)
         fresh.recent_values = dict(before.recent_values)
+        fresh.notes = before.notes
         fresh.threads = dict(before.threads)
         return fresh
 
@@ -389,6 +397,7 @@ class RunState:
                 for entry in self.recent
             ],
             "recent_values": self.recent_values,
+            "notes": [list(note) for note in self.notes],
             "fidelity": self.fidelity,
             "threads": self.threads,
             "numbers": self.numbers,
@@ -445,6 +454,7 @@ class RunState:
         state.restart_target, state.restart_logs_root = plain["restart"]
         state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
         state.recent_values = dict(plain["recent_values"])
+        state.notes = tuple(Note(kind, text) for kind, text in plain.get("notes", ()))
         state.fidelity = plain["fidelity"]
         state.threads = dict(plain.get("threads", {}))
         state.numbers = dict(plain.get("numbers", {}))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.preamble import StageSummary, build_preamble
+from attractor_nb.decisions.notes import Note
+from attractor_nb.decisions.preamble import (
+    TOKEN_BUDGETS,
+    StageSummary,
+    build_preamble,
+    without_incidents,
+)
 from attractor_nb.model.attributes import FIDELITY_MODES
+from attractor_nb.model.tokens import estimated_tokens
 
 STAGES = (
     StageSummary("plan", "Plan the work", "success", "three steps", "1. read\n2. write\n3. test"),
@@ -22,7 +32,12 @@ VALUES = {
     "files": ["a.py", "b.py"],
     "who": "Ada\nLovelace",
 }
-LOGS = ("cloned", "built")
+EVENTS = (
+    Note("retry", "implement, attempt 1 failed: tests are red"),
+    Note("answer", "approve was answered: Yes"),
+    Note("tool call", 'implement: run(command="make test") failed: exit code 1'),
+    Note("failure", "implement failed: tests are red"),
+)
 HEAD = "Goal: Ship it\nRun: r-1"
 CONTEXT = """\
 Context:
@@ -30,47 +45,45 @@ Context:
 - ok: true
 - files: ["a.py", "b.py"]
 - who: Ada Lovelace"""
-DETAILED = f"""{HEAD}
+COMPACT = f"""{HEAD}
 Completed stages:
 - plan (Plan the work): success - three steps
   response: 1. read 2. write 3. test
 - implement: fail after 3 attempts - tests are red
 - review (Review): partial_success
   response: Looks fine apart from names
-{CONTEXT}
+{CONTEXT}"""
+NOTABLE = f"""{COMPACT}
 Notable events:
-- cloned
-- built"""
-GOLDEN = {
+- approve was answered: Yes
+- implement failed: tests are red
+Attempts and tool calls:
+- implement, attempt 1 failed: tests are red"""
+EXPECTED = {
     "full": "",
     "truncate": HEAD,
-    "compact": f"""{HEAD}
-Completed stages:
-- plan (Plan the work): success - three steps
-  response: 1. read 2. write 3. test
-- implement: fail after 3 attempts - tests are red
-- review (Review): partial_success
-  response: Looks fine apart from names
-{CONTEXT}""",
+    "compact": COMPACT,
     "summary:low": f"""{HEAD}
 Recent stages: 1 success, 1 fail, 1 partial_success.
-The last of them:
+Notable events: 1 answer, 1 failure.
+The last stages:
 - plan (Plan the work): success - three steps
 - implement: fail after 3 attempts - tests are red
 - review (Review): partial_success""",
-    "summary:medium": DETAILED,
-    "summary:high": DETAILED,
+    "summary:medium": NOTABLE,
+    "summary:high": f"""{NOTABLE}
+- implement: run(command="make test") failed: exit code 1""",
 }
-TOKENS = {"compact": 1000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}
+FULLY_TOLD = ("compact", "summary:low", "summary:medium", "summary:high")
 
 
-def tell(mode, stages=STAGES, values=VALUES, logs=LOGS, goal="Ship it", run_id="r-1"):
-    return build_preamble(mode, goal=goal, run_id=run_id, stages=stages, values=values, logs=logs)
+def tell(mode, stages=STAGES, values=VALUES, events=EVENTS, goal="Ship it", run_id="r-1"):
+    return build_preamble(mode, goal=goal, run_id=run_id, stages=stages, values=values, events=events)
 
 
 @pytest.mark.parametrize("mode", FIDELITY_MODES)
 def test_a_mode_tells_what_it_promises(mode):
-    assert tell(mode) == GOLDEN[mode]
+    assert tell(mode) == EXPECTED[mode]
 
 
 @pytest.mark.parametrize("mode", FIDELITY_MODES)
@@ -79,10 +92,10 @@ def test_a_run_without_a_past_has_nothing_to_tell(mode):
 
 
 def test_an_unknown_mode_counts_as_compact():
-    assert tell("loud") == GOLDEN["compact"]
+    assert tell("loud") == EXPECTED["compact"]
 
 
-@pytest.mark.parametrize("mode", TOKENS)
+@pytest.mark.parametrize("mode", FULLY_TOLD)
 def test_the_newest_stages_are_kept_when_the_budget_is_short(mode):
     stages = [
         StageSummary(f"stage_{number}", "", "success", "note " * 100, "text " * 200) for number in range(200)
@@ -120,12 +133,50 @@ SUMMARIES = st.lists(
 )
 
 
-@given(
-    st.sampled_from(sorted(TOKENS)),
+NOTES = st.lists(
+    st.builds(Note, st.sampled_from(["failure", "answer", "way back", "retry", "tool call"]), TEXTS), max_size=40
+)
+PASTS = st.tuples(
     SUMMARIES,
     st.dictionaries(st.text(max_size=200), TEXTS | st.integers() | st.lists(st.booleans()), max_size=20),
-    st.lists(TEXTS, max_size=20),
+    NOTES,
     TEXTS,
+    st.text(max_size=300),
 )
-def test_no_preamble_exceeds_its_budget(mode, stages, values, logs, goal):
-    assert len(tell(mode, stages, values, logs, goal)) <= TOKENS[mode] * 4
+
+
+@given(st.sampled_from(sorted(TOKEN_BUDGETS)), PASTS)
+def test_no_preamble_exceeds_its_budget(mode, past):
+    assert estimated_tokens(tell(mode, *past)) <= TOKEN_BUDGETS[mode]
+
+
+@given(st.sampled_from(FIDELITY_MODES), PASTS)
+def test_a_preamble_is_pure(mode, past):
+    before = copy.deepcopy(past)
+    assert tell(mode, *past) == tell(mode, *past)
+    assert past == before
+
+
+@given(st.sampled_from(FULLY_TOLD), SUMMARIES)
+def test_of_the_stages_the_newest_are_kept_without_a_gap(mode, stages):
+    stages = [replace(stage, node_id=f"stage_{number}") for number, stage in enumerate(stages)]
+    told = [number for number in range(len(stages)) if f"\n- stage_{number}" in tell(mode, stages, {}, ())]
+    assert told == list(range(len(stages)))[len(stages) - len(told) :]
+
+
+def test_a_higher_summary_tells_more_events_and_the_newest():
+    events = [Note("failure", f"stage_{number} failed") for number in range(40)]
+    counts = [tell(mode, events=events).count("failed") for mode in ("summary:medium", "summary:high")]
+    assert counts == [8, 20]
+    assert "stage_39 failed" in tell("summary:medium", events=events)
+
+
+def test_only_the_highest_summary_tells_of_tool_calls():
+    told = [mode for mode in FIDELITY_MODES if "make test" in tell(mode)]
+    assert told == ["summary:high"]
+
+
+@pytest.mark.parametrize("mode", FIDELITY_MODES)
+def test_without_incidents_a_preamble_is_that_of_a_run_that_had_none(mode):
+    calm = [note for note in EVENTS if note.kind not in {"retry", "tool call"}]
+    assert without_incidents(tell(mode)) == tell(mode, events=calm)

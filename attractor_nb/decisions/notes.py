@@ -1,0 +1,89 @@
+"""What of a run's events is worth telling a later stage (spec 5.4): one line each, the same in equal runs.
+
+Two kinds: notable ones, which are results (a failure, an answer, a way back), and incidents, which are how
+results came about (an attempt that was tried again, a tool call). Warnings to people are neither: they tell of
+keys, prices and files, not of the work. Neither who answered nor how long it took is told.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.model.events import (
+    GoalGateUnsatisfied,
+    InterviewCompleted,
+    InterviewTimeout,
+    StageFailed,
+    ToolCallEnded,
+)
+
+if TYPE_CHECKING:
+    from attractor_nb.model.events import Event
+
+FAILURE: Final = "failure"
+ANSWER: Final = "answer"
+WAY_BACK: Final = "way back"
+RETRY: Final = "retry"
+TOOL_CALL: Final = "tool call"
+INCIDENTS: Final = frozenset({RETRY, TOOL_CALL})
+HEARD: Final = (InterviewCompleted, InterviewTimeout, ToolCallEnded)
+"""Of the kinds that ``note_of`` knows those that no traversal announces: they are heard in the run's stream."""
+MAX_NOTES: Final = 40
+MAX_CHARACTERS: Final = 400
+_MAX_ARGUMENT: Final = 60
+
+
+class Note(NamedTuple):
+    """A line that later stages may be told.
+
+    Attributes:
+        kind: ``failure``, ``answer``, ``way back``, ``retry`` or ``tool call``.
+        text: The line.
+    """
+
+    kind: str
+    text: str
+
+
+def note_of(event: Event) -> Note | None:
+    """The line of an event; None for one that nobody need be told of."""
+    if isinstance(event, StageFailed):
+        reason = f": {event.error}" if event.error else ""
+        if event.will_retry:
+            return _note(RETRY, f"{event.name}, attempt {event.attempt} failed{reason}")
+        return _note(FAILURE, f"{event.name} failed{reason}")
+    if isinstance(event, InterviewCompleted):
+        return _note(ANSWER, f"{event.stage} was answered: {event.label or event.text or event.answer}")
+    if isinstance(event, InterviewTimeout):
+        return _note(ANSWER, f"{event.stage} got no answer in time")
+    if isinstance(event, GoalGateUnsatisfied):
+        return _note(WAY_BACK, f"goal gate {event.gate} was not satisfied: back to {event.target}")
+    return _note(TOOL_CALL, _tool_line(event)) if isinstance(event, ToolCallEnded) else None
+
+
+def with_note(notes: tuple[Note, ...], event: Event) -> tuple[Note, ...]:
+    """The newest notes, that of an event included."""
+    note = note_of(event)
+    return notes if note is None else (*notes, note)[-MAX_NOTES:]
+
+
+def _note(kind: str, text: str) -> Note:
+    flat = " ".join(text[: 4 * MAX_CHARACTERS].split())
+    return Note(kind, flat if len(flat) <= MAX_CHARACTERS else f"{flat[: MAX_CHARACTERS - 1]}…")
+
+
+def _tool_line(event: ToolCallEnded) -> str:
+    """What was called with what, and what came of it."""
+    given = ", ".join(f"{name}={_shown(value)}" for name, value in event.arguments.items())
+    line = f"{event.name}: {event.tool}({given})"
+    if event.skipped:
+        return f"{line} was skipped: {event.skipped}"
+    if event.error:
+        return f"{line} failed: {event.error}"
+    return f"{line}: {event.result}" if event.result else line
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_ARGUMENT else f"{text[: _MAX_ARGUMENT - 1]}…"
