@@ -15,6 +15,7 @@ from attractor_nb.model.duration import Duration, parse_duration
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.trust import checked_trust
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
+from attractor_nb.tracing import read_tracing
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
@@ -59,12 +60,16 @@ class RunOptions:
             alone. For this one call.
         workdir: Where agents, the tools of models and the commands of the graph work: a directory that exists.
             None: agents and tools in ``workspace`` of the run directory, commands where they always did.
+        cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
+            base (``.attractor/cache``), or a directory.
         cassette: The file in which the calls of models, commands and people are recorded, or from which they
             are replayed.
         cassette_mode: ``replay``: call nothing; ``record``: call everything, and write the file anew;
             ``auto``, the default: replay what is there, and record the rest.
         session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
             (status-schema); True: of the working directory.
+        tracer: Make an OpenTelemetry trace of the run: True for the global provider, a TracerProvider, a
+            Tracer, or a ``Tracing`` of one of them.
         is_shown: Whether presenters (the notebook) show the run.
         clock, randomness, processes, disk: The seams that tests replace.
     """
@@ -93,9 +98,11 @@ class RunOptions:
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
     workdir: str | Path | None = None
+    cache: bool | str | Path = False
     cassette: str | Path | None = None
     cassette_mode: str | None = None
     session: bool | str | Path = False
+    tracer: Any = None
     is_shown: bool = True
     clock: Clock | None = None
     randomness: Randomness | None = None
@@ -155,6 +162,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         check_observer(observer)
     if options.session not in (True, False):
         as_path(options.session, "session")
+    read_tracing(options.tracer)
     return _with_places(options)
 
 
@@ -163,6 +171,8 @@ def _with_places(options: RunOptions) -> RunOptions:
     for name in ("logs_root", "runs_dir"):
         if (place := getattr(options, name)) is not None:
             as_path(place, name)
+    if options.cache not in (True, False):
+        as_path(options.cache, "cache")
     _check_cassette(options)
     if options.workdir is None:
         return options

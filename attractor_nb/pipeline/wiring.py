@@ -31,6 +31,7 @@ from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
+from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.recording import (
@@ -44,6 +45,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
+from attractor_nb.pipeline.tracing_feed import trace
 from attractor_nb.pipeline.workplaces import RunWorkplace, within_workdir, workspace_of
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import redacted
@@ -227,16 +229,20 @@ def wire(
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
+        cache=cache_of(options, start.plan) if tape is None else None,
         workplace=RunWorkplace(
             start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
         ),
     )
 
+    def read(node_id: str, name: str, branch: str) -> str | None:
+        return setup.store.read_stage_file(node_id, name, branch)  # the store changes with a restart
+
     run = Run(
         pipeline,
         start.run_id,
         start.store.logs_root,
-        lambda node_id, name, branch: setup.store.read_stage_file(node_id, name, branch),  # noqa: PLW0108 - the store changes with a restart
+        read,
         stream=stream,
         gates=gates,
         live_children=children.live if children else None,
@@ -245,6 +251,7 @@ def wire(
     stream.add_sink(run.take)
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
+    trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
     recording = None if tape is None or is_child else Recording(tape)
     return Wired(run, Runner(setup), recording)
 

@@ -82,6 +82,8 @@ def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
         return "a custom handler does not say that it is_shippable"
     if pipeline.observers or options.observers:
         return "their events are observed here"
+    if options.tracer:
+        return "their spans are made here"
     if any((options.processes, options.clock, options.randomness, options.disk)):
         return "processes, clock, randomness or disk of your own stay here"
     if options.cache is not False:

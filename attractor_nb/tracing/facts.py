@@ -1,0 +1,124 @@
+"""What spans say of their events: attributes of plain types, without secrets, and without content."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
+from attractor_nb.redaction import redacted
+from attractor_nb.tracing import names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.events import (
+        Event,
+        ModelCallEnded,
+        StageEnd,
+        StageEvent,
+        StageStarted,
+        ToolCallEnded,
+    )
+
+MAX_TEXT_CHARS: Final = 1000
+"""Of the text of a status or a note: traces are kept by others, and read in lists."""
+_TALK: Final = (InterviewStarted, InterviewCompleted, InterviewTimeout)
+
+
+def of_run(pipeline: str, run_id: str) -> dict[str, Any]:
+    """Of a run."""
+    return {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW: pipeline, names.RUN: run_id}
+
+
+def of_stage(event: StageStarted) -> dict[str, Any]:
+    """Of a visit to a node."""
+    return {**_place(event), names.HANDLER: event.handler_type}
+
+
+def of_attempt(event: StageStarted) -> dict[str, Any]:
+    """Of an attempt."""
+    return {
+        **_place(event),
+        names.ATTEMPT: event.attempt,
+        names.FIDELITY: event.fidelity,
+        names.CONVERSATION: event.thread,
+    }
+
+
+def of_end(event: StageEnd) -> dict[str, Any]:
+    """Of the end of an attempt.
+
+    What it consumed has names of its own: who adds up the calls does not add it a second time. No price is no
+    attribute, and never zero.
+    """
+    found: dict[str, Any] = {names.OUTCOME: event.outcome.status.value}
+    if (usage := event.outcome.usage) is not None:
+        found |= {
+            names.ATTEMPT_INPUT_TOKENS: usage.input_tokens,
+            names.ATTEMPT_OUTPUT_TOKENS: usage.output_tokens,
+            names.ATTEMPT_COST: usage.cost_usd,
+            names.ATTEMPT_UNPRICED: usage.unpriced_calls or None,
+        }
+    return found
+
+
+def of_commit(event: StageEnd) -> dict[str, Any]:
+    """Of the end of a visit."""
+    return {
+        names.OUTCOME: event.outcome.status.value,
+        names.NEXT_NODE: event.next_node,
+        names.ROUTE: event.route,
+    }
+
+
+def of_model_call(event: ModelCallEnded) -> dict[str, Any]:
+    """Of a model call."""
+    provider, model = names.provider_and_model(event.model)
+    found: dict[str, Any] = {
+        names.OPERATION: names.CHAT,
+        names.PROVIDER: provider,
+        names.REQUEST_MODEL: model,
+        names.CONVERSATION: event.thread,
+        names.FINISH_REASONS: (event.finish,) if event.finish else (),
+    }
+    if event.usage is not None:
+        found |= {
+            names.INPUT_TOKENS: event.usage.input_tokens,
+            names.OUTPUT_TOKENS: event.usage.output_tokens,
+            names.CALL_COST: event.usage.cost_usd,
+        }
+    return found
+
+
+def of_tool_call(event: ToolCallEnded) -> dict[str, Any]:
+    """Of a tool call."""
+    return {
+        names.OPERATION: names.EXECUTE_TOOL,
+        names.TOOL_NAME: event.tool,
+        names.TOOL_CALL: event.call_id,
+        names.SKIPPED: bool(event.skipped) or None,
+    }
+
+
+def of_note(event: Event) -> dict[str, Any]:
+    """Of something that happened on the way; what people were asked and said is content."""
+    message = "" if isinstance(event, _TALK) else event.description
+    return clean({names.NODE: event.node_id, "attractor.message": plain_text(message)})
+
+
+def clean(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that say something, without secrets."""
+    return {
+        name: redacted(value) if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value is not None and value not in ("", ())
+    }
+
+
+def plain_text(text: str) -> str:
+    """A short text without secrets."""
+    return redacted(text)[:MAX_TEXT_CHARS]
+
+
+def _place(event: StageEvent) -> dict[str, Any]:
+    return {names.NODE: event.name, names.VISIT: event.visit, names.BRANCH: event.branch}
