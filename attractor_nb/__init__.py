@@ -16,7 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attractor_nb.backends import ClaudeBackend as ClaudeBackend
+    from attractor_nb.backends import CodexBackend as CodexBackend
     from attractor_nb.backends import FunctionBackend as FunctionBackend
+    from attractor_nb.backends import GeminiBackend as GeminiBackend
     from attractor_nb.backends import LocalModelBackend as LocalModelBackend
     from attractor_nb.backends import SimulatedBackend as SimulatedBackend
     from attractor_nb.context import Context as Context
@@ -65,11 +68,14 @@ _HOMES = {
     "AttractorError": "errors",
     "AutoApproveInterviewer": "interviewers",
     "CallbackInterviewer": "interviewers",
+    "ClaudeBackend": "backends",
+    "CodexBackend": "backends",
     "ConsoleInterviewer": "interviewers",
     "Context": "context",
     "Diagnostic": "model.diagnostic",
     "Edge": "model.graph",
     "FunctionBackend": "backends",
+    "GeminiBackend": "backends",
     "Graph": "model.graph",
     "LocalModelBackend": "backends",
     "Node": "model.graph",
@@ -107,11 +113,14 @@ __all__ = [
     "AttractorError",
     "AutoApproveInterviewer",
     "CallbackInterviewer",
+    "ClaudeBackend",
+    "CodexBackend",
     "ConsoleInterviewer",
     "Context",
     "Diagnostic",
     "Edge",
     "FunctionBackend",
+    "GeminiBackend",
     "Graph",
     "LocalModelBackend",
     "Node",

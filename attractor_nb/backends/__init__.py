@@ -1,4 +1,4 @@
-"""What stands behind a model stage: nothing, a function, or a model (spec 1.4, 4.5).
+"""What stands behind a model stage: nothing, a function, a model, or an agent (spec 1.4, 4.5).
 
 A backend knows a node, a prompt and the context; never a handler or a run.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, GeminiBackend
 from attractor_nb.backends.function import FunctionBackend
 from attractor_nb.backends.local_model import LocalModelBackend
 from attractor_nb.backends.simulated import SimulatedBackend
@@ -17,11 +18,22 @@ from attractor_nb.protocols import CodergenBackend
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FunctionBackend", "LocalModelBackend", "SimulatedBackend", "resolve_backend"]
+__all__ = [
+    "ClaudeBackend",
+    "CodexBackend",
+    "FunctionBackend",
+    "GeminiBackend",
+    "LocalModelBackend",
+    "SimulatedBackend",
+    "resolve_backend",
+]
 
 NAMED: dict[str, Callable[[], CodergenBackend]] = {
     "simulated": SimulatedBackend,
     "local": LocalModelBackend.installed,
+    "claude": ClaudeBackend,
+    "codex": CodexBackend,
+    "gemini": GeminiBackend,
 }
 """The backends that an option can name."""
 

@@ -18,6 +18,9 @@ class BackendName(StrEnum):
 
     SIMULATED = "simulated"
     LOCAL = "local"
+    CLAUDE = "claude"
+    CODEX = "codex"
+    GEMINI = "gemini"
 
 
 class Durability(StrEnum):

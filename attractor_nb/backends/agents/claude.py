@@ -1,0 +1,181 @@
+"""Claude Code: ``claude -p --output-format stream-json --verbose``.
+
+Read for this: the CLI reference and "Run Claude Code programmatically" of its documentation, and the types
+and the command line of its public Python SDK (messages ``system``/``init``, ``assistant``, ``user``,
+``result``). Reported cost and usage are those of one call, also in a session that is gone on with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from attractor_nb.backends.agents.said import (
+    AgentEvent,
+    Began,
+    Complained,
+    Ended,
+    Said,
+    ToolAnswered,
+    ToolCalled,
+    cost_at,
+    count_at,
+    mapping_at,
+    mappings_at,
+    plain_text,
+    session_at,
+    text_at,
+    texts_at,
+)
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.backends.agents.dialect import AgentCall
+    from attractor_nb.backends.agents.failures import FailureKind
+
+_COMMAND_TOOLS: Final = "Bash"
+_WRITING_TOOLS: Final = "Edit,MultiEdit,Write,NotebookEdit"
+_STATUS_OF_ERROR: Final = {
+    "authentication_failed": 401,
+    "billing_error": 402,
+    "invalid_request": 400,
+    "rate_limit": 429,
+    "server_error": 500,
+    "overloaded": 529,
+}
+"""What ``error`` of an assistant message says, as the status that the server gave."""
+_INPUTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_MODEL_INPUTS: Final = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """Claude Code (``dialect.Dialect``)."""
+
+    name: ClassVar[str] = "claude"
+    title: ClassVar[str] = "Claude Code"
+    install: ClassVar[str] = "npm install -g @anthropic-ai/claude-code"
+    variables: ClassVar[tuple[str, ...]] = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+    )
+    exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
+    counts_whole_sessions: ClassVar[bool] = False
+
+    def arguments(self, call: AgentCall) -> list[str]:
+        """Values stand behind ``=``, so that none of them can be read as a flag.
+
+        A session that is gone on with is forked: the one that a committed stage left stays as it is, and an
+        attempt that is made again does not find its own words in it.
+        """
+        arguments = ["-p", "--output-format=stream-json", "--verbose", *_permissions(call)]
+        if call.directory is not None and call.may_write:
+            arguments.append(f"--add-dir={call.directory}")
+        if call.model:
+            arguments.append(f"--model={call.model}")
+        if call.effort:
+            arguments.append(f"--effort={call.effort}")
+        if call.system_prompt:
+            arguments.append(f"--append-system-prompt={call.system_prompt}")
+        if call.session:
+            arguments += [f"--resume={call.session}", "--fork-session"]
+        return [*arguments, *call.more]
+
+    def stdin(self, call: AgentCall) -> str:
+        """The task: in print mode it is read where no argument holds it."""
+        return call.task
+
+    def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
+        """What a message says. Those of agents that the agent started say nothing but their tool calls."""
+        match line.get("type"):
+            case "system" if line.get("subtype") == "init":
+                return [Began(session_at(line, "session_id"), text_at(line, "model"))]
+            case "assistant":
+                return _assistant(line)
+            case "user":
+                return [_answered(block) for block in _blocks(line) if block.get("type") == "tool_result"]
+            case "result":
+                return [Began(session_at(line, "session_id")), _ended(line)]
+            case _:
+                return []
+
+
+def _permissions(call: AgentCall) -> list[str]:
+    """What is not allowed is denied by name: a denial wins over whatever the user's settings allow."""
+    if call.is_unrestricted:
+        return ["--permission-mode=bypassPermissions"]
+    denied: list[str] = []
+    flags = [f"--permission-mode={'acceptEdits' if call.may_write else 'default'}"]
+    if "run" in call.tools:
+        flags.append(f"--allowedTools={_COMMAND_TOOLS}")
+    else:
+        denied.append(_COMMAND_TOOLS)
+    if not call.may_write:
+        denied.append(_WRITING_TOOLS)
+    return [*flags, f"--disallowedTools={','.join(denied)}"] if denied else flags
+
+
+def _blocks(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return mappings_at(mapping_at(line, "message"), "content")
+
+
+def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
+    blocks = _blocks(line)
+    text = "".join(text_at(block, "text") for block in blocks if block.get("type") == "text")
+    if error := line.get("error"):
+        status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
+        return [Complained(text or plain_text(str(error)), status)]
+    is_own = not line.get("parent_tool_use_id")
+    said: list[AgentEvent] = [Said(text)] if text and is_own else []
+    calls = (block for block in blocks if block.get("type") == "tool_use")
+    return [
+        *said,
+        *(
+            ToolCalled(text_at(call, "id"), text_at(call, "name"), mapping_at(call, "input"))
+            for call in calls
+        ),
+    ]
+
+
+def _answered(block: Mapping[str, Any]) -> ToolAnswered:
+    content = block.get("content")
+    text = plain_text(content) if isinstance(content, str) else ""
+    if isinstance(content, list):
+        text = "".join(text_at(part, "text") for part in mappings_at(block, "content"))
+    call_id = text_at(block, "tool_use_id")
+    if block.get("is_error") is True:
+        return ToolAnswered(call_id, error=text or "failed")
+    return ToolAnswered(call_id, text)
+
+
+def _ended(line: Mapping[str, Any]) -> Ended:
+    usage, text = _usage(line), text_at(line, "result")
+    subtype = text_at(line, "subtype")
+    if line.get("is_error") is True or subtype != "success":
+        reason = text or "; ".join(texts_at(line, "errors"))
+        kind = "" if subtype == "success" else subtype
+        error = ": ".join(part for part in (kind, reason) if part)
+        return Ended(is_failure=True, error=error, status=count_at(line, "api_error_status"), usage=usage)
+    return Ended(text, usage=usage, is_truncated=line.get("stop_reason") == "max_tokens")
+
+
+def _usage(line: Mapping[str, Any]) -> Usage | None:
+    """Tokens by model, which count agents that the agent started; else those of the agent alone."""
+    by_model = mapping_at(line, "modelUsage")
+    models = [mapping_at(by_model, name) for name in by_model]
+    own = mapping_at(line, "usage")
+    if not models and not own:
+        return None
+    entries, names, output = [own], _INPUTS, "output_tokens"
+    if models:
+        entries, names, output = models, _MODEL_INPUTS, "outputTokens"
+    return Usage(
+        sum(count_at(entry, name) for entry in entries for name in names),
+        sum(count_at(entry, output) for entry in entries),
+        cost_at(line, "total_cost_usd"),
+        max(1, count_at(line, "num_turns")),
+    )

@@ -1,0 +1,142 @@
+"""Codex CLI: ``codex exec --json -``.
+
+Read for this: "Non-interactive mode" of its documentation, and of its public source the events of
+``codex exec --json`` (``exec_events.rs``) and the flags of ``codex exec`` and ``codex exec resume``. The
+usage of ``turn.completed`` is that of the whole thread so far, and no price is told.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from attractor_nb.backends.agents.said import (
+    AgentEvent,
+    Began,
+    Complained,
+    Ended,
+    Said,
+    ToolAnswered,
+    ToolCalled,
+    count_at,
+    mapping_at,
+    mappings_at,
+    session_at,
+    text_at,
+)
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.backends.agents.dialect import AgentCall
+    from attractor_nb.backends.agents.failures import FailureKind
+
+_TOOLS: Final = {
+    "command_execution": ("command",),
+    "file_change": ("changes",),
+    "mcp_tool_call": ("server", "tool", "arguments"),
+    "web_search": ("query",),
+}
+"""The items that are calls of tools, and what of them are the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """Codex CLI (``dialect.Dialect``)."""
+
+    name: ClassVar[str] = "codex"
+    title: ClassVar[str] = "Codex CLI"
+    install: ClassVar[str] = "npm install -g @openai/codex"
+    variables: ClassVar[tuple[str, ...]] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
+    counts_whole_sessions: ClassVar[bool] = True
+
+    def arguments(self, call: AgentCall) -> list[str]:
+        """Flags of ``exec`` stand before ``resume``, which has few of its own.
+
+        Codex refuses to work outside a repository of git, where nothing could be taken back. What may only
+        read has nothing to take back.
+        """
+        arguments = ["exec", "--json", *_permissions(call)]
+        if call.directory is not None and call.may_write:
+            arguments.append(f"--add-dir={call.directory}")
+        if call.model:
+            arguments.append(f"--model={call.model}")
+        if call.effort:
+            arguments.append(f"--config=model_reasoning_effort={json.dumps(call.effort)}")
+        arguments += call.more
+        return [*arguments, "resume", call.session, "-"] if call.session else [*arguments, "-"]
+
+    def stdin(self, call: AgentCall) -> str:
+        """System prompt and task: ``-`` says that they come here."""
+        return call.whole_text
+
+    def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
+        """What an event says."""
+        match line.get("type"):
+            case "thread.started":
+                return [Began(session_at(line, "thread_id"))]
+            case "item.started":
+                return _started(mapping_at(line, "item"))
+            case "item.completed":
+                return _completed(mapping_at(line, "item"))
+            case "turn.completed":
+                return [Ended(usage=_usage(mapping_at(line, "usage")))]
+            case "turn.failed":
+                message = text_at(mapping_at(line, "error"), "message")
+                return [Ended(is_failure=True, error=message)]
+            case "error":
+                return [Complained(text_at(line, "message"))]
+            case _:
+                return []
+
+
+def _permissions(call: AgentCall) -> list[str]:
+    if call.is_unrestricted:
+        return ["--dangerously-bypass-approvals-and-sandbox"]
+    if call.may_write:
+        return ["--sandbox=workspace-write"]
+    return ["--sandbox=read-only", "--skip-git-repo-check"]
+
+
+def _started(item: Mapping[str, Any]) -> list[AgentEvent]:
+    return [call] if (call := _call(item)) is not None else []
+
+
+def _completed(item: Mapping[str, Any]) -> list[AgentEvent]:
+    if item.get("type") == "agent_message":
+        return [Said(text)] if (text := text_at(item, "text")) else []
+    call = _call(item)
+    return [] if call is None else [_answered(item, call)]
+
+
+def _call(item: Mapping[str, Any]) -> ToolCalled | None:
+    kind = item.get("type")
+    names = _TOOLS.get(kind) if isinstance(kind, str) else None
+    if names is None:
+        return None
+    tool = text_at(item, "tool") or str(kind)
+    arguments: dict[str, Any] = {name: item[name] for name in names if name != "tool" and name in item}
+    return ToolCalled(text_at(item, "id"), tool, arguments)
+
+
+def _answered(item: Mapping[str, Any], call: ToolCalled) -> ToolAnswered:
+    result = text_at(item, "aggregated_output")
+    parts = mappings_at(mapping_at(item, "result"), "content")
+    result = result or "".join(text_at(part, "text") for part in parts)
+    error = text_at(mapping_at(item, "error"), "message")
+    status, exit_code = item.get("status"), item.get("exit_code")
+    if not error and type(exit_code) is int and exit_code != 0:
+        error = f"exit code {exit_code}"
+    if not error and status in ("failed", "declined"):
+        error = str(status)
+    return ToolAnswered(call.call_id, result, error, call)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    """What was read from the cache is part of ``input_tokens``, reasoning part of ``output_tokens``."""
+    if not usage:
+        return None
+    return Usage(count_at(usage, "input_tokens"), count_at(usage, "output_tokens"), None, 1)

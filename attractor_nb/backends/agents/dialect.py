@@ -1,0 +1,83 @@
+"""What the house must know of one agent: how it is called, and what its lines mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.backends.agents.failures import FailureKind
+    from attractor_nb.backends.agents.said import AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """What one call of an agent asks for.
+
+    Attributes:
+        task: The whole text for the agent.
+        model: The model; empty for the agent's own choice.
+        effort: ``low``, ``medium`` or ``high``; empty for the agent's own choice.
+        system_prompt: Text for the system prompt, or empty.
+        tools: Of ``read``, ``write``, ``list`` and ``run``: what it may do. Reading it always may.
+        session: The session to go on with; empty for a fresh one.
+        directory: A directory beside its working directory in which it may write, if it may write at all.
+        is_unrestricted: It may do everything, unasked.
+        more: More flags, which stand behind ours.
+    """
+
+    task: str
+    model: str = ""
+    effort: str = ""
+    system_prompt: str = ""
+    tools: frozenset[str] = field(default_factory=frozenset[str])
+    session: str = ""
+    directory: Path | None = None
+    is_unrestricted: bool = False
+    more: tuple[str, ...] = ()
+
+    @property
+    def may_write(self) -> bool:
+        """Whether it may change files."""
+        return self.is_unrestricted or "write" in self.tools
+
+    @property
+    def whole_text(self) -> str:
+        """The task behind the system prompt, for an agent that takes no system prompt of its own."""
+        return f"{self.system_prompt}\n\n{self.task}" if self.system_prompt else self.task
+
+
+class Dialect(Protocol):
+    """One agent.
+
+    Attributes:
+        name: Its name, which is that of its program, too.
+        title: What its makers call it.
+        install: The command that installs it.
+        variables: The environment variables that hold its own keys and addresses: of these it gets all, and
+            of other providers' none.
+        exit_kinds: What its documented exit codes mean.
+        counts_whole_sessions: The usage that it tells is that of the session so far, and not of this call.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    install: ClassVar[str]
+    variables: ClassVar[tuple[str, ...]]
+    exit_kinds: ClassVar[Mapping[int, FailureKind]]
+    counts_whole_sessions: ClassVar[bool]
+
+    def arguments(self, call: AgentCall) -> list[str]:
+        """Its command line without the program."""
+        ...
+
+    def stdin(self, call: AgentCall) -> str:
+        """What it reads."""
+        ...
+
+    def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
+        """What a line of its stdout says; empty for what is of no concern, or unknown."""
+        ...

@@ -1,0 +1,256 @@
+"""Why a call of an agent failed, and what of it a retry can mend (Appendix D).
+
+Agents say it in words, in an exit code, or in the status that their model's server gave. What none of the
+rules here knows is a plain failure: it is retried where the node asks for retries.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import RetryableError, StageError, TerminalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.backends.agents.dialect import Dialect
+
+MAX_REASON_CHARACTERS: Final = 500
+"""How much of an agent's own words is in a failure's reason."""
+
+
+class FailureKind(Enum):
+    """What went wrong."""
+
+    ACCESS = auto()
+    BILLING = auto()
+    LIMIT = auto()
+    SERVER = auto()
+    FLAGS = auto()
+    MODEL = auto()
+    SESSION = auto()
+    TURNS = auto()
+    TRUST = auto()
+    REPOSITORY = auto()
+    REQUEST = auto()
+    UNKNOWN = auto()
+
+
+TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER})
+"""What another attempt may mend."""
+_HINTS: Final[Mapping[FailureKind, str]] = {
+    FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set one of {variables}",
+    FailureKind.BILLING: "look at the account that {name} uses",
+    FailureKind.FLAGS: "this {name} does not know how it was called: it may be too old; {install}",
+    FailureKind.MODEL: "look at llm_model of the node: {name} takes the models of its own maker",
+    FailureKind.SESSION: "sessions stay on the machine and for the directory where they began; "
+    "start the thread anew under another thread_id",
+    FailureKind.TURNS: "allow it more turns or money in its own settings, or give the node a smaller task",
+    FailureKind.TRUST: "start {name} there once and trust it, or give the backend the flag for it",
+    FailureKind.REPOSITORY: "run it in a git repository, or give the backend "
+    'arguments=("--skip-git-repo-check",)',
+    FailureKind.REQUEST: "look at the node's prompt and the settings of {name}",
+}
+_STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
+    400: FailureKind.REQUEST,
+    401: FailureKind.ACCESS,
+    402: FailureKind.BILLING,
+    403: FailureKind.ACCESS,
+    404: FailureKind.MODEL,
+    408: FailureKind.SERVER,
+    413: FailureKind.REQUEST,
+    422: FailureKind.REQUEST,
+    429: FailureKind.LIMIT,
+}
+_WORDS: Final = tuple(
+    (kind, re.compile("|".join(expressions), re.IGNORECASE))
+    for kind, expressions in (
+        (
+            FailureKind.FLAGS,
+            (
+                r"unknown (?:option|argument|command)",
+                r"unexpected argument",
+                r"unrecognized (?:option|argument|subcommand)",
+                r"invalid value .{0,60} for '",
+                r"option .{0,60} argument .{0,60} is invalid",
+                r"invalid values:",
+            ),
+        ),
+        (
+            FailureKind.SESSION,
+            (
+                r"no conversation found",
+                r"no rollout found",
+                r"session .{0,80}not found",
+                r"no (?:saved |previous )?sessions? found",
+                r"invalid session identifier",
+                r"error resuming session",
+            ),
+        ),
+        (
+            FailureKind.TURNS,
+            (
+                r"error_max_turns",
+                r"error_max_budget",
+                r"max(?:imum)?[ _](?:session )?turns",
+                r"turn limit",
+            ),
+        ),
+        (
+            FailureKind.TRUST,
+            (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted"),
+        ),
+        (FailureKind.REPOSITORY, (r"skip-git-repo-check",)),
+        (
+            FailureKind.BILLING,
+            (r"credit balance", r"insufficient[_ ]quota", r"billing", r"payment required", r"spending limit"),
+        ),
+        (
+            FailureKind.LIMIT,
+            (
+                r"rate[_ -]?limit",
+                r"too many requests",
+                r"usage limit",
+                r"hit your .{0,20}limit",
+                r"resource[_ ]exhausted",
+                r"quota (?:exceeded|exhausted)",
+                r"exceeded your current quota",
+                r"exhausted your capacity",
+            ),
+        ),
+        (
+            FailureKind.ACCESS,
+            (
+                r"invalid (?:x-)?api[ -]?key",
+                r"incorrect api key",
+                r"api[ -]?key not (?:found|valid)",
+                r"missing api key",
+                r"/login",
+                r"not logged in",
+                r"authenticat",
+                r"unauthori[sz]ed",
+                r"auth method",
+                r"token (?:has )?expired",
+                r"permission[_ ]denied",
+                r"forbidden",
+            ),
+        ),
+        (
+            FailureKind.MODEL,
+            (
+                r"model .{0,80}(?:not found|does not exist|not supported)",
+                r"(?:invalid|unknown) model",
+                r"issue with the selected model",
+            ),
+        ),
+        (
+            FailureKind.SERVER,
+            (
+                r"overloaded",
+                r"internal server error",
+                r"bad gateway",
+                r"service unavailable",
+                r"server_error",
+                r"timed? ?-?out",
+                r"econnre|enotfound|eai_again",
+                r"connection (?:error|refused|reset|closed)",
+                r"fetch failed",
+                r"network",
+                r"stream (?:disconnected|error)",
+                r"reconnecting",
+                r"at capacity|high demand",
+            ),
+        ),
+    )
+)
+"""In this order: the first that fits counts."""
+_STATUS_IN_WORDS: Final = re.compile(
+    r"(?:status(?: code)?|error|http|api error|\bcode)\W{0,4}([45]\d\d)\b|^\W*([45]\d\d)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that failed.
+
+    Attributes:
+        words: What the agent said about it.
+        status: HTTP status that the model's server gave, or 0.
+        exit_code: The program's; negative: the signal that ended it.
+    """
+
+    words: str = ""
+    status: int = 0
+    exit_code: int = 0
+
+
+def kind_of(failure: Failure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
+    """What went wrong: the server's status says it best, then the words, then the exit code.
+
+    >>> kind_of(Failure("429 Too Many Requests"), {}), kind_of(Failure("Invalid API key"), {})
+    (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
+    """
+    status = failure.status or _status_in(failure.words)
+    by_words = next((kind for kind, pattern in _WORDS if pattern.search(failure.words)), None)
+    if status == 429 and by_words is FailureKind.BILLING:
+        return by_words  # an account without money is refused with it, too
+    if status == 400 and by_words is not None:
+        return by_words  # it stands for anything
+    if (kind := _kind_of_status(status)) is not None:
+        return kind
+    return by_words or exit_kinds.get(failure.exit_code, FailureKind.UNKNOWN)
+
+
+def error_of(failure: Failure, dialect: Dialect) -> StageError:
+    """The error that a failure is raised as.
+
+    Returns:
+        ``RetryableError`` for what is transient, ``TerminalError`` with a remedy for what stays wrong, and
+        a ``StageError`` for what nobody knows.
+    """
+    reason = _reason(failure, dialect.name)
+    if failure.exit_code < 0:
+        return RetryableError(reason)
+    kind = kind_of(failure, dialect.exit_kinds)
+    if kind in TRANSIENT:
+        return RetryableError(reason)
+    if kind is FailureKind.UNKNOWN:
+        return StageError(reason)
+    names = ", ".join(dialect.variables)
+    hint = _HINTS[kind].format(name=dialect.name, variables=names, install=dialect.install)
+    return TerminalError(reason, hint=hint)
+
+
+def _reason(failure: Failure, name: str) -> str:
+    if failure.exit_code < 0:
+        how = f"was ended by {_signal_name(-failure.exit_code)}"
+    elif failure.exit_code:
+        how = f"ended with exit code {failure.exit_code}"
+    else:
+        how = "failed"
+    words = failure.words.strip()
+    if len(words) > MAX_REASON_CHARACTERS:
+        words = f"…{words[-MAX_REASON_CHARACTERS:]}"
+    return f"{name} {how}: {words}" if words else f"{name} {how} and did not say why"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _status_in(words: str) -> int:
+    found = _STATUS_IN_WORDS.search(words)
+    return int(found[1] or found[2]) if found else 0
+
+
+def _kind_of_status(status: int) -> FailureKind | None:
+    if status >= 500:
+        return FailureKind.SERVER
+    return _STATUS_KINDS.get(status)

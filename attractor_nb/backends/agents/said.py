@@ -1,0 +1,180 @@
+"""What an agent's stream says, whichever agent it is, and how its JSON is read without believing it.
+
+A line may hold anything: a value of another type than the documented one counts as missing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.model.outcome import MAX_COST_USD, MAX_COUNT, Usage, no_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The agent has a session.
+
+    Attributes:
+        session: Its id, by which it can be gone on with; empty when it has none that is one.
+        model: The model, when it is told.
+    """
+
+    session: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The agent wrote text.
+
+    Attributes:
+        text: The text.
+        is_whole: A message of its own; else it goes on with the one before.
+    """
+
+    text: str
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The agent calls a tool of its own.
+
+    Attributes:
+        call_id: The agent's name of the call.
+        tool: The tool.
+        arguments: What it is called with.
+    """
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=no_values)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered:
+    """A call has ended.
+
+    Attributes:
+        call_id: The agent's name of the call.
+        result: What the agent was told.
+        error: Why it failed or was not allowed, or empty.
+        called: The call itself, where the stream tells it only now.
+    """
+
+    call_id: str
+    result: str = ""
+    error: str = ""
+    called: ToolCalled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Complained:
+    """Something went wrong. The agent may still mend it; when it does not, this is why.
+
+    Attributes:
+        message: What.
+        status: HTTP status that the model's server gave, or 0.
+    """
+
+    message: str
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The agent's own word on how it ended.
+
+    Attributes:
+        text: Its answer; None: what it said last.
+        is_failure: It failed, whatever it said before.
+        error: Why it failed; empty when it does not say.
+        status: HTTP status that the model's server gave, or 0.
+        usage: What it consumed; None when it does not say.
+        is_truncated: A limit cut the answer off.
+    """
+
+    text: str | None = None
+    is_failure: bool = False
+    error: str = ""
+    status: int = 0
+    usage: Usage | None = None
+    is_truncated: bool = False
+
+
+AgentEvent = Began | Said | ToolCalled | ToolAnswered | Complained | Ended
+
+
+def plain_text(text: str) -> str:
+    r"""A text without the escape sequences of terminals, and without half characters.
+
+    >>> plain_text("\x1b[1;31mred\x1b[0m \ud800")
+    'red ?'
+    """
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return text.encode("utf-8", "replace").decode()
+
+
+def text_at(values: Mapping[str, Any], name: str) -> str:
+    """The text under a name, as people may see it; empty when there is none."""
+    value = values.get(name)
+    return plain_text(value) if isinstance(value, str) else ""
+
+
+def mapping_at(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under a name; empty when there is none."""
+    value = values.get(name)
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def mappings_at(values: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects of the list under a name."""
+    value = values.get(name)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def texts_at(values: Mapping[str, Any], name: str) -> list[str]:
+    """The texts of the list under a name."""
+    value = values.get(name)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [plain_text(item) for item in items if isinstance(item, str)]
+
+
+def count_at(values: Mapping[str, Any], name: str) -> int:
+    """The whole number under a name; 0 when there is none, or none that counts anything."""
+    value = values.get(name)
+    return value if type(value) is int and 0 <= value <= MAX_COUNT else 0
+
+
+def cost_at(values: Mapping[str, Any], name: str) -> float | None:
+    """The price in USD under a name; None when there is none."""
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= MAX_COST_USD else None
+
+
+def session_at(values: Mapping[str, Any], name: str) -> str:
+    """The id of a session under a name; empty for what could be anything else on a command line."""
+    value = values.get(name)
+    return value if isinstance(value, str) and is_session(value) else ""
+
+
+def is_session(text: str) -> bool:
+    """Whether a text can be the id of a session.
+
+    >>> is_session("0199a213-81c0-7800-8aa1-bbab2a035a53"), is_session("--yolo"), is_session("a b")
+    (True, False, False)
+    """
+    return _SESSION.match(text) is not None

@@ -1,0 +1,80 @@
+"""What a thread keeps of an agent: the session that the next stage goes on with (spec 5.4)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.backends.agents.said import count_at, is_session
+from attractor_nb.errors import TerminalError
+
+if TYPE_CHECKING:
+    from attractor_nb.model.outcome import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A session as a thread keeps it.
+
+    Attributes:
+        agent: Whose it is.
+        session: Its id.
+        input_tokens: Tokens sent in it so far, for an agent that tells no other count.
+        output_tokens: Tokens received in it so far, likewise.
+    """
+
+    agent: str
+    session: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @classmethod
+    def read(cls, text: str, agent: str, thread: str) -> SavedSession:
+        """The session that a thread has kept; one without an id at the thread's beginning.
+
+        Raises:
+            TerminalError: Somebody else has kept it: this agent would begin anew, and nobody would notice.
+        """
+        if not text:
+            return cls(agent)
+        try:
+            value: Any = json.loads(text)
+        except ValueError:
+            value = None
+        kept = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        session = kept.get("session")
+        if kept.get("agent") != agent or not isinstance(session, str) or not is_session(session):
+            whose = kept.get("agent")
+            owner = f"{whose}'s" if isinstance(whose, str) else "another backend's"
+            raise TerminalError(
+                f"the thread {thread!r} is {owner}: {agent} cannot go on with it",
+                hint="give the stage another thread_id, or another fidelity than full",
+            )
+        return cls(agent, session, count_at(kept, "input_tokens"), count_at(kept, "output_tokens"))
+
+    def text(self) -> str:
+        """What the thread keeps."""
+        return json.dumps(asdict(self))
+
+    def gone_on(self, session: str, told: Usage | None) -> SavedSession:
+        """The session after a call that told this usage."""
+        if told is None:
+            return replace(self, session=session)
+        return replace(
+            self, session=session, input_tokens=told.input_tokens, output_tokens=told.output_tokens
+        )
+
+    def own_part(self, told: Usage) -> Usage:
+        """What one call consumed, of an agent that tells what the session has consumed.
+
+        A count below the one before is of a session that counts anew.
+        """
+        is_sum = told.input_tokens >= self.input_tokens and told.output_tokens >= self.output_tokens
+        if not self.session or not is_sum:
+            return told
+        return replace(
+            told,
+            input_tokens=told.input_tokens - self.input_tokens,
+            output_tokens=told.output_tokens - self.output_tokens,
+        )

@@ -1,0 +1,147 @@
+"""What a call of an agent came to: a fold over what its stream said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from attractor_nb.backends.agents.said import (
+    AgentEvent,
+    Began,
+    Complained,
+    Ended,
+    Said,
+    ToolAnswered,
+    ToolCalled,
+    plain_text,
+)
+from attractor_nb.model.outcome import MAX_COUNT
+
+MAX_ANSWER_CHARACTERS: Final = 4 * 1024 * 1024
+"""How much of one message is kept."""
+MAX_OPEN_CALLS: Final = 1000
+"""How many calls of tools are remembered that have not ended."""
+MAX_VALUE_CHARACTERS: Final = 1000
+"""How much of an argument, a result or an error an event tells; the agent's log has all of it."""
+MAX_ARGUMENTS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that has ended, or will not end any more.
+
+    Attributes:
+        call: What was called.
+        began: When, by the clock of whoever listens.
+        result: The beginning of what the agent was told.
+        error: Why it failed, or empty.
+    """
+
+    call: ToolCalled
+    began: float
+    result: str = ""
+    error: str = ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was called with, cut to what an event tells."""
+        return {str(name): _cut(value) for name, value in list(self.call.arguments.items())[:MAX_ARGUMENTS]}
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What the stream has said so far.
+
+    Attributes:
+        session: The session's id, or empty.
+        model: The model, or empty.
+        answer: The last message.
+        complaint: The last thing that went wrong.
+        ended: The agent's own word on how it ended; None while it has not said it.
+        is_empty: It has said nothing at all.
+    """
+
+    session: str = ""
+    model: str = ""
+    answer: str = ""
+    complaint: Complained | None = None
+    ended: Ended | None = None
+    is_empty: bool = True
+    _is_open: bool = False
+    _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
+
+    def take(self, event: AgentEvent, now: float) -> ToolCall | None:
+        """Take what was said.
+
+        Args:
+            event: What.
+            now: When.
+
+        Returns:
+            The call of a tool that ended with it, if one did.
+        """
+        self.is_empty = False
+        match event:
+            case Began():
+                self.session = event.session or self.session
+                self.model = event.model or self.model
+            case Said():
+                self._say(event)
+            case ToolCalled():
+                self._is_open = False
+                if len(self._calls) < MAX_OPEN_CALLS:
+                    self._calls[event.call_id] = (event, now)
+            case ToolAnswered():
+                return self._answered(event, now)
+            case Complained():
+                self.complaint = event
+            case Ended():
+                self.ended = event
+                if event.text:
+                    self.answer = event.text[:MAX_ANSWER_CHARACTERS]
+        return None
+
+    def goes_on(self, said: Said) -> bool:
+        """Whether a text goes on with the message before it."""
+        return self._is_open and not said.is_whole
+
+    def open_calls(self) -> list[ToolCall]:
+        """The calls that have not ended. Forgets them."""
+        calls, self._calls = self._calls, {}
+        return [
+            ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()
+        ]
+
+    def _say(self, said: Said) -> None:
+        text = self.answer + said.text if self.goes_on(said) else said.text
+        self.answer = text[:MAX_ANSWER_CHARACTERS]
+        self._is_open = not said.is_whole
+
+    def _answered(self, answer: ToolAnswered, now: float) -> ToolCall | None:
+        self._is_open = False
+        known = self._calls.pop(answer.call_id, None)
+        call = answer.called or (known[0] if known else None)
+        if call is None:
+            return None  # of a call that nobody saw there is nothing to tell
+        return ToolCall(call, known[1] if known else now, _cut_text(answer.result), _cut_text(answer.error))
+
+
+def _cut(value: Any) -> Any:
+    """A short JSON value; a long or nested one as the beginning of its text."""
+    if isinstance(value, str):
+        return _cut_text(plain_text(value))
+    if (
+        value is None
+        or isinstance(value, bool)
+        or (isinstance(value, int | float) and abs(value) <= MAX_COUNT)
+    ):
+        return value
+    try:
+        return _cut_text(plain_text(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _cut_text(text: str) -> str:
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"

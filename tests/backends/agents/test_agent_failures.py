@@ -1,0 +1,290 @@
+"""How agents fail, and what becomes of it: the class of Appendix D, nothing lost, no false success."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from attractor_nb import ClaudeBackend, Node, Pipeline
+from attractor_nb.backends.agents import failures
+from attractor_nb.backends.agents.claude import Claude
+from attractor_nb.backends.agents.failures import Failure, FailureKind, error_of, kind_of
+from attractor_nb.context import Context
+from attractor_nb.errors import RetryableError, StageError, TerminalError
+
+SOURCE = """digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]
+    node [max_retries=1, retry_policy="none"]
+    work [prompt="Mend it.", {}]
+    start -> work -> exit }}"""
+RETRIED, FAILED, TERMINAL = "retried", "failed, and retried where the node asks for it", "terminal"
+OF_KIND = {
+    "limit": (RETRIED, ""),
+    "server": (RETRIED, ""),
+    "auth": (TERMINAL, "log in once by starting"),
+    "billing": (TERMINAL, "look at the account"),
+    "model": (TERMINAL, "llm_model"),
+    "turns": (TERMINAL, "more turns"),
+    "unknown": (FAILED, "the moon is in the wrong place"),
+    "wordless": (FAILED, ""),
+}
+
+
+def run(backend, attributes="", **options):
+    events = []
+    options = {"logs_root": "run", "durability": "fast", "wait": True, **options}
+    result = Pipeline(SOURCE.format(attributes)).run(backend=backend, observers=[events.append], **options)
+    return result, events
+
+
+def named(events, kind):
+    return [event for event in events if type(event).__name__ == kind]
+
+
+def call(prompt="Mend it."):
+    """A call outside a run, where its error is seen as it is raised."""
+    return asyncio.run(ClaudeBackend().run(Node("work"), prompt, Context()))
+
+
+@pytest.mark.parametrize("kind", OF_KIND)
+def test_a_failure_has_its_class_and_says_what_helps(stubs, agent, kind):
+    stubs.do(f"fail:{kind}")
+    result, events = run(agent)
+    how, words = OF_KIND[kind]
+    assert result.status == "fail"
+    assert len(stubs.calls) == (1 if how is TERMINAL else 2)
+    outcome = result.outcomes["work"]
+    assert outcome.status == "fail"
+    assert outcome.is_terminal == (how is TERMINAL)
+    assert agent in outcome.failure_reason
+    assert words in outcome.failure_reason
+    assert not (result.logs_root / "work" / "response.md").exists()
+    first = named(events, "ModelCallEnded")[0]
+    assert first.error
+    assert first.finish == ""
+
+
+def test_what_a_failed_call_cost_is_counted(stubs):
+    stubs.do("fail:limit")
+    result, _ = run("claude")
+    usage = result.usage_by_node["work"]
+    assert (usage.input_tokens, usage.cost_usd, usage.calls) == (2 * 1210, 2 * 0.0125, 6)
+
+
+CRASHES = {
+    "unknown flag": ("--frobnicate", TerminalError, "it may be too old"),
+    "no such session": ("--resume=gone", TerminalError, "start the thread anew"),
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_program_that_refuses_its_command_line_is_a_terminal_error(stubs, name):
+    flag, error, hint = CRASHES[name]
+    with pytest.raises(error, match="claude ended with exit code 1") as caught:
+        asyncio.run(ClaudeBackend(arguments=(flag,)).run(Node("work"), "Mend it.", Context()))
+    assert hint in caught.value.hint
+
+
+def test_codex_outside_of_a_repository_says_how_to_go_on(stubs, monkeypatch):
+    monkeypatch.setenv("STUB_NO_GIT", "1")
+    result, _ = run("codex", 'allowed_tools="write"', trust=True)
+    assert "skip-git-repo-check" in result.reason
+    assert "git repository" in result.reason
+
+
+def test_exit_code_0_with_an_empty_answer_is_retried(stubs, agent):
+    stubs.do("empty")
+    result, _ = run(agent)
+    assert (result.status, len(stubs.calls)) == ("fail", 2)
+    assert "the response is empty" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [("silent", "said nothing"), ("no_end", "cut off"), ("half_line", "cut off")]
+)
+def test_exit_code_0_without_a_word_on_how_it_went_is_retried(stubs, agent, mode, words):
+    stubs.do(mode)
+    result, _ = run(agent)
+    assert (result.status, len(stubs.calls)) == ("fail", 2)
+    assert words in result.reason
+
+
+def test_an_error_after_the_end_is_no_success(stubs, agent):
+    stubs.do("exits_badly_after_success")
+    result, _ = run(agent)
+    assert result.status == "fail"
+    assert "exit code 7: fatal: something after the end" in result.reason
+
+
+def test_what_went_wrong_on_the_way_and_was_mended_is_no_failure(stubs, agent):
+    stubs.do("complains_and_recovers")
+    result, _ = run(agent)
+    assert (result.status, result.context.get("work.response")) == ("success", "Done all the same.")
+
+
+def test_an_agent_that_is_killed_is_retried_and_its_open_call_is_told(stubs, agent):
+    stubs.do("open_tool")
+    result, events = run(agent)
+    assert (result.status, len(stubs.calls)) == ("fail", 2)
+    assert "was ended by SIGKILL" in result.reason
+    tool = named(events, "ToolCallEnded")[0]
+    assert (tool.call_id, tool.error) == ("call_1", "the agent ended before it did")
+
+
+def test_an_agent_that_asks_finds_its_input_closed(stubs, agent):
+    stubs.do("asks")
+    result, _ = run(agent)
+    assert result.status == "fail"
+    assert "stdin is closed" in result.reason
+
+
+def test_the_last_line_need_not_be_ended(stubs, agent):
+    stubs.do("no_newline")
+    result, _ = run(agent)
+    assert result.context.get("work.response") == "Whole."
+
+
+def test_a_line_of_ten_megabytes_is_passed_over(stubs, agent):
+    stubs.do("huge_line")
+    result, _ = run(agent)
+    assert result.context.get("work.response") == "Done after a huge line."
+    assert (result.logs_root / "work" / "agent.jsonl").stat().st_size < 9 * 1024 * 1024
+
+
+def test_whatever_else_is_in_the_stream_is_passed_over(stubs, agent):
+    stubs.do("noise")
+    result, events = run(agent)
+    assert result.context.get("work.response") == "Done after noise ?."
+    streamed = "".join(event.text for event in named(events, "StageOutput"))
+    assert "\x1b" not in streamed
+    assert "a helper's words" not in streamed
+
+
+@pytest.mark.parametrize("mode", ["secret", "secret_failure"])
+def test_secrets_that_an_agent_writes_are_in_no_file_event_or_reason(stubs, agent, mode, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", stubs.secret)
+    stubs.do(mode)
+    result, events = run(agent)
+    places = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    assert any(path.name == "agent.jsonl" for path in places)
+    for what in (stubs.secret, stubs.key):
+        assert [path for path, data in places.items() if what.encode() in data] == []
+        assert what not in result.reason
+        assert what not in repr(events)
+    told = "".join(event.text for event in named(events, "StageOutput"))
+    assert mode == "secret_failure" or "[redacted]" in told
+
+
+def is_gone(pid):
+    """Whether a process has ended; one that nobody has reaped yet has."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
+
+
+@pytest.mark.parametrize("mode", ["hangs", "ignores_term", "hangs_with_children"])
+def test_an_agent_that_never_ends_is_ended_by_its_stages_timeout(stubs, agent, mode):
+    stubs.do(mode)
+    result, events = run(agent, "timeout=1500ms, max_retries=0")
+    assert result.status == "fail"
+    assert "timeout: work took more than 1500ms" in result.reason
+    assert all(is_gone(pid) for pid in stubs.pids)
+    assert named(events, "ModelCallEnded")[0].error == "it was cut off"
+
+
+@pytest.mark.parametrize("mode", ["hangs", "hangs_with_children"])
+def test_a_stop_ends_an_agent_within_a_second_and_leaves_no_process(stubs, agent, mode):
+    stubs.do(mode)
+    thinking = threading.Event()
+
+    def watch(event):
+        if type(event).__name__ == "StageOutput":
+            thinking.set()
+
+    options = {"logs_root": "run", "durability": "fast", "observers": [watch]}
+    handle = Pipeline(SOURCE.format("")).run(backend=agent, **options)
+    assert thinking.wait(60)
+    began = time.monotonic()
+    handle.cancel()
+    assert handle.result(60).status == "interrupted"
+    seconds = time.monotonic() - began
+    assert all(is_gone(pid) for pid in stubs.pids)
+    assert len(stubs.pids) == (2 if mode == "hangs_with_children" else 1)
+    assert seconds < 3  # one, and the time of a busy machine
+
+
+def test_children_that_an_agent_leaves_behind_end_with_it(stubs, agent):
+    stubs.do("leaves_children")
+    result, _ = run(agent)
+    assert result.status == "success"
+    assert len(stubs.pids) == 2
+    assert all(is_gone(pid) for pid in stubs.pids)
+
+
+WORDS = [
+    ("429 Too Many Requests", FailureKind.LIMIT),
+    ("Claude AI usage limit reached|1760000000", FailureKind.LIMIT),
+    ("You've hit your weekly limit", FailureKind.LIMIT),
+    ("429 insufficient_quota: check your plan and billing details", FailureKind.BILLING),
+    ("API Error: 500 Internal Server Error", FailureKind.SERVER),
+    ("status code 529", FailureKind.SERVER),
+    ("connect ECONNREFUSED 127.0.0.1:1", FailureKind.SERVER),
+    ("request timed out", FailureKind.SERVER),
+    ("API Error: 403 forbidden", FailureKind.ACCESS),
+    ("OAuth token has expired", FailureKind.ACCESS),
+    ("API Error: 400 credit balance is too low", FailureKind.BILLING),
+    ("API Error: 400 messages: text content blocks must be non-empty", FailureKind.REQUEST),
+    ("error: unexpected argument '--json' found", FailureKind.FLAGS),
+    ("error: unknown option '--effort'", FailureKind.FLAGS),
+    ("Unknown arguments: approval-mode", FailureKind.FLAGS),
+    ("No conversation found with session ID: x", FailureKind.SESSION),
+    ("Gemini CLI is not running in a trusted directory: untrusted workspace", FailureKind.TRUST),
+    ("processed 429 files and 503 lines", FailureKind.UNKNOWN),
+    ("", FailureKind.UNKNOWN),
+]
+
+
+@pytest.mark.parametrize(("words", "kind"), WORDS)
+def test_an_agents_words_tell_what_went_wrong(words, kind):
+    assert kind_of(Failure(words), {}) is kind
+
+
+def test_the_servers_status_counts_for_more_than_words():
+    assert kind_of(Failure("please log in", status=503), {}) is FailureKind.SERVER
+
+
+def test_an_exit_code_counts_where_words_say_nothing():
+    kinds = {41: FailureKind.ACCESS}
+    assert kind_of(Failure("hm", exit_code=41), kinds) is FailureKind.ACCESS
+    assert kind_of(Failure("rate limit", exit_code=41), kinds) is FailureKind.LIMIT
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
+    monkeypatch.setattr(failures, "kind_of", lambda *_: kind)
+    error = error_of(Failure("words", exit_code=1), Claude())
+    assert isinstance(error, StageError)
+    assert isinstance(error, RetryableError) == (kind in failures.TRANSIENT)
+    assert isinstance(error, TerminalError) == (kind not in {*failures.TRANSIENT, FailureKind.UNKNOWN})
+    assert error.message == "claude ended with exit code 1: words"
+    assert "{" not in error.hint
+
+
+def test_long_words_of_a_failure_are_cut_to_their_end():
+    error = error_of(Failure("x" * 10_000 + "the end"), Claude())
+    assert len(error.message) < 600
+    assert error.message.endswith("the end")
+
+
+def test_a_signal_without_a_name_has_its_number():
+    assert "was ended by signal 999" in error_of(Failure(exit_code=-999), Claude()).message
+
+
+def test_outside_of_a_run_a_failure_is_raised(stubs):
+    stubs.do("fail:limit")
+    with pytest.raises(RetryableError, match="429"):
+        call()
+    assert stubs.calls[0]["cwd"] == str(Path.cwd())

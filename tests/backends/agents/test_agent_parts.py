@@ -1,0 +1,165 @@
+"""The parts of the agents' backends: lines, values that nobody vouches for, what is installed."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.backends.agents import installed_agents
+from attractor_nb.backends.agents.claude import Claude
+from attractor_nb.backends.agents.codex import Codex
+from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.lines import ObjectLines
+from attractor_nb.backends.agents.said import Said, ToolAnswered, ToolCalled, cost_at, count_at, plain_text
+from attractor_nb.backends.agents.transcript import Transcript
+from attractor_nb.testing import FakeProcesses, FakeResult
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+TYPES = [
+    "system", "assistant", "user", "result", "thread.started", "item.started", "item.completed", "turn.completed",
+    "turn.failed", "error", "init", "message", "tool_use", "tool_result",
+]  # fmt: skip
+FIELDS = [
+    "subtype", "message", "content", "item", "usage", "error", "session_id", "thread_id", "role", "result", "is_error",
+    "modelUsage", "stats", "status", "severity", "parameters", "tool_id", "total_cost_usd", "errors", "delta",
+]  # fmt: skip
+LINES = st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON))
+
+
+@given(LINES)
+def test_no_line_is_too_strange(line):
+    for dialect in (Claude(), Codex(), Gemini()):
+        transcript = Transcript()
+        for event in dialect.read(line):
+            ended = transcript.take(event, 0.0)
+            if ended is not None:
+                json.dumps([ended.arguments, ended.result, ended.error], allow_nan=False)
+        transcript.answer.encode()
+
+
+@given(
+    st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
+)
+def test_objects_come_out_of_a_stream_however_it_is_cut(objects, data):
+    text = "".join(json.dumps(entry) + "\n" for entry in objects)
+    lines, found = ObjectLines(), []
+    while text:
+        cut = data.draw(st.integers(1, len(text)))
+        found += lines.feed(text[:cut])
+        text = text[cut:]
+    found += lines.finish()
+    assert found == [{plain(key): plain(value) for key, value in entry.items()} for entry in objects]
+
+
+def plain(text):
+    """JSON escapes what is not ASCII, so that a line is never changed."""
+    return text
+
+
+def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read():
+    lines = ObjectLines(max_characters=20)
+    found = [*lines.feed('{"a": "' + "x" * 10), *lines.feed("x" * 10 + '"}\n{"b": 1}\n')]
+    assert (found, lines.dropped) == ([{"b": 1}], 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07red", "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\", "re\x1bd"],
+)
+def test_escape_sequences_of_terminals_are_taken_out(text):
+    assert plain_text(text).replace("\x1b", "") in ("red", "re")
+
+
+@pytest.mark.parametrize("value", [True, -1, 2**60, 1.5, "7", None, [], float("nan")])
+def test_what_counts_nothing_is_no_count(value):
+    assert count_at({"tokens": value}, "tokens") == 0
+
+
+@pytest.mark.parametrize("value", [True, -0.5, float("inf"), float("nan"), "0.1", None, 1e12])
+def test_what_is_no_price_is_no_price(value):
+    assert cost_at({"cost": value}, "cost") is None
+
+
+def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
+    transcript = Transcript()
+    for event in (
+        Said("I ", is_whole=False),
+        Said("look.", is_whole=False),
+        ToolCalled("1", "ls"),
+        ToolAnswered("1", "a"),
+    ):
+        transcript.take(event, 0.0)
+    assert transcript.answer == "I look."
+    transcript.take(Said("Done.", is_whole=False), 0.0)
+    assert transcript.answer == "Done."
+
+
+def test_the_answer_to_a_call_that_nobody_saw_tells_nothing():
+    assert Transcript().take(ToolAnswered("1", "a"), 0.0) is None
+
+
+# What is installed
+
+
+def look(**options):
+    return {agent.name: agent for agent in asyncio.run(installed_agents(**options))}
+
+
+def test_installed_agents_are_found_with_their_versions(stubs):
+    found = look()
+    assert {name: agent.version for name, agent in found.items()} == {
+        "claude": "2.1.42",
+        "codex": "0.142.0",
+        "gemini": "0.45.0",
+    }
+    assert all(agent.is_installed and agent.executable and not agent.problem for agent in found.values())
+
+
+def test_agents_that_are_not_installed_say_how_to_get_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = look()
+    assert not any(agent.is_installed for agent in found.values())
+    assert found["codex"].install == "npm install -g @openai/codex"
+
+
+PROBLEMS = {
+    "#!/bin/sh\nsleep 1000\n": "it did not say its version within 0.2 s",
+    "#!/bin/sh\necho broken >&2\nexit 3\n": "it ended with exit code 3: broken",
+    "#!/bin/sh\necho hello\n": "it did not say its version",
+    "#!/no/such/interpreter\n": "cannot be started",
+}
+
+
+@pytest.mark.parametrize("script", PROBLEMS)
+def test_an_agent_that_does_not_say_its_version_is_a_problem_and_holds_nobody_up(
+    script, monkeypatch, tmp_path
+):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(script)
+    (folder / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    found = look(timeout_seconds=0.2)["claude"]
+    assert (found.is_installed, found.version) == (True, "")
+    assert PROBLEMS[script] in found.problem
+
+
+def test_only_installed_agents_are_started(stubs, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    processes = FakeProcesses([FakeResult("1.2.3")])
+    look(processes=processes)
+    assert processes.commands == []
+
+
+def test_importing_the_backends_loads_nothing_heavy():
+    import subprocess
+
+    code = "import sys, attractor_nb.backends.agents as a; print([m for m in ('httpx', 'openai', 'pydantic_ai') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
