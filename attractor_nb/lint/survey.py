@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.model_choices import model_choice, nodes_that_ask
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
-from attractor_nb.lint.cycles import find_cycles
 from attractor_nb.lint.places import embedded_text
 from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.spelling import nearest
