@@ -60,3 +60,14 @@ def test_the_options_that_a_page_names_exist(page):
     assert named
     for name in named:
         read_options({}, {name: None})
+
+
+def test_the_trace_on_the_page_of_runs_is_made(capsys):
+    """With the exporter of the page: what it prints is the trace."""
+    code = block(section("runs.md", "Traces"), "python")
+    pipeline = Pipeline("digraph shown { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    code = code.replace("pipeline.run(", "pipeline.run(wait=True, durability='none', ")
+    known = {"pipeline": pipeline}
+    exec(code, known)
+    known["provider"].shutdown()
+    assert "invoke_workflow shown" in capsys.readouterr().out
