@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.model.graph import Graph
+from attractor_nb.pipeline.workplaces import RunWorkplace, Workspace
+from attractor_nb.processes import LocalProcesses
 from attractor_nb.stage import StageScope, enter_stage
+from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.run_directory import WORKSPACE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +123,7 @@ async def try_stage(
         files=files,
         announce=events.append,
         preamble=preamble,
+        workplace=RunWorkplace(graph, Workspace(logs_root / WORKSPACE_NAME, Disk()), LocalProcesses()),
     )
     variables = copy_context()
     variables.run(enter_stage, scope)

@@ -26,6 +26,8 @@ _SETTLED: Final = {
     "retry_policy": ("retry_policy",),
 }
 """Node attributes, and the graph's that give their default."""
+_HOOKS: Final = ("tool_hooks.pre", "tool_hooks.post", "tool_hooks.timeout")
+"""Of these the nodes have the graph's whose model may call tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,10 @@ def _settled(graph: Graph) -> Graph:
     changed: list[Node] = []
     for node in whole.nodes.values():
         changes = {name: node.attrs[name] for name in INHERITED if name in node.attrs}
+        if node.get("allowed_tools", str, ""):
+            changes.update(
+                (name, graph.attrs[name]) for name in _HOOKS if name in graph.attrs.keys() - node.attrs
+            )
         for name, givers in _SETTLED.items():
             given = [graph.attrs[giver] for giver in givers if giver in graph.attrs]
             if given and name not in node.attrs:

@@ -47,6 +47,16 @@ def test_what_the_other_graph_said_as_a_whole_is_on_its_nodes():
     assert not [found for found in pipeline.diagnostics if found.is_error]
 
 
+def test_hooks_of_the_other_graph_stay_around_the_tool_calls_of_its_models():
+    other = parse_dot("""digraph qa { tool_hooks.pre="./allow" s [shape=Mdiamond] e [shape=Msquare]
+        work [allowed_tools="write"] talk [prompt="Talk"] s -> work -> talk -> e }""")
+    graph = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(
+        parse_dot(HOST)
+    )
+    assert graph.nodes["qa_work"].get("tool_hooks.pre", str, "") == "./allow"
+    assert "tool_hooks.pre" not in graph.nodes["qa_talk"].attrs
+
+
 @pytest.mark.parametrize(
     ("other", "options", "message"),
     [
