@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends import FunctionBackend as FunctionBackend
     from attractor_nb.backends import GeminiBackend as GeminiBackend
     from attractor_nb.backends import LocalModelBackend as LocalModelBackend
+    from attractor_nb.backends import ProviderBackend as ProviderBackend
     from attractor_nb.backends import SimulatedBackend as SimulatedBackend
     from attractor_nb.context import Context as Context
     from attractor_nb.errors import AttractorError as AttractorError
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.spec_names import load_checkpoint as load_checkpoint
     from attractor_nb.pipeline.spec_names import run_pipeline as run_pipeline
     from attractor_nb.stage import current_stage as current_stage
+    from attractor_nb.tracing import Tracing as Tracing
 
 __version__ = "0.1.0"
 
@@ -82,6 +84,7 @@ _HOMES = {
     "Option": "model.question",
     "Outcome": "model.outcome",
     "Pipeline": "pipeline.pipeline",
+    "ProviderBackend": "backends",
     "Question": "model.question",
     "QuestionType": "model.question",
     "QueueInterviewer": "interviewers",
@@ -93,6 +96,7 @@ _HOMES = {
     "SimulatedBackend": "backends",
     "StageStatus": "model.outcome",
     "TerminalError": "errors",
+    "Tracing": "tracing",
     "Usage": "model.outcome",
     "ValidationError": "errors",
     "current_stage": "stage",
@@ -127,6 +131,7 @@ __all__ = [
     "Option",
     "Outcome",
     "Pipeline",
+    "ProviderBackend",
     "Question",
     "QuestionType",
     "QueueInterviewer",
@@ -138,6 +143,7 @@ __all__ = [
     "SimulatedBackend",
     "StageStatus",
     "TerminalError",
+    "Tracing",
     "Usage",
     "ValidationError",
     "current_stage",

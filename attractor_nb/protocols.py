@@ -105,6 +105,19 @@ class DescribesStages(Protocol):
 
 
 @runtime_checkable
+class ChecksGraphs(Protocol):
+    """A backend that can tell before a run that a node of it asks for something that there is not."""
+
+    def check_graph(self, graph: Graph) -> None:
+        """Find what is known to fail before anything is run or paid.
+
+        Raises:
+            OptionError: What is wrong, and with which node.
+        """
+        ...
+
+
+@runtime_checkable
 class Interviewer(Protocol):
     """Puts questions to people (spec 6.1).
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, GeminiBackend
 from attractor_nb.backends.function import FunctionBackend
+from attractor_nb.backends.llm import ProviderBackend
 from attractor_nb.backends.local_model import LocalModelBackend
 from attractor_nb.backends.simulated import SimulatedBackend
 from attractor_nb.errors import OptionError
@@ -24,6 +25,7 @@ __all__ = [
     "FunctionBackend",
     "GeminiBackend",
     "LocalModelBackend",
+    "ProviderBackend",
     "SimulatedBackend",
     "resolve_backend",
 ]
@@ -31,6 +33,7 @@ __all__ = [
 NAMED: dict[str, Callable[[], CodergenBackend]] = {
     "simulated": SimulatedBackend,
     "local": LocalModelBackend.installed,
+    "llm": ProviderBackend.installed,
     "claude": ClaudeBackend,
     "codex": CodexBackend,
     "gemini": GeminiBackend,

@@ -105,7 +105,7 @@ class LocalModelBackend:
         """
         with self._lock:
             self._user_count += 1
-        await self._address()
+        await self.address()
 
     async def close(self) -> None:
         """End the server with its last user."""
@@ -133,7 +133,7 @@ class LocalModelBackend:
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The model's answer, streamed as it arrives."""
         completion = await complete_chat(
-            await self._address(),
+            await self.address(),
             self._request(node, prompt),
             stream_output,
             connect_seconds=self._connect_timeout_seconds,
@@ -153,7 +153,15 @@ class LocalModelBackend:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return request
 
-    async def _address(self) -> str:
+    async def address(self) -> str:
+        """Where its server answers, such as ``http://127.0.0.1:8080``; started unless it runs.
+
+        Others may ask it there, too, in OpenAI's language under ``/v1``, while the backend is open.
+
+        Raises:
+            OptionError: Model or engine are not there.
+            RetryableError: The server did not become healthy in time.
+        """
         with self._lock:
             if self._server is None or self._server.is_ended:
                 self._server = _Server(self._command(), self._processes or _local_processes())

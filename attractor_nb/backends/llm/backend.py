@@ -117,6 +117,8 @@ class ProviderBackend:
         Raises:
             OptionError: A node names no model, or a provider or address that cannot be asked.
         """
+        for child in graph.children.values():
+            self.check_graph(child)
         for node in graph.nodes.values():
             if graph.handler_types.get(node.id) in MODEL_TYPES:
                 try:
@@ -124,9 +126,13 @@ class ProviderBackend:
                 except TerminalError as error:
                     raise OptionError(error.message, hint=error.hint) from None
 
-    def call_inputs(self, node: Node, context: Context) -> dict[str, Any]:  # noqa: ARG002 - the interface of all backends
-        """What goes into a node's calls beside its prompt (``protocols.DescribesCalls``)."""
-        inputs = {"backend": "llm", **read_request(node, self._defaults).to_plain()}
+    def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
+        """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
+        try:
+            request = read_request(node, self._defaults)
+        except TerminalError:
+            return None
+        inputs = {"backend": "llm", **request.to_plain()}
         if tools := tool_inputs(node):
             inputs["tools"] = tools
         return inputs

@@ -33,6 +33,12 @@ _ADDRESSES: Final = {
     "ollama": "http://localhost:11434/v1",
 }
 """Where providers are that speak OpenAI's language at an address of their own."""
+_WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+"""A stream that does not say why it ends was cut off, however well its connection was closed."""
+_OLDER: Final = OpenAIModelProfile(
+    openai_chat_streaming_requires_finish_reason=True, openai_chat_supports_max_completion_tokens=False
+)
+"""Other servers know the older name of the limit of tokens."""
 _ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
@@ -112,15 +118,14 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
         return OpenAIResponsesModel(target.model, provider=OpenAIProvider(api_key=key, http_client=http))
     if target.provider == "openai" and read_model(target.model).provider == "openai":
         passing_on = OpenAIProvider(base_url=address, api_key=key, http_client=http)
-        return OpenAIChatModel(target.model, provider=passing_on)
+        return OpenAIChatModel(target.model, provider=passing_on, profile=_WHOLE)
     compatible = OpenAICompatibleProvider(
         f"{target.provider}-compatible" if target.provider == "openai" else target.provider,
         base_url=address,
         api_key=key,
         http_client=http,
-        profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
     )
-    return OpenAIChatModel(target.model, provider=compatible)
+    return OpenAIChatModel(target.model, provider=compatible, profile=_OLDER)
 
 
 async def _bounded(response: httpx2.Response) -> None:

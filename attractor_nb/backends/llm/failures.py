@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.asking import Target
 
 MAX_SHOWN_CHARACTERS: Final = 300
+_PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
 _UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -144,9 +145,12 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
             f"the prompt does not fit {target}{number}: {said}",
             "shorten it, carry less with fidelity, or take a model with a larger window",
         )
-    is_reach = isinstance(error, theirs.ModelConnectionError | theirs.ModelRequestTimeout)
-    if is_reach or not status:
+    if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
+        return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
+    if isinstance(error, theirs.ModelConnectionError):
         return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {said}", error)
+    if not status:
+        return _retryable(f"{target} answered with something that is no answer: {said}", error)
     if status in TRANSIENT_HTTP or status >= 500:
         return _retryable(f"{target} is busy or failing{number}: {said}", error)
     return _terminal(f"{target} refused the request{number}: {said}", "")
@@ -156,9 +160,9 @@ def _terminal(message: str, hint: str, *, is_next_asked: bool = False) -> Failur
     return Failure(TerminalError(message, hint=hint), is_next_asked)
 
 
-def _retryable(message: str, error: theirs.ModelAPIError | None = None) -> Failure:
+def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
     wait = None if error is None else error.retry_after
-    return Failure(RetryableError(message, retry_after_seconds=wait), is_next_asked=True)
+    return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
 
 
 def _keys(target: Target) -> str:

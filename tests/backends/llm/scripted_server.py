@@ -1,0 +1,315 @@
+"""A server on loopback that answers as providers do, or do not: what it says to each request is scripted.
+
+It speaks the streamed forms of OpenAI's chat completions, Anthropic's messages and Google's
+generateContent, by the path that is asked. A reply is written once and sent in each form.
+"""
+
+import json
+import socket
+import socketserver
+import struct
+import threading
+from dataclasses import dataclass, field
+
+WORDS = 3
+"""A text arrives in so many pieces at most."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server does with one request.
+
+    Attributes:
+        text: What the model says.
+        tool_calls: ``(name, arguments)`` of the tools that it asks for.
+        finish: ``stop``, ``length``, ``refusal`` or empty: the stream never says why it ends.
+        usage: Tokens in and out; None: it does not say.
+        status, headers, error: An error page in place of a stream: its status, its headers, its message.
+        error_type: The provider's word for the error, beside its message.
+        raw: The body in place of a stream, as it is.
+        content_type: Of a stream or a body.
+        ends: ``well``; ``cut``: the connection is closed in the middle; ``reset``; ``hang``: nothing more
+            comes; ``short``: the stream ends well as HTTP, and its last events are missing.
+        after: How many events are sent before it ends otherwise than well.
+    """
+
+    text: str = ""
+    tool_calls: tuple = ()
+    finish: str = "stop"
+    usage: tuple | None = (11, 7)
+    status: int = 200
+    headers: dict = field(default_factory=dict)
+    error: str = ""
+    error_type: str = ""
+    raw: bytes | None = None
+    content_type: str = "text/event-stream"
+    ends: str = "well"
+    after: int = 2
+
+
+@dataclass
+class Asked:
+    """A request that came: where, with what headers, and what it held."""
+
+    path: str
+    headers: dict
+    body: dict
+    gone: threading.Event = field(default_factory=threading.Event)
+    """Whoever asked has closed the connection, before it was answered."""
+
+    @property
+    def shape(self):
+        return shape_of(self.path)
+
+
+def shape_of(path):
+    if path.endswith("/chat/completions"):
+        return "openai"
+    return "anthropic" if path.startswith("/v1/messages") else "google"
+
+
+class ScriptedServer:
+    """Answers each request with the next reply of its script; the last one is repeated."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies) or [Reply("Hello")]
+        self.asked = []
+        self.came = threading.Condition()
+        self._closing = threading.Event()
+        self._server = None
+
+    def __enter__(self):
+        outer = self
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                outer._handle(self.request)
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+            daemon_threads = True
+            block_on_close = False
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *_):
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def base_url(self, shape):
+        """The address as a provider's client wants it."""
+        return f"{self.address}/v1" if shape == "openai" else self.address
+
+    def wait_for(self, count):
+        """Wait until so many requests have come."""
+        with self.came:
+            assert self.came.wait_for(lambda: len(self.asked) >= count, 60)
+            return self.asked[count - 1]
+
+    def _handle(self, connection):
+        while (asked := _read(connection)) is not None:
+            with self.came:
+                reply = self.replies[min(len(self.asked), len(self.replies) - 1)]
+                self.asked.append(asked)
+                self.came.notify_all()
+            if not self._answer(connection, asked, reply):
+                return
+
+    def _answer(self, connection, asked, reply):
+        """Send a reply; whether the connection can be used again."""
+        try:
+            if reply.error or reply.status != 200:
+                _send_page(connection, reply.status, _error_body(asked.shape, reply), reply.headers)
+                return True
+            if reply.raw is not None:
+                _send_page(connection, 200, reply.raw, {"content-type": reply.content_type, **reply.headers})
+                return True
+            return self._stream(connection, asked, reply)
+        except OSError:
+            asked.gone.set()
+            return False
+
+    def _stream(self, connection, asked, reply):
+        events = EVENTS[asked.shape](asked, reply)
+        if reply.ends != "well":
+            events = events[: reply.after]
+        is_silent = reply.ends in {"hang", "reset", "cut"} and not reply.after
+        if not is_silent:
+            head = (
+                f"HTTP/1.1 200 OK\r\ncontent-type: {reply.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+            )
+            connection.sendall(head.encode())
+        for event in events:
+            connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
+        if reply.ends in {"well", "short"}:
+            connection.sendall(b"0\r\n\r\n")
+            return True
+        if reply.ends == "hang":
+            self._hang(connection, asked)
+        elif reply.ends == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
+
+    def _hang(self, connection, asked):
+        """Say nothing more, until the other side goes or the server is closed."""
+        connection.settimeout(0.05)
+        while not self._closing.is_set():
+            try:
+                if not connection.recv(1024):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        asked.gone.set()
+
+
+def _read(connection):
+    """The next request of a connection; None when there is none."""
+    data = b""
+    try:
+        while b"\r\n\r\n" not in data:
+            piece = connection.recv(65536)
+            if not piece:
+                return None
+            data += piece
+        head, body = data.split(b"\r\n\r\n", 1)
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+        }
+        while len(body) < int(headers.get("content-length", 0)):
+            body += connection.recv(65536)
+    except OSError:
+        return None
+    return Asked(first.split(" ")[1], headers, json.loads(body or b"{}"))
+
+
+def _send_page(connection, status, body, headers):
+    lines = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    connection.sendall(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode("latin-1") + body)
+
+
+def _error_body(shape, reply):
+    if reply.raw is not None:
+        return reply.raw
+    message = reply.error or "no"
+    if shape == "google":
+        error = {"code": reply.status, "message": message, "status": reply.error_type.upper()}
+    else:
+        error = {"message": message, "type": reply.error_type or "some_error"}
+        if shape == "openai":
+            error["code"] = reply.error_type or None
+    return json.dumps(
+        {"type": "error", "error": error} if shape == "anthropic" else {"error": error}
+    ).encode()
+
+
+def _pieces(text):
+    words = text.split(" ")
+    step = max(1, -(-len(words) // WORDS))
+    pieces = [" ".join(words[place : place + step]) for place in range(0, len(words), step)]
+    return [piece if place == 0 else f" {piece}" for place, piece in enumerate(pieces) if piece or place]
+
+
+def _data(event, name=""):
+    return (f"event: {name}\n" if name else "").encode() + b"data: " + json.dumps(event).encode() + b"\n\n"
+
+
+def _openai(asked, reply):
+    frame = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0, "model": asked.body["model"]}
+
+    def choice(delta, reason=None):
+        return _data({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+
+    if reply.finish == "refusal":
+        events = [choice({"role": "assistant", "refusal": reply.text})]
+    else:
+        events = [choice({"role": "assistant", "content": piece}) for piece in _pieces(reply.text)]
+    for place, (name, arguments) in enumerate(reply.tool_calls):
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        call = {
+            "index": place,
+            "id": f"call-{len(asked.body['messages'])}-{place}",
+            "type": "function",
+            "function": function,
+        }
+        events.append(choice({"role": "assistant", "tool_calls": [call]}))
+    reason = "tool_calls" if reply.tool_calls else {"refusal": "stop"}.get(reply.finish, reply.finish)
+    if reason:
+        events.append(choice({}, reason))
+    if reply.usage:
+        sent, received = reply.usage
+        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+        events.append(_data({**frame, "choices": [], "usage": usage}))
+    return [*events, b"data: [DONE]\n\n"]
+
+
+def _anthropic(asked, reply):
+    sent, received = reply.usage or (0, 0)
+    message = {
+        "id": "message-1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
+        "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": sent, "output_tokens": 0},
+    }  # fmt: skip
+    events = [{"type": "message_start", "message": message}]
+    blocks = []
+    if reply.text and reply.finish != "refusal":
+        blocks.append(
+            (
+                {"type": "text", "text": ""},
+                [{"type": "text_delta", "text": piece} for piece in _pieces(reply.text)],
+            )
+        )
+    for place, (name, arguments) in enumerate(reply.tool_calls):
+        call = {
+            "type": "tool_use",
+            "id": f"call-{len(asked.body['messages'])}-{place}",
+            "name": name,
+            "input": {},
+        }
+        blocks.append((call, [{"type": "input_json_delta", "partial_json": json.dumps(arguments)}]))
+    for index, (block, deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    reason = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}.get(reply.finish)
+    reason = "tool_use" if reply.tool_calls else reason
+    if reason:
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": received}})
+    events.append({"type": "message_stop"})
+    return [_data(event, event["type"]) for event in events]
+
+
+def _google(_, reply):
+    def candidate(parts, **more):
+        return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, **more}]}
+
+    events = [candidate([{"text": piece}]) for piece in _pieces(reply.text)]
+    events += [
+        candidate([{"functionCall": {"name": name, "args": arguments}}])
+        for name, arguments in reply.tool_calls
+    ]
+    reason = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}.get(reply.finish)
+    last = candidate([{"text": ""}], **({"finishReason": reason} if reason else {}))
+    if reply.usage:
+        sent, received = reply.usage
+        last["usageMetadata"] = {
+            "promptTokenCount": sent,
+            "candidatesTokenCount": received,
+            "totalTokenCount": sent + received,
+        }
+    return [_data(event) for event in [*events, last]]
+
+
+EVENTS = {"openai": _openai, "anthropic": _anthropic, "google": _google}
