@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.decisions.preamble import without_incidents
 from attractor_nb.model.calls import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
 from attractor_nb.model.prompt_sections import split_context
 
@@ -85,7 +86,7 @@ def model_call(
     values: dict[str, Any] = {"prompt": place.without(task)}
     if carried:
         plain = _RUN_LINE.sub(f"Run: {RUN_MARK}", carried, count=1)
-        values["carried"] = _TRIES.sub(r"\1", place.without(plain))
+        values["carried"] = _TRIES.sub(r"\1", place.without(without_incidents(plain)))
     if conversation:
         values["conversation"] = place.without(conversation)
     values |= place.without_in(dict(described))

@@ -49,7 +49,7 @@ def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -
         previous = _node_before(planned, state)
         thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
         return Carried(fidelity, thread, said=state.threads.get(thread, ""))
-    if not state.recent:
+    if not state.recent and fidelity != "truncate":  # goal and run are known from the beginning
         return Carried(fidelity)
     return Carried(fidelity, preamble=_preamble(plan, state, fidelity, run_id))
 

@@ -177,9 +177,7 @@ class ThreadDirectory:
                     hint="give later stages another thread_id",
                 )
             with self._directory(is_made=True) as parent:
-                write_whole(
-                    self._disk, parent, name, data, directory=self._path, is_synced=self._is_synced
-                )
+                write_whole(self._disk, parent, name, data, directory=self._path, is_synced=self._is_synced)
 
     def sweep(self) -> None:
         """Remove what a killed process left half written; only the owner of the run may."""

@@ -107,7 +107,12 @@ def test_each_field_of_a_handlers_stage_is_in_its_key(name: str, change: dict) -
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [("files", {"files": {"a.txt": "02"}}), ("files", {"files": {"b.txt": "01"}}), ("visit", {"visit": 2}), ("workdir", {"workdir": "/w"})],
+    [
+        ("files", {"files": {"a.txt": "02"}}),
+        ("files", {"files": {"b.txt": "01"}}),
+        ("visit", {"visit": 2}),
+        ("workdir", {"workdir": "/w"}),
+    ],
 )
 def test_visit_and_files_of_a_stage_are_in_its_key(name: str, change: dict) -> None:
     before = of_stage(_model(), files={"a.txt": "01"})
@@ -159,3 +164,12 @@ def test_attributes_that_change_no_answer_are_not_in_the_key() -> None:
 
 def test_two_nodes_that_ask_the_same_share_an_answer() -> None:
     assert model_call("a", "Go.", {}, place=RUN).digest == model_call("b", "Go.", {}, place=OTHER).digest
+
+
+def test_how_an_earlier_stage_came_to_its_result_is_no_input() -> None:
+    told = "Goal: ship\nCompleted stages:\n- plan: success"
+
+    def made(carried):
+        return model_call("b", with_context(carried, "Go."), {}, place=RUN)
+
+    assert made(f"{told}\nAttempts and tool calls:\n- plan: read()").digest == made(told).digest

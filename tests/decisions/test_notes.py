@@ -28,7 +28,9 @@ TOLD = {
     ),
     "a failure without a reason": (StageFailed(name="test", outcome=FAIL), ("failure", "test failed")),
     "an answer": (
-        InterviewCompleted(question="?", answer="Y", duration=3.5, stage="ok", label="Yes", answered_by="ann"),
+        InterviewCompleted(
+            question="?", answer="Y", duration=3.5, stage="ok", label="Yes", answered_by="ann"
+        ),
         ("answer", "ok was answered: Yes"),
     ),
     "a text": (
@@ -44,7 +46,9 @@ TOLD = {
         ("way back", "goal gate test was not satisfied: back to plan"),
     ),
     "a tool call": (
-        ToolCallEnded(name="code", tool="write", arguments={"path": "a.py", "text": "x" * 99}, result="1 line"),
+        ToolCallEnded(
+            name="code", tool="write", arguments={"path": "a.py", "text": "x" * 99}, result="1 line"
+        ),
         ("tool call", f'code: write(path="a.py", text="{"x" * 58}…): 1 line'),
     ),
     "a tool that failed": (

@@ -134,7 +134,8 @@ SUMMARIES = st.lists(
 
 
 NOTES = st.lists(
-    st.builds(Note, st.sampled_from(["failure", "answer", "way back", "retry", "tool call"]), TEXTS), max_size=40
+    st.builds(Note, st.sampled_from(["failure", "answer", "way back", "retry", "tool call"]), TEXTS),
+    max_size=40,
 )
 PASTS = st.tuples(
     SUMMARIES,
@@ -180,3 +181,23 @@ def test_only_the_highest_summary_tells_of_tool_calls():
 def test_without_incidents_a_preamble_is_that_of_a_run_that_had_none(mode):
     calm = [note for note in EVENTS if note.kind not in {"retry", "tool call"}]
     assert without_incidents(tell(mode)) == tell(mode, events=calm)
+
+
+def test_branches_are_told_by_what_they_said_each_in_its_share():
+    results = [
+        {"id": "a", "status": "success", "context_updates": {"last_response": "Fine."}, "usage": {"cost": 1}},
+        {"id": "b", "status": "fail", "context_updates": {}, "failure_reason": "no network"},
+        {"id": "c", "status": "success", "context_updates": {"last_response": "long " * 99}},
+        "no result",
+    ]
+    text = tell("summary:high", (), {"parallel.results": results, "parallel.branch.a.status": "success"}, ())
+    (line,) = [line for line in text.splitlines() if line.startswith("- ")]
+    assert line.startswith(
+        "- parallel.results: a success - Fine.; b fail - no network; c success - long long"
+    )
+    assert len(line) <= len("- parallel.results: ") + 400
+    assert tell("compact", (), {"parallel.results": "of the user's own"}, ()).endswith("of the user's own")
+
+
+def test_a_note_that_says_what_the_status_says_is_left_out():
+    assert "Stage completed" not in tell("compact", [StageSummary("a", "", "success", "Stage completed: a")])
