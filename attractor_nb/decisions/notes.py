@@ -1,8 +1,8 @@
 """What of a run's events is worth telling a later stage (spec 5.4): one line each, the same in equal runs.
 
 Two kinds: notable ones, which are results (a failure, an answer, a way back), and incidents, which are how
-results came about (an attempt that was tried again, a tool call). Warnings to people are neither: they tell of
-keys, prices and files, not of the work. Neither who answered nor how long it took is told.
+results came about (an attempt that was tried again, a tool call). Warnings to people are neither: they tell
+of keys, prices and files, not of the work. Neither who answered nor how long it took is told.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RETRY: Final = "retry"
 TOOL_CALL: Final = "tool call"
 INCIDENTS: Final = frozenset({RETRY, TOOL_CALL})
 HEARD: Final = (InterviewCompleted, InterviewTimeout, ToolCallEnded)
-"""Of the kinds that ``note_of`` knows those that no traversal announces: they are heard in the run's stream."""
+"""Of the kinds that ``note_of`` knows those that no traversal announces: the run's stream is listened to."""
 MAX_NOTES: Final = 40
 MAX_CHARACTERS: Final = 400
 _MAX_ARGUMENT: Final = 60

@@ -1,4 +1,4 @@
-"""The conversation of an attempt with ``full`` fidelity, in the run's store (``stage.Conversation``; spec 5.4)."""
+"""The conversation of an attempt with ``full`` fidelity, in the run's store (``stage.Conversation``)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StoredConversation:
         """
         if self._is_closed:
             raise TerminalError(
-                f"the attempt of {self._node_id} is over, and its words of thread {self._thread} are not kept",
+                f"the attempt of {self._node_id} is over: its words in thread {self._thread} are not kept",
                 hint="save before the call ends",
             )
         self._store.save_thread(self._thread, self._own, text, after=self._before)
