@@ -19,6 +19,7 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb validate review.dot            what is wrong with it, and how to mend it
   attractor-nb run review.dot --simulate      rehearse it: no model, no command
   attractor-nb commands review.dot            the commands that it would run
+  attractor-nb estimate review.dot            what it will cost
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     go on with a run that was stopped
   attractor-nb map review.dot --params FILE   run it over many inputs
@@ -78,6 +79,8 @@ app.command("run", help=running.RUN_HELP)(running.run)
 app.command("resume", help=running.RESUME_HELP)(running.resume)
 app.command("map", help=mapping.MAP_HELP)(mapping.map_)
 app.command("commands", help=looking.COMMANDS_HELP)(looking.commands)
+app.command("models", help=looking.MODELS_HELP)(looking.models)
+app.command("estimate", help=looking.ESTIMATE_HELP)(looking.estimate)
 app.command("graph", help=looking.GRAPH_HELP)(looking.graph)
 app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)
 app.command("runs", help=directories.RUNS_HELP)(directories.runs)

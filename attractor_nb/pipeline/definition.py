@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, ValidationError
@@ -14,6 +15,7 @@ from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.estimating import Estimate, estimate
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.model_report import ModelReport, model_report
@@ -281,6 +283,36 @@ class Definition:
                 by default.
         """
         return model_report(self.graph, self._defaults["backend"] if backend is None else backend)
+
+    def estimate(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        backend: BackendSpec = None,
+        assumptions: Assumptions | None = None,
+        **bounds: Any,
+    ) -> Estimate:
+        """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
+
+        Args:
+            params: Inputs of the run: conditions on the likely path see them.
+            backend: The backend whose own model holds for nodes that nobody names one for.
+            assumptions: What is taken for granted where nothing says otherwise.
+            **bounds: Bounds in place of the graph's own, as of ``run``.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: A bound or the backend is none.
+        """
+        self.refuse_errors()
+        return estimate(
+            self.graph,
+            name=self.name,
+            values={**self.params, **as_dict("params", params or {})},
+            backend=self._defaults["backend"] if backend is None else backend,
+            assumptions=assumptions or Assumptions(),
+            bounds=bounds,
+        )
 
     def to_dot(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.lint import LintOptions, validate
-from attractor_nb.lint.cycles import find_cycles
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 

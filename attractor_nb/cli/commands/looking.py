@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from attractor_nb.cli.choices import GraphFormat
-from attractor_nb.cli.options import File, Json, Strict
+from attractor_nb.cli.options import File, Json, MaxNodeVisits, MaxSteps, Strict
 
 PARSE_HELP = """Print what a pipeline means, as canonical DOT or JSON.
 
@@ -91,6 +91,48 @@ def graph(
     from attractor_nb.cli.looking import show_graph  # noqa: PLC0415 - as above
 
     return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
+
+
+ESTIMATE_HELP = """Say what a run will consume, as expected and at worst. Nothing is asked, nothing is run.
+
+\b
+  attractor-nb estimate review.dot
+  attractor-nb estimate review.dot --max-node-visits 3
+  attractor-nb estimate review.dot --json | jq .worst.cost_usd
+"""
+
+
+def estimate(
+    file: File,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", metavar="KEY=TEXT", help="An input that conditions see; KEY:=JSON.", show_default=False
+        ),
+    ] = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    is_json: Json = False,
+) -> int:
+    """Say what a run will consume."""
+    from attractor_nb.cli.foresight import show_estimate  # noqa: PLC0415 - as above
+
+    bounds = {"max_steps": max_steps, "max_node_visits": max_node_visits}
+    return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
+
+
+MODELS_HELP = """Say which model answers each node's prompt, and which rule says so.
+
+\b
+  attractor-nb models review.dot
+"""
+
+
+def models(file: File, is_json: Json = False) -> int:
+    """List the models."""
+    from attractor_nb.cli.foresight import show_models  # noqa: PLC0415 - as above
+
+    return show_models(file, is_json=is_json)
 
 
 HANDLERS_HELP = """List the handler types, their shapes and what they do.

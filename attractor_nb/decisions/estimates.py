@@ -1,0 +1,266 @@
+"""What a run will consume, told before it has run: as expected, and at worst.
+
+Token counts are estimates without a tokenizer: four characters count as one token. Every other assumption
+is a field of `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.decisions.fidelity import resolve_thread
+from attractor_nb.decisions.preamble import CHARACTERS_PER_TOKEN, budget_tokens
+from attractor_nb.decisions.reach import likely_path, most_visits
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.reach import Visit
+    from attractor_nb.languages.condition.evaluate import Lookup
+    from attractor_nb.model.providers import ModelName
+
+_NOTHING: Final = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What an estimate takes for granted where nothing says otherwise.
+
+    Attributes:
+        response_tokens: Tokens of an expected response; `llm.max_tokens` is the most.
+        max_response_tokens: Tokens of the longest response of a node without `llm.max_tokens`.
+        carried_tokens: Tokens that the preamble expects for each stage before; its mode's budget is the most.
+        context_tokens: The window of a model whose node has no `llm.context_tokens`.
+        tool_requests: Requests that a node with tools is expected to make.
+        max_tool_requests: The most that it may make.
+        tool_tokens: Tokens of what tools give back between two requests.
+        max_tool_tokens: The same at worst.
+    """
+
+    response_tokens: int = 500
+    max_response_tokens: int = 8_192
+    carried_tokens: int = 100
+    context_tokens: int = 200_000
+    tool_requests: int = 4
+    max_tool_requests: int = 50
+    tool_tokens: int = 500
+    max_tool_tokens: int = 12_500
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of a node's calls.
+
+    Attributes:
+        prompt_tokens: Tokens of its own prompt and system prompt, without what is carried.
+        models: Its model, then those of `llm_fallback`.
+        max_tokens: Its `llm.max_tokens`.
+        context_tokens: Its `llm.context_tokens`.
+        has_tools: It may call tools.
+    """
+
+    prompt_tokens: int
+    models: tuple[ModelName, ...]
+    max_tokens: int | None = None
+    context_tokens: int | None = None
+    has_tools: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEstimate:
+    """What one node will consume.
+
+    Attributes:
+        node_id: The node; of a child run's node the path, such as ``boss/test``.
+        model: Its model; empty for the whole of a child run.
+        expected_calls: Visits on the likely path.
+        expected: What those consume.
+        most_calls: Visits times attempts at worst, taken alone.
+        worst: What those consume.
+    """
+
+    node_id: str
+    model: ModelName | None
+    expected_calls: int
+    expected: Usage
+    most_calls: int
+    worst: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """What a run will consume.
+
+    Attributes:
+        nodes: Its nodes that ask models or run children, in source order.
+        expected: All of them on the likely path.
+        worst: The costliest run that the bounds allow; less than the sum of the nodes where one bound holds
+            for all of them together.
+        is_shared: One bound does hold for all of them together.
+        assumptions: What was taken for granted.
+    """
+
+    nodes: tuple[NodeEstimate, ...]
+    expected: Usage
+    worst: Usage
+    is_shared: bool
+    assumptions: Assumptions
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Estimates one plan.
+
+    Attributes:
+        plan: The plan.
+        asked: The nodes that ask models.
+        children: The estimates of child runs, by the node that runs them.
+        price: The price of a usage of a model, or None when it is not known.
+        assumptions: What is taken for granted.
+    """
+
+    plan: Plan
+    asked: Mapping[str, Asked]
+    children: Mapping[str, RunEstimate]
+    price: Callable[[ModelName, Usage], float | None]
+    assumptions: Assumptions = field(default_factory=Assumptions)
+
+    def estimate(self, lookup: Lookup) -> RunEstimate:
+        """The estimate of a run whose context begins with what ``lookup`` says."""
+        visits = likely_path(self.plan, lookup)
+        expected = {visit.node_id: self._expected(visit) for visit in visits}
+        most = most_visits(self.plan)
+        units = {node_id: self._worst(node_id) for node_id in self.plan.nodes if self._consumes(node_id)}
+        nodes = tuple(
+            NodeEstimate(
+                node_id,
+                self.asked[node_id].models[0] if node_id in self.asked else None,
+                int(node_id in expected),
+                expected.get(node_id, _NOTHING),
+                most[node_id] * self.plan.nodes[node_id].retry.max_attempts,
+                _times(unit, most[node_id]),
+            )
+            for node_id, unit in units.items()
+        )
+        worst, is_shared = self._together(units, most)
+        total = sum((node.expected for node in nodes), _NOTHING)
+        return RunEstimate(nodes, total, worst, is_shared, self.assumptions)
+
+    def _consumes(self, node_id: str) -> bool:
+        return node_id in self.asked or node_id in self.children
+
+    def _together(self, units: Mapping[str, Usage], most: Mapping[str, int]) -> tuple[Usage, bool]:
+        """The costliest allotment of the run's steps to nodes; and whether they did not suffice for all."""
+        left, worst, is_short = self.plan.bounds.max_steps, _NOTHING, False
+        for node_id in sorted(units, key=lambda name: _weight(units[name]), reverse=True):
+            visits = min(most[node_id], left)
+            worst += _times(units[node_id], visits)
+            is_short = is_short or visits < most[node_id]
+            left -= visits
+        return worst, is_short
+
+    def _expected(self, visit: Visit) -> Usage:
+        """What a visit on the likely path consumes."""
+        if visit.node_id in self.children:
+            return self.children[visit.node_id].expected
+        if visit.node_id not in self.asked:
+            return _NOTHING
+        asked, assumed = self.asked[visit.node_id], self.assumptions
+        sent = self._sent(visit)
+        response = _least(assumed.response_tokens, asked.max_tokens)
+        requests = assumed.tool_requests if asked.has_tools else 1
+        tokens = _exchange(sent, response, requests, assumed.tool_tokens, self._window(asked))
+        return self._priced(asked.models[0], tokens)
+
+    def _sent(self, visit: Visit) -> int:
+        """Tokens that the first request of a visit sends: its prompt and what is carried."""
+        asked = self.asked[visit.node_id]
+        planned = self.plan.nodes[visit.node_id]
+        mode = planned.fidelity if visit.edge is None else visit.edge.fidelity
+        if mode != "full":
+            stages = sum(before.edge is not None for before in visit.before)
+            carried = min(budget_tokens(mode), self.assumptions.carried_tokens * stages)
+            return asked.prompt_tokens + carried
+        thread = self._thread(visit)
+        said = sum(self._said(before) for before in visit.before if self._thread(before) == thread)
+        return min(asked.prompt_tokens + said, self._window(asked))
+
+    def _said(self, visit: Visit) -> int:
+        """Tokens that a visit leaves in its thread."""
+        asked = self.asked[visit.node_id]
+        return asked.prompt_tokens + _least(self.assumptions.response_tokens, asked.max_tokens)
+
+    def _thread(self, visit: Visit) -> str | None:
+        """The thread that a visit has a part in, or None."""
+        planned = self.plan.nodes[visit.node_id]
+        mode = planned.fidelity if visit.edge is None else visit.edge.fidelity
+        if visit.node_id not in self.asked or mode != "full":
+            return None
+        edge = None if visit.edge is None else visit.edge.edge
+        previous = visit.before[-1].node_id if visit.before else visit.node_id
+        return resolve_thread(edge, planned.node, self.plan.graph, planned.subgraph_class, previous)
+
+    def _worst(self, node_id: str) -> Usage:
+        """What one visit of a node can consume: all its attempts, each with all its models."""
+        planned = self.plan.nodes[node_id]
+        if node_id in self.children:
+            return _times(self.children[node_id].worst, planned.retry.max_attempts)
+        asked, assumed = self.asked[node_id], self.assumptions
+        window = self._window(asked)
+        sent = min(asked.prompt_tokens + self._most_carried(planned, window), window)
+        response = asked.max_tokens or assumed.max_response_tokens
+        requests = assumed.max_tool_requests if asked.has_tools else 1
+        tokens = _exchange(sent, response, requests, assumed.max_tool_tokens, window)
+        attempt = sum((self._priced(name, tokens) for name in asked.models), _NOTHING)
+        return _times(attempt, planned.retry.max_attempts)
+
+    def _most_carried(self, planned: PlannedNode, window: int) -> int:
+        entering = [edge for edge in self.plan.edges.values() if edge.target == planned.id]
+        modes = {planned.fidelity, *(edge.fidelity for edge in entering)}
+        return max(window if mode == "full" else budget_tokens(mode) for mode in modes)
+
+    def _window(self, asked: Asked) -> int:
+        return asked.context_tokens or self.assumptions.context_tokens
+
+    def _priced(self, name: ModelName, tokens: Usage) -> Usage:
+        cost = self.price(name, tokens)
+        return Usage(tokens.input_tokens, tokens.output_tokens, cost, tokens.calls)
+
+
+def tokens_of(text: str) -> int:
+    """The estimated tokens of a text: four characters are one, and a part of them is one too.
+
+    >>> tokens_of("Plan it."), tokens_of("Plan it!!"), tokens_of("")
+    (2, 3, 0)
+    """
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _exchange(sent: int, response: int, requests: int, tool_tokens: int, window: int) -> Usage:
+    """The tokens of a talk: each request sends again what was said before it, the window at most."""
+    received = sum(min(sent + turn * (response + tool_tokens), window) for turn in range(requests))
+    return Usage(received, response * requests, calls=requests)
+
+
+def _times(usage: Usage, count: int) -> Usage:
+    cost = None if usage.cost_usd is None else usage.cost_usd * count
+    if not count:
+        return _NOTHING
+    return Usage(
+        usage.input_tokens * count,
+        usage.output_tokens * count,
+        cost,
+        usage.calls * count,
+        usage.unpriced_calls * count,
+    )
+
+
+def _weight(usage: Usage) -> tuple[float, int]:
+    return usage.cost_usd or 0.0, usage.total_tokens
+
+
+def _least(tokens: int, limit: int | None) -> int:
+    return tokens if limit is None else min(tokens, limit)
