@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.notes import INCIDENTS, TOOL_CALL
 from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.notes import Note
 
 BRIEF_STAGES: Final = 3
-HIDDEN_PREFIXES: Final = ("internal.", "graph.")
-"""Context keys that are the engine's own, or say what the goal says already."""
+HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.branch.")
+"""Context keys that are the engine's own, or say what the goal or ``parallel.results`` say already."""
+BRANCHES_KEY: Final = "parallel.results"
 NOTABLE_TITLE: Final = "Notable events"
 INCIDENTS_TITLE: Final = "Attempts and tool calls"
 """The last section of a summary: how results came about, which may differ where the results do not."""
@@ -116,7 +117,7 @@ def build_preamble(
         return page.text
     page.add("Completed stages", [_stage_entry(stage, amount) for stage in stages], 3 / 5)
     entries = [
-        f"- {_clipped(key, 80)}: {_value(value, amount.value)}"
+        f"- {_clipped(key, 80)}: {_value(key, value, amount.value)}"
         for key, value in values.items()
         if not key.startswith(HIDDEN_PREFIXES)
     ]
@@ -137,15 +138,6 @@ def without_incidents(preamble: str) -> str:
     'Goal: x'
     """
     return preamble.partition(f"\n{INCIDENTS_TITLE}")[0]
-
-
-def budget_tokens(mode: str) -> int:
-    """The most tokens that a mode's preamble takes; a word that is no mode counts as ``compact``.
-
-    >>> [budget_tokens(mode) for mode in ("full", "truncate", "compact", "summary:high")]
-    [0, 1000, 1000, 3000]
-    """
-    return 0 if mode == "full" else _AMOUNTS.get(mode, _AMOUNTS["compact"]).tokens
 
 
 def budget_tokens(mode: str) -> int:
@@ -220,16 +212,29 @@ def _stage_entry(stage: StageSummary, amount: _Amount) -> str:
         name = f"{name} ({_clipped(stage.label, 80)})"
     tries = f" after {stage.attempts} attempts" if stage.attempts > 1 else ""
     entry = f"- {name}: {stage.status}{tries}"
-    if stage.notes:
+    if stage.notes and stage.notes != f"Stage completed: {stage.node_id}":  # the status says so already
         entry += f" - {_clipped(stage.notes, amount.notes)}"
     if stage.response_excerpt and amount.response:
         entry += f"\n  response: {_clipped(stage.response_excerpt, amount.response)}"
     return entry
 
 
-def _value(value: object, limit: int) -> str:
+def _value(key: str, value: object, limit: int) -> str:
+    if key == BRANCHES_KEY and isinstance(value, list):
+        return _branches(cast("list[Any]", value), limit)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return _clipped(text, limit)
+
+
+def _branches(results: Sequence[Any], limit: int) -> str:
+    """What came of each branch (``BranchResult.to_plain``), in as many characters each."""
+    told: list[str] = []
+    for result in results:
+        plain = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+        said = plain.get("context_updates", {}).get("last_response") or plain.get("failure_reason", "")
+        told.append(f"{plain.get('id')} {plain.get('status')}" + (f" - {said}" if said else ""))
+    room = limit // max(1, len(told))
+    return _clipped("; ".join(_clipped(branch, room) for branch in told), limit)
 
 
 def _clipped(text: str, limit: int) -> str:
