@@ -61,6 +61,8 @@ class AgentBackend:
     """
 
     dialect: ClassVar[Dialect]
+    has_effects: Final = True
+    """It sees and may change more than its stage's directory (``protocols.DescribesCalls``)."""
 
     def __init__(
         self,

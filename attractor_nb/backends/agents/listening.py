@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.agents.lines import ObjectLines
-from attractor_nb.backends.agents.said import Said
+from attractor_nb.backends.agents.said import Said, plain_text
 from attractor_nb.backends.agents.transcript import ToolCall, Transcript
 from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 
 LOG_NAME: Final = "agent.jsonl"
-MAX_LOG_CHARACTERS: Final = 8 * 1024 * 1024
-"""Of what an agent writes, in its log; the rest is left out, and a last line says so."""
+MAX_LOG_BYTES: Final = 1_000_000
+"""Of what an agent writes, in its log; the rest is left out, and a last line says so. Recordings take no
+larger file."""
 MAX_TOOL_EVENTS: Final = 1000
 """How many calls of tools an attempt announces; the log has all."""
 
@@ -40,7 +41,7 @@ class Listener:
         self._scope = scope
         self._now = now
         self._began = now()
-        self._room = MAX_LOG_CHARACTERS
+        self._room = MAX_LOG_BYTES
         self._announced = 0
         self._has_spoken = False
 
@@ -53,7 +54,7 @@ class Listener:
         """Take a piece of output (``processes.output.OutputListener``)."""
         if channel != "stdout":
             if self._scope is not None:
-                self._scope.stream(text, channel)
+                self._scope.stream(plain_text(text), channel)
             return
         self._log(text)
         for line in self._lines.feed(text):
@@ -117,7 +118,8 @@ class Listener:
     def _log(self, text: str) -> None:
         if self._scope is None or self._room <= 0:
             return
-        piece, self._room = text[: self._room], self._room - len(text)
+        data = text.encode("utf-8", "backslashreplace")
+        piece, self._room = data[: self._room].decode("utf-8", "ignore"), self._room - len(data)
         if self._room <= 0:
             piece += f'\n{{"left_out": "what {self._dialect.name} wrote after this"}}\n'
         self._scope.files.append_text(LOG_NAME, piece)

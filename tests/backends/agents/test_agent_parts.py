@@ -8,13 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.backends.agents import installed_agents
+from attractor_nb.backends.agents import ClaudeBackend, installed_agents
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.gemini import Gemini
 from attractor_nb.backends.agents.lines import ObjectLines
-from attractor_nb.backends.agents.said import Said, ToolAnswered, ToolCalled, cost_at, count_at, plain_text
+from attractor_nb.backends.agents.said import (
+    Began,
+    Complained,
+    Ended,
+    Said,
+    ToolAnswered,
+    ToolCalled,
+    cost_at,
+    count_at,
+    plain_text,
+)
 from attractor_nb.backends.agents.transcript import Transcript
+from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import FakeProcesses, FakeResult
 
 JSON = st.recursive(
@@ -55,12 +66,7 @@ def test_objects_come_out_of_a_stream_however_it_is_cut(objects, data):
         found += lines.feed(text[:cut])
         text = text[cut:]
     found += lines.finish()
-    assert found == [{plain(key): plain(value) for key, value in entry.items()} for entry in objects]
-
-
-def plain(text):
-    """JSON escapes what is not ASCII, so that a line is never changed."""
-    return text
+    assert found == objects
 
 
 def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read():
@@ -163,3 +169,98 @@ def test_importing_the_backends_loads_nothing_heavy():
 
     code = "import sys, attractor_nb.backends.agents as a; print([m for m in ('httpx', 'openai', 'pydantic_ai') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+# Lines as the documentation and the sources of the agents show them
+
+SAID = [
+    (
+        Claude(),
+        {"type": "system", "subtype": "init", "session_id": "s-1", "model": "claude-sonnet-4-5", "tools": ["Bash"], "mcp_servers": []},
+        [Began("s-1", "claude-sonnet-4-5")],
+    ),
+    (
+        Claude(),
+        {"type": "assistant", "message": {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "I look."}, {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/a"}}]}},
+        [Said("I look."), ToolCalled("toolu_1", "Read", {"file_path": "/a"})],
+    ),
+    (
+        Claude(),
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "text"}]}},
+        [ToolAnswered("toolu_1", "text")],
+    ),
+    (
+        Claude(),
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": "Claude requested permissions to use Bash"}]}},
+        [ToolAnswered("toolu_1", error="Claude requested permissions to use Bash")],
+    ),
+    (
+        Claude(),
+        {"type": "result", "subtype": "success", "is_error": False, "result": "Done.", "session_id": "s-2", "num_turns": 2, "total_cost_usd": 0.5, "stop_reason": "max_tokens",
+         "usage": {"input_tokens": 1, "output_tokens": 2},
+         "modelUsage": {"a": {"inputTokens": 10, "outputTokens": 4, "cacheReadInputTokens": 100, "cacheCreationInputTokens": 5, "costUSD": 0.4}, "b": {"inputTokens": 3, "outputTokens": 1}}},
+        [Began("s-2"), Ended("Done.", usage=Usage(118, 5, 0.5, 2), is_truncated=True)],
+    ),
+    (
+        Claude(),
+        {"type": "result", "subtype": "error_during_execution", "is_error": True, "session_id": "s-2", "errors": ["first", "second"]},
+        [Began("s-2"), Ended(is_failure=True, error="error_during_execution: first; second")],
+    ),
+    (Codex(), {"type": "thread.started", "thread_id": "0199a213-81c0"}, [Began("0199a213-81c0")]),
+    (
+        Codex(),
+        {"type": "item.completed", "item": {"id": "item_3", "type": "agent_message", "text": "Done."}},
+        [Said("Done.")],
+    ),
+    (Codex(), {"type": "item.completed", "item": {"id": "item_0", "type": "reasoning", "text": "**Thinking**"}}, []),
+    (
+        Codex(),
+        {"type": "item.started", "item": {"id": "item_1", "type": "command_execution", "command": "bash -lc ls", "aggregated_output": "", "exit_code": None, "status": "in_progress"}},
+        [ToolCalled("item_1", "command_execution", {"command": "bash -lc ls"})],
+    ),
+    (
+        Codex(),
+        {"type": "item.completed", "item": {"id": "item_1", "type": "command_execution", "command": "rm x", "aggregated_output": "", "exit_code": None, "status": "declined"}},
+        [ToolAnswered("item_1", error="declined", called=ToolCalled("item_1", "command_execution", {"command": "rm x"}))],
+    ),
+    (
+        Codex(),
+        {"type": "item.completed", "item": {"id": "item_2", "type": "file_change", "changes": [{"path": "a", "kind": "add"}], "status": "completed"}},
+        [ToolAnswered("item_2", called=ToolCalled("item_2", "file_change", {"changes": [{"path": "a", "kind": "add"}]}))],
+    ),
+    (
+        Codex(),
+        {"type": "item.completed", "item": {"id": "item_4", "type": "mcp_tool_call", "server": "docs", "tool": "search", "arguments": {"q": "x"}, "result": {"content": [{"type": "text", "text": "found"}]}, "error": None, "status": "completed"}},
+        [ToolAnswered("item_4", "found", called=ToolCalled("item_4", "search", {"server": "docs", "arguments": {"q": "x"}}))],
+    ),
+    (
+        Codex(),
+        {"type": "turn.completed", "usage": {"input_tokens": 24763, "cached_input_tokens": 24448, "output_tokens": 122, "reasoning_output_tokens": 64}},
+        [Ended(usage=Usage(24763, 122, None, 1))],
+    ),
+    (Codex(), {"type": "turn.failed", "error": {"message": "no"}}, [Ended(is_failure=True, error="no")]),
+    (Codex(), {"type": "error", "message": "Reconnecting... 1/5"}, [Complained("Reconnecting... 1/5")]),
+    (Gemini(), {"type": "init", "session_id": "g-1", "model": "auto"}, [Began("g-1", "auto")]),
+    (Gemini(), {"type": "message", "role": "user", "content": "what was asked"}, []),
+    (Gemini(), {"type": "message", "role": "assistant", "content": "Do", "delta": True}, [Said("Do", is_whole=False)]),
+    (
+        Gemini(),
+        {"type": "tool_result", "tool_id": "t1", "status": "error", "error": {"type": "E", "message": "no such file"}},
+        [ToolAnswered("t1", error="no such file")],
+    ),
+    (
+        Gemini(),
+        {"type": "result", "status": "success", "stats": {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached": 5, "input": 15, "duration_ms": 1, "tool_calls": 0}},
+        [Ended(usage=Usage(20, 10, None, 1))],
+    ),
+    (Gemini(), {"type": "result", "status": "error", "error": {"type": "E", "message": "no"}}, [Ended(is_failure=True, error="no")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "line", "events"), SAID)
+def test_a_line_says_what_the_agents_documentation_says(dialect, line, events):
+    assert dialect.read(line) == events
+
+
+def test_agents_say_that_they_do_more_than_answer(stubs):
+    assert ClaudeBackend().has_effects

@@ -157,6 +157,11 @@ def verdict(agent, task, session, model):
     agent.end('I looked.\n\n```json\n{"outcome": "fail", "notes": "it is wrong"}\n```')
 
 
+def approve(agent, task, session, model):
+    agent.begin(session, model)
+    agent.end('Fine.\n\n```json\n{"outcome": "success"}\n```')
+
+
 def writes_file(agent, task, session, model):
     Path("made-by-agent.txt").write_text("made")
     answer(agent, task, session, model)
