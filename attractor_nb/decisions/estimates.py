@@ -1,7 +1,6 @@
 """What a run will consume, told before it has run: as expected, and at worst.
 
-Token counts are estimates without a tokenizer: four characters count as one token. Every other assumption
-is a field of `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
+Token counts are estimates without a tokenizer (`model/tokens.py`). Every other assumption is a field of `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.fidelity import resolve_thread
-from attractor_nb.decisions.preamble import CHARACTERS_PER_TOKEN, budget_tokens
+from attractor_nb.decisions.preamble import budget_tokens
 from attractor_nb.decisions.reach import likely_path, most_visits
 from attractor_nb.model.outcome import Usage
 
@@ -228,15 +227,6 @@ class Estimator:
     def _priced(self, name: ModelName, tokens: Usage) -> Usage:
         cost = self.price(name, tokens)
         return Usage(tokens.input_tokens, tokens.output_tokens, cost, tokens.calls)
-
-
-def tokens_of(text: str) -> int:
-    """The estimated tokens of a text: four characters are one, and a part of them is one too.
-
-    >>> tokens_of("Plan it."), tokens_of("Plan it!!"), tokens_of("")
-    (2, 3, 0)
-    """
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _exchange(sent: int, response: int, requests: int, tool_tokens: int, window: int) -> Usage:

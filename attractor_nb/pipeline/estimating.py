@@ -13,7 +13,6 @@ from attractor_nb.decisions.estimates import (
     Estimator,
     NodeEstimate,
     RunEstimate,
-    tokens_of,
 )
 from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
 from attractor_nb.decisions.plan import compile_plan
@@ -21,6 +20,7 @@ from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.codergen import compose_prompt
 from attractor_nb.model.providers import read_fallbacks
+from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.pipeline.model_report import own_model, stylesheet_of
 from attractor_nb.views.summary import cost_text
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -201,7 +201,7 @@ def _estimate(
 def _asked(node: Node, graph: Graph, name: ModelName) -> Asked:
     prompt = f"{node.get('llm.system_prompt', str, '')}{compose_prompt(node, graph)}"
     return Asked(
-        tokens_of(prompt),
+        estimated_tokens(prompt),
         (name, *read_fallbacks(node.get("llm_fallback", str, ""))),
         node.get("llm.max_tokens", int),
         node.get("llm.context_tokens", int),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import parse_dot
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.estimates import Asked, Assumptions, Estimator, RunEstimate, tokens_of
+from attractor_nb.decisions.estimates import Asked, Assumptions, Estimator, RunEstimate
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -157,7 +157,3 @@ def test_the_worst_is_never_less_than_what_is_expected(steps, retries, limit, ha
     found = estimate(f"a [max_retries={retries}] start -> a -> b -> end {loop}", asked, max_steps=steps + 3)
     assert found.worst.total_tokens >= found.expected.total_tokens
     assert found.worst.cost_usd >= found.expected.cost_usd
-
-
-def test_tokens_are_four_characters():
-    assert [tokens_of("x" * count) for count in (0, 1, 4, 5)] == [0, 1, 1, 2]
