@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import goals_branching
+import goals_calling
 import goals_mapping
 import goals_reading
 import goals_running
@@ -23,6 +24,7 @@ GOALS: list[Goal] = [
     *goals_reading.GOALS,
     *goals_showing.GOALS,
     *goals_mapping.GOALS,
+    *goals_calling.GOALS,
     *goals_scaling.GOALS,
 ]
 

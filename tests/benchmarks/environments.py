@@ -10,6 +10,7 @@ from measuring import ENVIRONMENTS, MissingPeer
 
 PACKAGES = {
     "langgraph": ("langgraph", "langgraph-checkpoint-sqlite"),
+    "langgraph-llm": ("langgraph", "langgraph-checkpoint-sqlite", "pydantic-ai-slim"),
     "burr": ("apache-burr[tracking]",),
     "pydot": ("pydot",),
     "py-attractor": ("py-attractor",),

@@ -15,10 +15,9 @@ from environments import NOT_ON_A_REGISTRY, PACKAGES, versions
 from goals import Goal, Row
 from measuring import MissingPeer
 
-OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "fast-sugiyama")
+OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "pydantic-ai-slim", "fast-sugiyama")
 NOT_MEASURED = {
     "P12": "server-sent events",
-    "P13": "model calls beside other frameworks",
 }
 HEAD = """\
 # Benchmarks

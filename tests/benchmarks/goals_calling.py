@@ -1,0 +1,80 @@
+"""P13: what a model call costs beside the call."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from environments import python_of
+from goals import Goal, Row, Scale, compared
+from measuring import Figures, MissingPeer, worker
+
+PEER = "langgraph-llm"
+OWN = ("bare", "ours:none", "ours:full")
+THEIRS = ("bare", "langgraph:async", "langgraph:sync")
+Measured = dict[str, dict[str, Figures]]
+
+
+def measured(contenders: tuple[str, ...], calls: int, rounds: int, python: str = sys.executable) -> Measured:
+    """CPU and wall seconds of contenders that take turns in one process."""
+    found: dict[str, Any] = worker("model_calls", ",".join(contenders), calls, rounds, python=python)
+    return {
+        name: {kind: Figures(tuple(run[kind])) for kind in ("cpu", "wall")} for name, run in found.items()
+    }
+
+
+def without_the_call(whole: Figures, call: Figures) -> Figures:
+    """What is around the call, round by round."""
+    return Figures(
+        tuple(max(1e-9, all_of_it - own) for all_of_it, own in zip(whole.values, call.values, strict=True))
+    )
+
+
+def model_calls(scale: Scale) -> list[Row]:
+    calls, rounds = max(5, scale.steps // 10), scale.rounds
+    own = measured(OWN, calls, rounds)
+    rows = [
+        compared(
+            f"{subject}, against an agent of pydantic-ai, streamed, CPU",
+            1.3,
+            own[name]["cpu"],
+            own["bare"]["cpu"],
+            per=calls,
+        )
+        for name, subject in (
+            ("ours:none", "a call, nothing stored"),
+            ("ours:full", 'a call, durability="full"'),
+        )
+    ]
+    return [*rows, *against_langgraph(own, calls, rounds)] if scale.with_peers else rows
+
+
+def against_langgraph(own: Measured, calls: int, rounds: int) -> list[Row]:
+    subject = "all but the call, durable, against LangGraph with AsyncSqliteSaver"
+    try:
+        theirs = measured(THEIRS, calls, rounds, python_of(PEER))
+    except MissingPeer as missing:
+        return [Row(subject, 0.3, missing=str(missing))]
+    return [
+        compared(
+            f"{subject}, `{mode}`, {title}",
+            0.3,
+            without_the_call(own["ours:full"][kind], own["bare"][kind]),
+            without_the_call(theirs[f"langgraph:{mode}"][kind], theirs["bare"][kind]),
+            per=calls,
+        )
+        for mode in ("async", "sync")
+        for kind, title in (("cpu", "CPU"), ("wall", "wall"))
+    ]
+
+
+GOALS = [
+    Goal(
+        "P13",
+        "model calls",
+        model_calls,
+        "The model is a function that answers at once in pieces, the same for everybody, so that what is measured is pydantic-ai and what is around it. "
+        "Ours is the provider backend with that model in place of a client: stage directory, prompt and response files, events, streaming and prices included. "
+        "Against LangGraph the bare call, measured in the same process and round, is taken off both.",
+    ),
+]
