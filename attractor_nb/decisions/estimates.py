@@ -1,6 +1,7 @@
 """What a run will consume, told before it has run: as expected, and at worst.
 
-Token counts are estimates without a tokenizer (`model/tokens.py`). Every other assumption is a field of `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
+Token counts are estimates without a tokenizer (`model/tokens.py`). Every other assumption is a field of
+`Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
 """
 
 from __future__ import annotations
