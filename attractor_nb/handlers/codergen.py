@@ -7,10 +7,12 @@ back. Which of the returned outcome and a status.json counts is the engine's dec
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
+from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.prompt_sections import with_context, with_instructions
@@ -19,8 +21,10 @@ from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from pydantic import BaseModel
 
     from attractor_nb.context import Context
     from attractor_nb.model.calls import StageCall
@@ -33,10 +37,18 @@ GOAL_VARIABLE = "$goal"
 
 
 class CodergenHandler:
-    """Puts a node's prompt to a backend."""
+    """Puts a node's prompt to a backend.
 
-    def __init__(self, backend: CodergenBackend) -> None:
+    Args:
+        backend: What answers.
+        schemas: Models that ``response_schema`` of a node may name.
+    """
+
+    def __init__(
+        self, backend: CodergenBackend, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})
+    ) -> None:
         self._backend = backend
+        self._schemas = schemas
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.
@@ -45,6 +57,7 @@ class CodergenHandler:
         PARTIAL_SUCCESS. What the backend raises is classed by the engine (appendix D).
         """
         scope = current_stage()
+        node, model = with_named_schema(node, self._schemas)
         prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
         scope.files.write_text(PROMPT_FILE, prompt)
         result: Any = await call(self._backend.run, node, prompt, context)
@@ -57,11 +70,12 @@ class CodergenHandler:
             )
         result = redacted_response(result)  # before it is cut: half a secret has no form
         scope.files.write_text("response.md", result)
-        return _with_facts(_judged(node, graph, result), result)
+        return _with_facts(_judged(node, graph, result, model), result)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
         """The call of the backend that ``execute`` would make."""
         scope = current_stage()
+        node, _ = with_named_schema(node, self._schemas)
         prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
         return backend_call(self._backend, node, prompt, context, scope)
 
@@ -85,7 +99,7 @@ def task_of(node: Node, graph: Graph) -> str:
     return node.prompt if GOAL_VARIABLE in graph.goal else node.prompt.replace(GOAL_VARIABLE, graph.goal)
 
 
-def _judged(node: Node, graph: Graph, text: str) -> Outcome:
+def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:
     if not text.strip():
         return Outcome.retry("the response is empty")
     updates = {
@@ -94,7 +108,7 @@ def _judged(node: Node, graph: Graph, text: str) -> Outcome:
         f"{node.id}.response": str(text),
     }
     if asks_for_verdict(node):
-        return read_verdict(node, graph, text).with_updates(updates)
+        return read_verdict(node, graph, text, model).with_updates(updates)
     if isinstance(text, Response) and text.is_truncated:
         return Outcome(
             StageStatus.PARTIAL_SUCCESS,

@@ -11,17 +11,20 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from attractor_nb.decisions.response_schemas import schema_complaint, schema_problem
 from attractor_nb.errors import StatusFileError, TerminalError
+from attractor_nb.handlers.schemas import validated
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.storage.status_file import outcome_from_status
 from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from attractor_nb.model.graph import Graph, Node
 
 SEARCHED_CHARACTERS = 64 * 1024
 """How much of a response's end is searched for its verdict."""
-MAX_COMPLAINT_CHARACTERS = 300
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 
@@ -43,8 +46,14 @@ def verdict_request(node: Node, graph: Graph) -> str:
     return f"## Response format\n\nEnd with one JSON block of this form:\n\n{wanted}}}"
 
 
-def read_verdict(node: Node, graph: Graph, text: str) -> Outcome:
+def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | None = None) -> Outcome:
     """The outcome that a response's verdict stands for; RETRY when it is missing or invalid.
+
+    Args:
+        node: The node, with a JSON Schema if it has a ``response_schema``.
+        graph: Its graph.
+        text: The response.
+        model: The registered model that the schema came from, or None.
 
     Raises:
         TerminalError: The node's own ``response_schema`` is no JSON Schema.
@@ -54,7 +63,7 @@ def read_verdict(node: Node, graph: Graph, text: str) -> Outcome:
         return Outcome.retry("the response does not end with a JSON verdict")
     schema = node.get("response_schema", str, "")
     if schema:
-        return _read_structured(node, graph, block, schema)
+        return _read_structured(node, graph, block, schema, model)
     return _read_status(node, graph, block)
 
 
@@ -75,12 +84,17 @@ def _read_object(block: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _read_structured(node: Node, graph: Graph, block: str, schema: str) -> Outcome:
+def _read_structured(
+    node: Node, graph: Graph, block: str, schema: str, model: type[BaseModel] | None
+) -> Outcome:
     try:
         value = read_json(block)
     except JsonProblem as problem:
         return Outcome.retry(f"the JSON verdict {problem}")
-    if complaint := _schema_complaint(node, schema, value):
+    complaint = _schema_complaint(node, schema, value)
+    if not complaint and model is not None:
+        value, complaint = validated(model, value)
+    if complaint:
         return Outcome.retry(f"the JSON verdict does not satisfy response_schema: {complaint}")
     if node.get("verdict", str, "") == "json":
         return _read_status(node, graph, block)
@@ -90,25 +104,15 @@ def _read_structured(node: Node, graph: Graph, block: str, schema: str) -> Outco
 
 def _schema_complaint(node: Node, schema: str, value: Any) -> str:
     """What is wrong with a value, or empty. References to other documents are never fetched."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import, and rarely needed
-    from jsonschema.exceptions import SchemaError, ValidationError  # noqa: PLC0415 - as above
-    from referencing import Registry  # noqa: PLC0415 - as above
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - as above
-
     try:
-        document = read_json(schema)
-        Draft202012Validator.check_schema(document)
-        validator: Any = Draft202012Validator
-        validator(document, registry=cast("Any", Registry)()).validate(value)
-    except ValidationError as found:
-        return f"{found.message[:MAX_COMPLAINT_CHARACTERS]} (at {found.json_path})"
-    except (JsonProblem, SchemaError, Unresolvable) as error:
-        reason = str(error).splitlines()[0]
-        raise TerminalError(
-            f"response_schema of node {node.id!r} is no JSON Schema: {reason}",
-            hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
-        ) from None
-    return ""
+        if not (problem := schema_problem(schema)):
+            return schema_complaint(schema, value)
+    except ValueError as error:
+        problem = str(error)
+    raise TerminalError(
+        f"response_schema of node {node.id!r} is no JSON Schema: {problem}",
+        hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
+    )
 
 
 def last_json_block(text: str) -> str:

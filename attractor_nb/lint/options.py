@@ -20,6 +20,7 @@ class LintOptions:
     Attributes:
         known_types: Handler types that mean something: the built-in ones and those registered.
         runnable_types: Types that have a handler, or None when nobody is going to run the graph.
+        schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
         allow_many_exits: Several exit nodes are accepted (ruling 7).
         child_problems: What is wrong with the child pipelines that the graph names, as who can read files
             has found.
@@ -28,6 +29,7 @@ class LintOptions:
 
     known_types: frozenset[str] = BUILT_IN_TYPES
     runnable_types: frozenset[str] | None = None
+    schemas: frozenset[str] | None = None
     allow_many_exits: bool = False
     child_problems: Sequence[ChildProblem] = ()
     taken_over: frozenset[str] = frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.rules import (
+    answers,
     children,
     conditions,
     fan_outs,
@@ -31,6 +32,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *fan_outs.RULES,
     *stylesheets.RULES,
     *models.RULES,
+    *answers.RULES,
     *children.RULES,
     *secrets.RULES,
 )

@@ -221,7 +221,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "Paths and patterns, with commas: files whose content the result depends on.",
         ),
         AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
-        ("response_schema", _S, "", "JSON Schema of the response (spec companion, ruling 26)."),
+        (
+            "response_schema",
+            _S,
+            "",
+            "JSON Schema of the response, or the name of a registered model (ruling 26).",
+        ),
         AttributeSpec(
             "join_policy",
             _NODE,

@@ -11,6 +11,7 @@ from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.handlers.registry import HandlerRegistry
+from attractor_nb.handlers.schemas import SchemaModels, checked_schemas
 from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import networkx as nx
+    from pydantic import BaseModel
 
     from attractor_nb.decisions.bounds import Bounds
     from attractor_nb.decisions.plan import Plan
@@ -73,6 +75,7 @@ class Definition:
         origin: Origin | None = None,
         pipelines: Mapping[str, Definition | Source] | None = None,
         guards: Mapping[str, GuardFunction] | None = None,
+        schemas: Mapping[str, type[BaseModel]] | None = None,
         child_roots: Sequence[str | Path] = (),
         ancestry: Ancestry | None = None,
     ) -> None:
@@ -96,6 +99,7 @@ class Definition:
                 of ``run``. A file that ``source`` names is its own origin.
             pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
             guards: Functions by name that judge a supervised child (``manager.guard_function``).
+            schemas: Pydantic models by name that ``response_schema`` of a node may name.
             child_roots: Directories in which child files may be, besides those below the file that names
                 them and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
@@ -124,6 +128,7 @@ class Definition:
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
+        self.schemas: SchemaModels = checked_schemas(as_dict("schemas", schemas or {}))
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or Ancestry(roots=roots)
@@ -137,6 +142,7 @@ class Definition:
             rules=self._rules,
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
+            schemas=frozenset(self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
@@ -178,6 +184,7 @@ class Definition:
             "allow_many_exits": self._are_many_exits_allowed,
             "pipelines": self.pipelines,
             "guards": self.guards,
+            "schemas": self.schemas,
         }
 
     @property
@@ -201,6 +208,15 @@ class Definition:
         """Register a handler for a type, replacing any earlier one (spec 4.12)."""
         HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
+        self._prepare()
+
+    def register_schema(self, name: str, model: type[BaseModel]) -> None:
+        """Register a pydantic model that ``response_schema`` of nodes may name (ruling 26).
+
+        Raises:
+            OptionError: The name is none, or it is no pydantic model.
+        """
+        self.schemas.update(checked_schemas({name: model}))
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
@@ -264,6 +280,7 @@ class Definition:
         self.handlers = {**other.handlers, **self.handlers}
         self.pipelines = {**other.pipelines, **self.pipelines}
         self.guards = {**other.guards, **self.guards}
+        self.schemas = {**other.schemas, **self.schemas}
         self.params = {**other.params, **self.params}
         if self._own_origin is None:
             self._own_origin = other.origin

@@ -58,8 +58,9 @@ class RunOptions:
         observers: Called with every event.
         trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
             alone. For this one call.
-        workdir: Where agents, the tools of models and the commands of the graph work: a directory that exists.
-            None: agents and tools in ``workspace`` of the run directory, commands where they always did.
+        workdir: Where agents, the tools of models and the commands of the graph work: a directory that is
+            there. None: agents and tools in ``workspace`` of the run directory, commands where they always
+            did.
         cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
             base (``.attractor/cache``), or a directory.
         cassette: The file in which the calls of models, commands and people are recorded, or from which they

@@ -34,6 +34,7 @@ class Preparation:
         rules: Custom lint rules.
         severity: Severities in place of the rules' own.
         runnable_types: Handler types that can be executed.
+        schemas: Names of the schemas that are registered.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.
         find_children: Finds the child pipelines that a graph names.
@@ -44,6 +45,7 @@ class Preparation:
     rules: Sequence[LintRule] = ()
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     runnable_types: frozenset[str] = frozenset()
+    schemas: frozenset[str] = frozenset()
     is_strict: bool = False
     are_many_exits_allowed: bool = False
     find_children: Callable[[Graph], Family] | None = None
@@ -131,6 +133,7 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
     options = LintOptions(
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
+        schemas=preparation.schemas,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,
         taken_over=preparation.taken_over,

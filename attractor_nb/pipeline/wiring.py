@@ -322,7 +322,7 @@ def _registry(
     registry.register("start", StartHandler())
     registry.register("exit", ExitHandler())
     registry.register("conditional", ConditionalHandler())
-    registry.register("codergen", CodergenHandler(backend))
+    registry.register("codergen", CodergenHandler(backend, pipeline.schemas))
     registry.register("tool", ToolHandler(processes))
     registry.register("parallel", ParallelHandler())
     registry.register("parallel.fan_in", FanInHandler(backend))
