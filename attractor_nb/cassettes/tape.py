@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.recordings import find_call, miss_report, shortened, stage_names
 from attractor_nb.errors import CassetteMiss, OptionError, StorageError
+from attractor_nb.model.calls import MODEL_CALL
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.recorded_call import LEFT_OUT, CallPlace, RecordedCall
 from attractor_nb.storage.cassette_file import (
@@ -166,7 +167,7 @@ class Tape:
             found = find_call(calls, used, place, inputs, is_described=is_described)
             if found is None or (calls[found].left_out and not self.is_replay):
                 if self.is_replay:
-                    raise self._miss(place, inputs)
+                    raise self._miss(place, inputs, is_described=is_described)
                 return None
             used.add(found)
             call = calls[found]
@@ -184,11 +185,13 @@ class Tape:
     def _note_miss(self, call: object) -> None:
         self._reel.misses.append(str(call))
 
-    def _miss(self, place: CallPlace, inputs: CallInputs) -> CassetteMiss:
+    def _miss(self, place: CallPlace, inputs: CallInputs, *, is_described: bool) -> CassetteMiss:
         reel = self._reel
         calls, used = reel.calls[place.stage], reel.used[place.stage]
         stages = stage_names({stage: found for stage, found in reel.calls.items() if found})
-        why, names = miss_report(calls, used, place, inputs, stages)
+        why, names = miss_report(
+            calls, used, place, inputs, stages, is_described=is_described or inputs.kind != MODEL_CALL
+        )
         call = RecordedCall(place, inputs, {})
         self._note_miss(call)
         return CassetteMiss(

@@ -23,6 +23,14 @@ class BackendName(StrEnum):
     GEMINI = "gemini"
 
 
+class CassetteMode(StrEnum):
+    """What is done with a cassette."""
+
+    RECORD = "record"
+    REPLAY = "replay"
+    AUTO = "auto"
+
+
 class Durability(StrEnum):
     """What survives what."""
 

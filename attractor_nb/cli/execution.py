@@ -9,7 +9,14 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.choices import BackendName, Durability, GateMode, GraphChange, OnInterrupted
+from attractor_nb.cli.choices import (
+    BackendName,
+    CassetteMode,
+    Durability,
+    GateMode,
+    GraphChange,
+    OnInterrupted,
+)
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
 from attractor_nb.cli.inputs import read_params, read_pipeline
@@ -53,8 +60,11 @@ class Settings:
         is_simulated: No model is asked and no command is run.
         is_trusted: The user vouches for the commands, for this one call.
         gates: Who answers; None: the terminal, and nobody where there is none.
+        cassette: Where calls are recorded, and replayed from.
+        cassette_mode: Whether they are.
         bounds: Bounds in place of the graph's, None where nobody says.
         durability: What survives what.
+        cache: Take results from the cache: True for the usual one, or a directory.
         is_quiet: No progress.
         is_verbose: Responses under their stages.
         is_json: The summary as JSON.
@@ -64,8 +74,11 @@ class Settings:
     is_simulated: bool = False
     is_trusted: bool = False
     gates: GateMode | None = None
+    cassette: Path | None = None
+    cassette_mode: CassetteMode | None = None
     bounds: Mapping[str, object] = field(default_factory=dict[str, object])
     durability: Durability = Durability.FULL
+    cache: Path | bool = False
     is_quiet: bool = False
     is_verbose: bool = False
     is_json: bool = False
@@ -79,6 +92,11 @@ class Settings:
         kept = ("--simulate",) if self.is_simulated else ()
         if self.backend and not self.is_simulated:
             kept = ("--backend", self.backend.value)
+        if self.cassette is not None:
+            kept = (*kept, "--cassette", str(self.cassette))
+            kept = (*kept, "--cassette-mode", self.cassette_mode.value) if self.cassette_mode else kept
+        if self.cache is not False:
+            kept = (*kept, *(("--cache",) if self.cache is True else ("--cache-dir", str(self.cache))))
         bounds = {name: value for name, value in self.bounds.items() if value is not None}
         if bound:
             bounds[bound] = "TIME" if bound == "max_duration" else "N"
@@ -89,6 +107,15 @@ class Settings:
         """Refuse what contradicts itself."""
         if self.is_simulated and self.backend is BackendName.LOCAL:
             raise OptionError("--simulate asks no model, and --backend local does", hint="give one of them")
+        if self.is_simulated and self.cassette is not None:
+            raise OptionError("--simulate makes no call for --cassette to record", hint="give one of them")
+        if self.cassette is None and self.cassette_mode is not None:
+            raise OptionError("--cassette-mode is given, and no --cassette", hint="--cassette FILE")
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing is called."""
+        return self.cassette_mode is CassetteMode.REPLAY
 
 
 def run_file(
@@ -162,7 +189,7 @@ def _watch(
     logs_root: Path | None = None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
-    is_vouched_for = settings.is_trusted or settings.is_simulated
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=logs_root)
     progress = Progress(
         pipeline.graph,
@@ -195,20 +222,32 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
             lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
     if settings.is_simulated:
         lines.append(("simulated: no model is asked, no command is run", Tone.QUIET))
-    elif settings.backend is None and "codergen" in pipeline.graph.handler_types.values():
+    elif settings.is_replay:
+        lines.append((f"replayed from {settings.cassette}: no model is asked, no command is run", Tone.QUIET))
+    elif _backend(settings) and not settings.backend and "codergen" in pipeline.graph.handler_types.values():
         lines.append(("responses are simulated; --backend local asks the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
 
 
 def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {
-        "backend": (settings.backend or BackendName.SIMULATED).value,
+        "backend": _backend(settings),
+        "cassette": settings.cassette,
+        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": gate_interviewer(settings.gates, progress),
+        "cache": settings.cache,
         **settings.bounds,
         "durability": settings.durability.value,
         "observers": [progress.take],
         "processes": SimulatedProcesses() if settings.is_simulated else None,
     }
+
+
+def _backend(settings: Settings) -> str | None:
+    """The backend that is asked: the one of the cassette where there is one and nobody names another."""
+    if settings.backend is None and settings.cassette is not None:
+        return None
+    return (settings.backend or BackendName.SIMULATED).value
 
 
 def _wait(run: Run) -> RunResult | None:
@@ -246,6 +285,8 @@ def requests_to_end_as_interrupts() -> Generator[None]:
 def _show(run: Run, result: RunResult | None, settings: Settings, progress: Progress) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
     progress.say("")
+    if result is not None and result.cassette is not None:
+        progress.say(f"cassette: {result.cassette}")
     if settings.is_json:
         print_json(summary_plain(run, result, progress.tally))
     elif result is not None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.choices import BackendName, Durability, GateMode
+from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
@@ -24,6 +24,33 @@ Gates = Annotated[
 Backend = Annotated[
     BackendName | None,
     typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
+]
+Cassette = Annotated[
+    Path | None,
+    typer.Option(
+        "--cassette",
+        metavar="FILE",
+        help="Record the calls of models, commands and people in this file, and replay them from it.",
+        show_default=False,
+    ),
+]
+CassetteModeOption = Annotated[
+    CassetteMode | None,
+    typer.Option(
+        "--cassette-mode",
+        help="replay: call nothing; record: call everything; auto, the default: what is not there.",
+        show_default=False,
+    ),
+]
+Cache = Annotated[
+    bool,
+    typer.Option(
+        "--cache", help="Take results of unchanged stages from .attractor/cache, and keep them there."
+    ),
+]
+CacheDir = Annotated[
+    Path | None,
+    typer.Option("--cache-dir", metavar="DIR", help="--cache in another directory.", show_default=False),
 ]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Stop after so many stages.", show_default=False)

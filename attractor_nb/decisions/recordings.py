@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.calls import MODEL_CALL, CallInputs, InputChange, changed_inputs
@@ -59,9 +60,13 @@ def find_call(
 
 
 def _is_same_task(recorded: CallInputs, now: CallInputs) -> bool:
-    if now.kind != MODEL_CALL:
-        return False
-    return all(recorded.values.get(name) == now.values.get(name) for name in OWN_INPUTS)
+    return now.kind == MODEL_CALL and _of_run(recorded).values == _of_run(now).values
+
+
+def _of_run(inputs: CallInputs) -> CallInputs:
+    """What a run knows of a call by itself."""
+    values = {name: value for name, value in inputs.values.items() if name in OWN_INPUTS}
+    return CallInputs(inputs.kind, inputs.node_id, values)
 
 
 def nearest_call(
@@ -84,6 +89,8 @@ def miss_report(
     place: CallPlace,
     inputs: CallInputs,
     stages: Iterable[str],
+    *,
+    is_described: bool = True,
 ) -> tuple[str, tuple[str, ...]]:
     """Why no recorded call answers, and the names of the inputs that changed.
 
@@ -93,7 +100,10 @@ def miss_report(
         place: Where the call is made.
         inputs: What goes into it.
         stages: The stages that have recorded calls.
+        is_described: Whether the backend said what goes in beside the prompt.
     """
+    if not is_described:
+        calls = [replace(call, inputs=_of_run(call.inputs)) for call in calls]
     nearest = nearest_call(calls, used, place, inputs)
     if nearest is None:
         known = ", ".join(sorted(set(stages))[:12]) or "none"
@@ -101,7 +111,7 @@ def miss_report(
     changes = changed_inputs(nearest.inputs.values, inputs.values)
     if not changes:
         count = sum(call.digest == nearest.digest for call in calls)
-        times = "once" if count == 1 else f"{count} times"
+        times = {1: "once", 2: "twice"}.get(count, f"{count} times")
         return f"it was recorded {times}, and is made more often now", ()
     names = tuple(change.name for change in changes)
     shown = [line for change in changes[:_MAX_CHANGES] for line in _change_lines(change, "")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
-from attractor_nb.decisions.effects import Asked, Execute, Record, StageResult
+from attractor_nb.decisions.effects import Asked, Execute, Record, RunEnd, StageResult
 from attractor_nb.decisions.outcome_checks import (
     COST_KEY,
     checked_outcome,
@@ -24,6 +24,7 @@ from attractor_nb.engine.spending import Spending
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.engine.walking import RunStops
 from attractor_nb.errors import (
+    CassetteMiss,
     ContextValueError,
     RunLocked,
     StatusFileError,
@@ -241,6 +242,9 @@ class Attempts:
                 is_slow = keeps_own_time or planned.is_fan_out  # it may have commands to end
                 grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
                 returned = await self._in_time(planned, work, own, left, grace)
+        except CassetteMiss as miss:  # no edge leads on from it: a replay that missed is no success
+            reason = outcome_of_exception(miss).failure_reason
+            raise RunStops(RunEnd(is_success=False, reason=reason, is_resumable=True)) from miss
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if isinstance(error, RunStops) or _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise

@@ -12,6 +12,10 @@ from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnInterr
 from attractor_nb.cli.options import (
     AutoApprove,
     Backend,
+    Cache,
+    CacheDir,
+    Cassette,
+    CassetteModeOption,
     DurabilityOption,
     File,
     Gates,
@@ -40,6 +44,7 @@ RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
   attractor-nb run review.dot
   attractor-nb run review.dot --backend local
   attractor-nb run review.dot --simulate --auto-approve
+  attractor-nb run review.dot --cassette review.json   pay once, replay ever after
   attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
   attractor-nb run review.dot --auto-approve --json -q | jq .status
   cat review.dot | attractor-nb run - --logs-root out/review
@@ -68,6 +73,10 @@ def run(
         typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
     ] = None,
     runs_dir: RunsDir = None,
+    is_cached: Cache = False,
+    cache_dir: CacheDir = None,
+    cassette: Cassette = None,
+    cassette_mode: CassetteModeOption = None,
     max_steps: MaxSteps = None,
     max_node_visits: MaxNodeVisits = None,
     max_restarts: MaxRestarts = None,
@@ -90,6 +99,9 @@ def run(
         is_trusted=is_trusted,
         is_auto_approved=is_auto_approved,
         gates=gates,
+        cache=cache_dir or is_cached,
+        cassette=cassette,
+        cassette_mode=cassette_mode,
         max_steps=max_steps,
         max_node_visits=max_node_visits,
         max_restarts=max_restarts,
@@ -159,6 +171,10 @@ def resume(
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
+    is_cached: Cache = False,
+    cache_dir: CacheDir = None,
+    cassette: Cassette = None,
+    cassette_mode: CassetteModeOption = None,
     max_steps: MaxSteps = None,
     max_node_visits: MaxNodeVisits = None,
     max_restarts: MaxRestarts = None,
@@ -180,6 +196,9 @@ def resume(
         is_trusted=is_trusted,
         is_auto_approved=is_auto_approved,
         gates=gates,
+        cache=cache_dir or is_cached,
+        cassette=cassette,
+        cassette_mode=cassette_mode,
         max_steps=max_steps,
         max_node_visits=max_node_visits,
         max_restarts=max_restarts,
