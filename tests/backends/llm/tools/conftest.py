@@ -1,0 +1,74 @@
+"""A model that asks for the tools that a test says, and answers with what they told it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from attractor_nb.stage import current_stage
+
+
+@dataclass
+class ToolUser:
+    """A backend whose model makes these calls, one after the other, and then answers.
+
+    Attributes:
+        calls: Tool and arguments of each call; a list of them is asked for at once.
+        told: What the model was told of each call, in order.
+        offered: The names of the tools that it was offered.
+    """
+
+    calls: list[tuple[str, Any]]
+    told: list[str] = field(default_factory=list)
+    offered: list[str] = field(default_factory=list)
+
+    async def run(self, node, prompt, context):
+        """Ask the model, as the provider backend does."""
+        from pydantic_ai import Agent
+        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+        from pydantic_ai.models.function import FunctionModel
+
+        from attractor_nb.backends.llm.tools import tools_for
+
+        left = list(self.calls)
+
+        def answer(messages, info):
+            self.offered = [tool.name for tool in info.function_tools]
+            last = messages[-1].parts
+            self.told += [str(part.content) for part in last if isinstance(part, ToolReturnPart)]
+            if not left:
+                return ModelResponse(parts=[TextPart("done")])
+            number = len(self.calls) - len(left) + 1
+            batch = left.pop(0)
+            if not isinstance(batch, list):
+                return ModelResponse(parts=[ToolCallPart(*batch, tool_call_id=f"call-{number}")])
+            return ModelResponse(
+                parts=[
+                    ToolCallPart(*call, tool_call_id=f"call-{number}.{index}")
+                    for index, call in enumerate(batch)
+                ]
+            )
+
+        toolset = tools_for(node, current_stage())
+        agent = Agent(FunctionModel(answer), toolsets=[toolset] if toolset else [])
+        return (await agent.run(prompt)).output
+
+
+@pytest.fixture
+def kept():
+    """The calls that a stage's file keeps."""
+
+    def read(logs_root, node_id="work"):
+        text = (logs_root / node_id / "tool_calls.jsonl").read_text("utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    return read
+
+
+@pytest.fixture
+def tool_user():
+    """The class of backends whose model calls tools."""
+    return ToolUser
