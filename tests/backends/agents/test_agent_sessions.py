@@ -109,3 +109,15 @@ def test_a_sessions_usage_that_begins_anew_is_taken_as_it_is():
     saved = SavedSession("codex", "s1", 1000, 50)
     assert saved.own_part(Usage(1500, 80, None, 1)) == Usage(500, 30, None, 1)
     assert saved.own_part(Usage(400, 80, None, 1)) == Usage(400, 80, None, 1)
+
+
+def test_a_resume_goes_on_with_the_recorded_agent_and_degrades_one_hop(stubs, agent):
+    """The first stage after a resume has a fresh session; the next one goes on with the thread (5.3)."""
+    stopped, _ = run(THREE.format(FULL), agent, stop_after=2)
+    assert stopped.status == "paused"
+    assert len(stubs.calls) == 1
+    result = Pipeline(THREE.format(FULL)).resume(stopped.logs_root).result()
+    assert result.status == "success"
+    first, second, third = stubs.calls
+    assert (first["resumed"], second["resumed"]) == (None, None)
+    assert third["resumed"]
