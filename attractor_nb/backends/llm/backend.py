@@ -17,6 +17,7 @@ from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
 from attractor_nb.stage import stage_or_none, stream_output
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.failures import Failure
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.providers import ModelName
 
 INSTALL: Final = "pip install 'attractor-nb[llm]'"
 MODEL_TYPES: Final = frozenset({"codergen"})
@@ -110,6 +112,20 @@ class ProviderBackend:
     async def close(self) -> None:
         """Close the connections with the last run that uses them here."""
         await self._pools.leave()
+
+    @property
+    def own_model(self) -> ModelName | None:
+        """The model of nodes that nobody names one for; None without one (``protocols.HasOwnModel``)."""
+        name = read_model(self._defaults.model, self._defaults.provider)
+        return name if name.model or name.provider else None
+
+    def targets_of(self, node: Node) -> tuple[Target, ...]:
+        """The models that a node asks in turn, and where.
+
+        Raises:
+            TerminalError: It names no model, or a provider or address that cannot be asked.
+        """
+        return read_request(node, self._defaults).targets
 
     def check_graph(self, graph: Graph) -> None:
         """Find what is known to fail before anything is run or paid.
