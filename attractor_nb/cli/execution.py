@@ -60,6 +60,7 @@ class Settings:
         is_simulated: No model is asked and no command is run.
         is_trusted: The user vouches for the commands, for this one call.
         gates: Who answers; None: the terminal, and nobody where there is none.
+        workdir: Where agents, tools of models and commands work; None as the run has it.
         cassette: Where calls are recorded, and replayed from.
         cassette_mode: Whether they are.
         bounds: Bounds in place of the graph's, None where nobody says.
@@ -74,6 +75,7 @@ class Settings:
     is_simulated: bool = False
     is_trusted: bool = False
     gates: GateMode | None = None
+    workdir: Path | None = None
     cassette: Path | None = None
     cassette_mode: CassetteMode | None = None
     bounds: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -232,6 +234,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
 def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {
         "backend": _backend(settings),
+        "workdir": settings.workdir,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": gate_interviewer(settings.gates, progress),

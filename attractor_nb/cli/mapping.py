@@ -111,6 +111,8 @@ def _options(settings: Settings) -> dict[str, Any]:
     return {
         "backend": (settings.backend or BackendName.SIMULATED).value,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
+        "workdir": settings.workdir,
+        "cache": settings.cache,
         **settings.bounds,
         "durability": settings.durability.value,
         "processes": SimulatedProcesses() if settings.is_simulated else None,

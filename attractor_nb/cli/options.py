@@ -98,6 +98,15 @@ Trust = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        "--workdir",
+        metavar="DIR",
+        help="Where agents, tools of models and commands work; tools in the run directory by default.",
+        show_default=False,
+    ),
+]
 RunsDir = Annotated[
     Path | None,
     typer.Option(

@@ -12,6 +12,8 @@ from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnFailur
 from attractor_nb.cli.options import (
     AutoApprove,
     Backend,
+    Cache,
+    CacheDir,
     DurabilityOption,
     Gates,
     Json,
@@ -23,6 +25,7 @@ from attractor_nb.cli.options import (
     RunsDir,
     Simulate,
     Trust,
+    Workdir,
 )
 
 MAP_HELP = """Run a pipeline over many inputs, several at a time; each row is a run of its own.
@@ -71,6 +74,9 @@ def map_(
         ),
     ] = None,
     runs_dir: RunsDir = None,
+    workdir: Workdir = None,
+    is_cached: Cache = False,
+    cache_dir: CacheDir = None,
     max_budget_usd_all: Annotated[
         float | None,
         typer.Option(
@@ -135,6 +141,8 @@ def map_(
             "max_duration": max_duration,
         },
         durability=durability,
+        workdir=workdir,
+        cache=cache_dir or is_cached,
         is_quiet=is_quiet,
         is_json=is_json,
     )

@@ -33,6 +33,7 @@ from attractor_nb.cli.options import (
     Strict,
     Trust,
     Verbose,
+    Workdir,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def run(
         typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
     ] = None,
     runs_dir: RunsDir = None,
+    workdir: Workdir = None,
     is_cached: Cache = False,
     cache_dir: CacheDir = None,
     cassette: Cassette = None,
@@ -99,6 +101,7 @@ def run(
         is_trusted=is_trusted,
         is_auto_approved=is_auto_approved,
         gates=gates,
+        workdir=workdir,
         cache=cache_dir or is_cached,
         cassette=cassette,
         cassette_mode=cassette_mode,
@@ -171,6 +174,7 @@ def resume(
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
+    workdir: Workdir = None,
     is_cached: Cache = False,
     cache_dir: CacheDir = None,
     cassette: Cassette = None,
@@ -196,6 +200,7 @@ def resume(
         is_trusted=is_trusted,
         is_auto_approved=is_auto_approved,
         gates=gates,
+        workdir=workdir,
         cache=cache_dir or is_cached,
         cassette=cassette,
         cassette_mode=cassette_mode,
