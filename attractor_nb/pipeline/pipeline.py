@@ -278,7 +278,7 @@ class Pipeline(Definition):
     ) -> Run:
         options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
         check_host(options.host)
-        check_plugs(options, self.handlers, tape)
+        check_plugs(options, self.handlers, self.graph, tape)
         seams = seams_of(options)
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
@@ -294,7 +294,7 @@ class Pipeline(Definition):
     def _start(self, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Run:
         options, tape = with_cassette(options)
         check_host(options.host)
-        check_plugs(options, self.handlers, tape)
+        check_plugs(options, self.handlers, self.graph, tape)
         seams = seams_of(options)
         beginning = begin(self, options, seams)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)

@@ -31,6 +31,7 @@ from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
+from attractor_nb.pipeline.budget_check import check_budget
 from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
@@ -48,6 +49,7 @@ from attractor_nb.pipeline.session_feed import feed_of
 from attractor_nb.pipeline.tracing_feed import trace
 from attractor_nb.pipeline.workplaces import RunWorkplace, within_workdir, workspace_of
 from attractor_nb.processes import LocalProcesses
+from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
 
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -274,7 +277,10 @@ def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> I
 
 
 def check_plugs(
-    options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]], tape: Tape | None = None
+    options: RunOptions,
+    handlers: Mapping[str, Handler | Callable[..., Any]],
+    graph: Graph,
+    tape: Tape | None = None,
 ) -> None:
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
@@ -282,9 +288,12 @@ def check_plugs(
 
     Raises:
         OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
-            or another option contradicts it.
+            another option contradicts it; or a node asks the backend for what it has not.
     """
-    answering_backend(options.backend, tape)
+    answering = answering_backend(options.backend, tape)
+    if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
+        answering.check_graph(graph)
+        check_budget(graph, options.bounds, answering)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     if options.workdir is not None and options.executor is not None:

@@ -29,8 +29,8 @@ _UNREADABLE: Final = (
     ValueError,
     TypeError,
     AttributeError,
-    KeyError,
-    IndexError,
+    LookupError,
+    AssertionError,
     RecursionError,
     ValidationError,
 )
@@ -148,7 +148,8 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
         return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
     if isinstance(error, theirs.ModelConnectionError):
-        return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {said}", error)
+        why = _first_line(_root(error))
+        return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {why}", error)
     if not status:
         return _retryable(f"{target} answered with something that is no answer: {said}", error)
     if status in TRANSIENT_HTTP or status >= 500:
@@ -182,6 +183,15 @@ def _said(error: theirs.ModelAPIError) -> str:
             fields = cast("Mapping[str, Any]", body)
             body = fields.get("error") or fields.get("message") or ""
     return _cut(body) if isinstance(body, str) and body else _first_line(error)
+
+
+def _root(error: BaseException) -> BaseException:
+    """What is behind an error: clients wrap one that says what happened in others that do not."""
+    for _ in range(10):
+        if error.__cause__ is None:
+            break
+        error = error.__cause__
+    return error
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,74 +1,70 @@
-"""A model that asks for the tools that a test says, and answers with what they told it."""
+"""The scripted server, and a short way to ask it as each provider is asked."""
 
-from __future__ import annotations
-
-import json
-from dataclasses import dataclass, field
-from typing import Any
+import asyncio
+import importlib.util
+import sys
+from pathlib import Path
 
 import pytest
 
-from attractor_nb.stage import current_stage
+from attractor_nb import Context, ProviderBackend
+from attractor_nb.model.graph import Node
+
+MODELS = {"openai": "gpt-5.2", "anthropic": "claude-opus-4-6", "google": "gemini-2.5-pro"}
 
 
-@dataclass
-class ToolUser:
-    """A backend whose model makes these calls, one after the other, and then answers.
+def _load(name):
+    """The program beside this file, as a module."""
+    spec = importlib.util.spec_from_file_location(f"llm_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    Attributes:
-        calls: Tool and arguments of each call; a list of them is asked for at once.
-        told: What the model was told of each call, in order.
-        offered: The names of the tools that it was offered.
-    """
 
-    calls: list[tuple[str, Any]]
-    told: list[str] = field(default_factory=list)
-    offered: list[str] = field(default_factory=list)
+program = _load("scripted_server")
 
-    async def run(self, node, prompt, context):
-        """Ask the model, as the provider backend does."""
-        from pydantic_ai import Agent
-        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-        from pydantic_ai.models.function import FunctionModel
 
-        from attractor_nb.backends.llm.tools import tools_for
-
-        left = list(self.calls)
-
-        def answer(messages, info):
-            self.offered = [tool.name for tool in info.function_tools]
-            last = messages[-1].parts
-            self.told += [str(part.content) for part in last if isinstance(part, ToolReturnPart)]
-            if not left:
-                return ModelResponse(parts=[TextPart("done")])
-            number = len(self.calls) - len(left) + 1
-            batch = left.pop(0)
-            if not isinstance(batch, list):
-                return ModelResponse(parts=[ToolCallPart(*batch, tool_call_id=f"call-{number}")])
-            return ModelResponse(
-                parts=[
-                    ToolCallPart(*call, tool_call_id=f"call-{number}.{index}")
-                    for index, call in enumerate(batch)
-                ]
-            )
-
-        toolset = tools_for(node, current_stage())
-        agent = Agent(FunctionModel(answer), toolsets=[toolset] if toolset else [])
-        return (await agent.run(prompt)).output
+@pytest.fixture(scope="session")
+def models():
+    """A model of each provider whose form the server speaks."""
+    return MODELS
 
 
 @pytest.fixture
-def kept():
-    """The calls that a stage's file keeps."""
-
-    def read(logs_root, node_id="work"):
-        text = (logs_root / node_id / "tool_calls.jsonl").read_text("utf-8")
-        return [json.loads(line) for line in text.splitlines()]
-
-    return read
+def reply():
+    """What makes a reply."""
+    return program.Reply
 
 
 @pytest.fixture
-def tool_user():
-    """The class of backends whose model calls tools."""
-    return ToolUser
+def serve():
+    """Start servers that give these replies, until the test ends."""
+    servers = []
+
+    def start(*replies):
+        servers.append(program.ScriptedServer(*replies).__enter__())
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.__exit__()
+
+
+@pytest.fixture
+def backend_for():
+    """A backend that asks a server as a provider is asked."""
+
+    def make(server, shape="openai", **options):
+        return ProviderBackend(MODELS[shape], base_url=server.base_url(shape), **options)
+
+    return make
+
+
+@pytest.fixture
+def asked():
+    """Ask a backend outside a run."""
+
+    def ask(backend, prompt="Say hello", **attrs):
+        return asyncio.run(backend.run(Node("plan", attrs), prompt, Context()))
+
+    return ask
