@@ -1,0 +1,170 @@
+"""Makes a conversation fit into its model's window again, without asking a model (spec 5.4). Pure.
+
+In this order, only as far as needed: outputs of tools in older turns give way to a line, then the oldest
+turns to one summary of what was said in them, then the outputs in the last turn, then that too. A turn is
+what follows one prompt, up to the next: a call of a tool and its result stay or go together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.backends.llm.messages import (
+    Message,
+    answer_of,
+    prompt_like,
+    prompt_of,
+    system_of,
+    texts_of,
+    with_prompt_before,
+    without_outputs,
+    without_system,
+)
+from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN, estimated_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SUMMARY_TITLE: Final = "Earlier in this conversation (shortened, the newest last):"
+_MESSAGE_TOKENS: Final = 4
+"""What a message costs beside its text."""
+_SUMMARY_SHARE: Final = 8
+"""A summary takes at most one part in so many of what there is room for."""
+_EXCERPT_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A conversation that fits.
+
+    Attributes:
+        messages: Its messages; the very ones that were given when nothing had to be done.
+        tokens_before: Estimate of what there was.
+        tokens: Estimate of what is left.
+        outputs: How many outputs of tools were left out.
+        turns: How many turns are told by the summary alone.
+    """
+
+    messages: Sequence[Message]
+    tokens_before: int
+    tokens: int
+    outputs: int = 0
+    turns: int = 0
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything was left out."""
+        return bool(self.outputs or self.turns)
+
+    @property
+    def description(self) -> str:
+        """What was left out, in words."""
+        left = [f"{self.turns} older turns are a summary now"] if self.turns else []
+        left += [f"{self.outputs} outputs of tools left out"] if self.outputs else []
+        return f"about {self.tokens_before} tokens became {self.tokens}: {', '.join(left)}"
+
+
+def message_tokens(messages: Iterable[Message]) -> int:
+    """Estimate of what messages take of a window.
+
+    >>> message_tokens([{"role": "user", "content": "Four words are here."}])
+    9
+    """
+    return sum(_MESSAGE_TOKENS + sum(map(estimated_tokens, texts_of(message))) for message in messages)
+
+
+def compact(messages: Sequence[Message], window_tokens: int) -> Compacted:
+    """A conversation that takes no more than a number of tokens, as far as that is possible at all.
+
+    The system prompt always stays.
+
+    Args:
+        messages: The conversation as JSON values, of a chat or of pydantic-ai.
+        window_tokens: What there is room for.
+    """
+    before = message_tokens(messages)
+    if before <= window_tokens:
+        return Compacted(messages, before, before)
+    head, turns = _parted(messages)
+    left = window_tokens - message_tokens(head)
+    sizes = [message_tokens(turn) for turn in turns]
+    outputs = 0
+    for index in range(len(turns) - 1):  # the last turn keeps its own as long as it can
+        if sum(sizes) <= left:
+            break
+        turns[index], count = _bare(turns[index])
+        sizes[index] = message_tokens(turns[index])
+        outputs += count
+    dropped: list[list[Message]] = []
+    room = max(0, left // _SUMMARY_SHARE)
+    while turns and sum(sizes) > left - (room if dropped else 0):
+        if len(turns) == 1:
+            bare, count = _bare(turns[0])
+            if count:
+                turns, sizes, outputs = [bare], [message_tokens(bare)], outputs + count
+                continue
+        dropped.append(turns.pop(0))
+        sizes.pop(0)
+    kept = [message for turn in turns for message in turn]
+    kept = _with_summary(kept, dropped, room)
+    result = [*head, *kept]
+    return Compacted(result, before, message_tokens(result), outputs, len(dropped))
+
+
+def _parted(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
+    """The system prompts, and the turns."""
+    head: list[Message] = []
+    turns: list[list[Message]] = []
+    for message in messages:
+        if (system := system_of(message)) is not None:
+            head.append(system)
+        rest = without_system(message)
+        if rest is None:
+            continue
+        if prompt_of(rest) is not None or not turns:
+            turns.append([])
+        turns[-1].append(rest)
+    return head, turns
+
+
+def _bare(turn: Sequence[Message]) -> tuple[list[Message], int]:
+    """A turn without the outputs of tools."""
+    made = [without_outputs(message) for message in turn]
+    return [message for message, _ in made], sum(count for _, count in made)
+
+
+def _with_summary(kept: list[Message], dropped: Sequence[Sequence[Message]], tokens: int) -> list[Message]:
+    """What is kept, with a summary of the turns that are not before it."""
+    text = _summary(dropped, tokens)
+    if not text:
+        return kept
+    if kept and prompt_of(kept[0]) is not None:
+        return [with_prompt_before(kept[0], text), *kept[1:]]
+    return [prompt_like(dropped[0][0], text), *kept]
+
+
+def _summary(turns: Sequence[Sequence[Message]], tokens: int) -> str:
+    """A line for what was asked and one for what was answered in each turn; the newest that have room."""
+    lines: list[str] = []
+    for turn in turns:
+        prompt = prompt_of(turn[0]) or ""
+        if prompt.startswith(SUMMARY_TITLE):  # of an earlier compaction: its lines go on
+            earlier, _, prompt = prompt.removeprefix(SUMMARY_TITLE).partition("\n\n")
+            lines += earlier.strip("\n").splitlines()
+        answers = [answer for message in turn if (answer := answer_of(message))]
+        lines += [f"- asked: {_excerpt(prompt)}"] if prompt.strip() else []
+        lines += [f"- answered: {_excerpt(answers[-1])}"] if answers else []
+    left = (tokens - _MESSAGE_TOKENS - 1) * CHARACTERS_PER_TOKEN - len(SUMMARY_TITLE) - 2
+    kept: list[str] = []
+    for line in reversed(lines):
+        left -= len(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join([SUMMARY_TITLE, *reversed(kept)]) if kept else ""
+
+
+def _excerpt(text: str) -> str:
+    flat = " ".join(text[: 4 * _EXCERPT_CHARACTERS].split())
+    return flat if len(flat) <= _EXCERPT_CHARACTERS else f"{flat[: _EXCERPT_CHARACTERS - 1]}…"
