@@ -85,6 +85,7 @@ app.command("graph", help=looking.GRAPH_HELP)(looking.graph)
 app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)
 app.command("runs", help=directories.RUNS_HELP)(directories.runs)
 app.command("doctor", help=directories.DOCTOR_HELP)(directories.doctor)
+app.command("cache", help=directories.CACHE_HELP)(directories.cache)
 app.command("watch", help=directories.WATCH_HELP)(directories.watch)
 app.command("demo", help=running.DEMO_HELP)(running.demo)
 

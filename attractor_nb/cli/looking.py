@@ -1,4 +1,4 @@
-"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers``, ``runs``."""
+"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers``, ``runs`` and more."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.files import write_file
 from attractor_nb.cli.inputs import STDIN, read_pipeline, read_text
 from attractor_nb.cli.reporting import diagnostic_plain, print_json
+from attractor_nb.cli.summary import shown_path
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.standing import GOES_ON
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import STATUS_LETTERS
@@ -209,4 +211,17 @@ def show_runs(base: Path, *, is_json: bool) -> ExitCode:
     print(aligned(table))
     if stopped := next((run for run in found if run.status in GOES_ON), None):
         print(f"\ncontinue the newest that stopped: {resume_command(stopped.logs_root)}", file=sys.stderr)
+    return ExitCode.SUCCESS
+
+
+def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
+    """Print how many results a cache holds and how large they are, after removing them if that is asked."""
+    store = CacheStore(directory)
+    held = store.clear() if is_cleared else store.size()
+    if is_json:
+        name = "removed" if is_cleared else "held"
+        print_json({"directory": str(directory), name: {"entries": held.entries, "bytes": held.size_bytes}})
+        return ExitCode.SUCCESS
+    results = f"{held.entries:,} result{'s' * (held.entries != 1)}, {held.size_bytes:,} bytes"
+    print(f"{shown_path(directory)}: {f'removed {results}' if is_cleared else results}")
     return ExitCode.SUCCESS

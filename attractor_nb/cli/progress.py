@@ -68,6 +68,7 @@ _MARKS: Final = {
     StageStatus.RETRY: (NodeStatus.FAIL, Tone.BAD),
     StageStatus.FAIL: (NodeStatus.FAIL, Tone.BAD),
 }
+_CACHED: Final = (NodeStatus.CACHED, Tone.GOOD)
 _WARNING_MARK: Final = "!"
 
 
@@ -214,7 +215,7 @@ class Progress:
     def _end(self, event: StageEnd) -> None:
         self._stop_going(event.branch)
         self._answered_in(event.branch, event.name)
-        status, tone = _MARKS[event.outcome.status]
+        status, tone = _CACHED if event.is_cached else _MARKS[event.outcome.status]
         time_text = "" if self._words.is_instant(event.name) else duration_text(event.duration)
         self._line(
             status,

@@ -54,7 +54,10 @@ class StageWords:
         return " ".join(part for part in parts if part)
 
     def spent(self, event: StageEnd) -> str:
-        """What this attempt consumed, in brackets; empty when it did not say."""
+        """What this attempt consumed, or what the cache saved, in brackets; empty when it did not say."""
+        if event.is_cached:
+            saved = usage_words(event.saved) if event.saved else ()
+            return f"(cached, saved {', '.join(saved)})" if saved else "(cached)"
         words = usage_words(event.outcome.usage) if event.outcome.usage else ()
         return f"({', '.join(words)})" if words else ""
 

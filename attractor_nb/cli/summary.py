@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import RUN_LETTERS
 from attractor_nb.views.state import RunStatus
-from attractor_nb.views.summary import duration_text, usage_words
+from attractor_nb.views.summary import cached_words, duration_text, usage_words
 
 if TYPE_CHECKING:
     from attractor_nb.cli.progress import Tally
@@ -26,6 +26,8 @@ def in_words(result: RunResult) -> str:
     count = result.view.stages
     mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
+    if result.cached_nodes:
+        parts.append(cached_words(result.view))
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
     if result.status == "fail" and result.reason:
         lines.append(f"  reason  {one_line(result.reason)}")
@@ -56,6 +58,7 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         "is_resumable": is_to_be_resumed(result, tally),
         "bound": result.bound or None,
         "usage": result.usage.to_plain(),
+        **({"saved": result.saved.to_plain()} if result.cached_nodes else {}),
         "stages": [_stage_plain(node_id, result, tally) for node_id in dict.fromkeys(result.completed_nodes)],
         "branches": [_branch_plain(branch, result, tally) for branch in result.view.branches.values()],
     }
@@ -83,6 +86,8 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any
         "status": outcome.status.value if outcome else None,
         "visits": result.visits.get(node_id, 0),
     }
+    if node_id in result.cached_nodes:
+        plain["cached"] = result.cached_nodes.count(node_id)
     if node_id in tally.seconds:
         plain["attempts"] = tally.attempts.get(node_id, 0)
         plain["duration_seconds"] = round(tally.seconds[node_id], 3)

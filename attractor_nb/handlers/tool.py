@@ -64,6 +64,8 @@ class ToolHandler:
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:  # noqa: ARG002 - the interface of all that describe stages
         """The command that ``execute`` would run, and the context values that it reads."""
+        if getattr(self._processes, "starts_nothing", False):
+            return StageCall(None, "the command is only rehearsed")
         scope = current_stage()
         values = _shown(context)
         declared = node.get(READS_ATTRIBUTE, str)

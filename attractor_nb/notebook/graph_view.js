@@ -301,7 +301,7 @@ function makeStatusLine(stop) {
         : "";
       tick(line, now);
       tokens.textContent = line.tokens ? `${line.tokens.toLocaleString("en")} tokens` : "";
-      price.textContent = line.price || "";
+      price.textContent = [line.price, line.cached].filter(Boolean).join("   ");
       button.hidden = Boolean(line.is_ended);
     },
   };

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeStatus, RunStatus, RunView
-from attractor_nb.views.summary import price_text
+from attractor_nb.views.summary import cached_words, price_text
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
@@ -43,6 +43,8 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         line["tokens"] = usage.total_tokens
     if price := price_text(usage):
         line["price"] = price
+    if view.cached:
+        line["cached"] = cached_words(view)
     return line
 
 

@@ -26,9 +26,9 @@ def cache_directory(options: RunOptions) -> Path | None:
 
 
 def cache_of(options: RunOptions, plan: Plan) -> StageCache | None:
-    """The cache of a run; None without one."""
+    """The cache of a run; None without one, and beside a cassette: that has to hear of every call."""
     directory = cache_directory(options)
-    if directory is None:
+    if directory is None or options.cassette is not None:
         return None
     workdir = Path(options.workdir) if options.workdir is not None else Path.cwd()
     return StageCache(CacheStore(directory, options.disk), plan.name, workdir)

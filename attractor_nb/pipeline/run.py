@@ -24,6 +24,7 @@ from attractor_nb.model.events import (
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
+from attractor_nb.pipeline.why import Why, why
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.folding import take_event
@@ -129,6 +130,14 @@ class Run(Handle[RunResult]):
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
+
+    def why(self, node_id: str) -> Why:
+        """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
+
+        Raises:
+            OptionError: The graph has no such node.
+        """
+        return why(node_id, self.graph, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
+from attractor_nb.pipeline.why import Why, why
 from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
 
@@ -148,6 +149,20 @@ class RunResult:
     def is_success(self) -> bool:
         """Whether the pipeline succeeded."""
         return self.status == "success"
+
+    @property
+    def cached_nodes(self) -> tuple[str, ...]:
+        """Nodes whose results came from the cache, in order; one visited twice may be in it twice."""
+        return tuple(self.view.cached)
+
+    @property
+    def saved(self) -> Usage:
+        """What those had consumed when they were executed; it is no part of ``usage``."""
+        return self.view.saved
+
+    def why(self, node_id: str) -> Why:
+        """Why a stage was executed, or why it was not; see ``Run.why``."""
+        return why(node_id, self.graph, self.view, self.read)
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)

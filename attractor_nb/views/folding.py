@@ -47,7 +47,7 @@ from attractor_nb.views.branch_folds import (
     put,
     refresh_child,
 )
-from attractor_nb.views.spending import count_attempt, fold_call, forget_under_way, note_child
+from attractor_nb.views.spending import count_attempt, count_saved, fold_call, forget_under_way, note_child
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
 
 def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     outcome = event.outcome
-    status = _STATUS_OF_OUTCOME[outcome.status]
+    status = NodeStatus.CACHED if event.is_cached else _STATUS_OF_OUTCOME[outcome.status]
     reason = ""
     if isinstance(event, StageFailed):
         reason = first_words(event.error or outcome.failure_reason)
@@ -161,7 +161,9 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
         close_fan_out(view, event)
     put(view, event.branch, event.name, NodeState(status, event.attempt, event.visit, reason, event.time))
     forget_under_way(view, event)
-    if outcome.usage is not None:
+    if event.is_cached:
+        count_saved(view, event)
+    elif outcome.usage is not None:
         count_attempt(view, event, outcome.usage)
     if event.is_commit:
         view.stages += 1

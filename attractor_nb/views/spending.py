@@ -128,3 +128,10 @@ def count_attempt(view: RunView, event: StageEnd, usage: Usage) -> None:
     view.usage_by_node[event.name] = usage if own is None else own + usage
     spent = AttemptSpending(event.visit, event.attempt, event.outcome.status.value, usage, event.branch)
     view.attempts.setdefault(event.name, []).append(spent)
+
+
+def count_saved(view: RunView, event: StageEnd) -> None:
+    """Add what a stage had consumed that came from the cache."""
+    view.cached.append(event.name)
+    if event.saved is not None:
+        view.saved += event.saved

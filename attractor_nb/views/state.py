@@ -225,6 +225,8 @@ class RunView:
             the sums only.
         calls_by_node: Calls of models and tools by node, those of attempts under way too.
         under_way: What attempts that go on have done so far, by the path of their branch and their node.
+        cached: Nodes whose results came from the cache, in order; one visited twice may be in it twice.
+        saved: What those had consumed when they were executed.
         bound: Name of the bound that ended the run, or empty.
         fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
         branches: Their branches, by path.
@@ -244,6 +246,8 @@ class RunView:
     attempts: dict[str, list[AttemptSpending]] = field(default_factory=dict[str, list[AttemptSpending]])
     calls_by_node: dict[str, CallCount] = field(default_factory=dict[str, CallCount])
     under_way: dict[tuple[str, str], UnderWay] = field(default_factory=dict[tuple[str, str], UnderWay])
+    cached: list[str] = field(default_factory=list[str])
+    saved: Usage = field(default_factory=Usage)
     bound: str = ""
     fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])

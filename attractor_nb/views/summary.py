@@ -38,6 +38,8 @@ def run_summary(
         parts.append(duration_text(view.duration))
     if has_times or has_usage:
         parts += usage_words(so_far(view))
+    if view.cached:
+        parts.append(cached_words(view))
     if view.reason and not is_paused:
         parts.append(one_line(view.reason))
     if view.status is RunStatus.INTERRUPTED and view.next_node:
@@ -91,6 +93,12 @@ def usage_words(usage: Usage) -> list[str]:
     """
     words = [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
     return [*words, price] if (price := price_text(usage)) else words
+
+
+def cached_words(view: RunView) -> str:
+    """How many stages came from the cache, and what that saved as far as it is known."""
+    words = usage_words(view.saved)
+    return f"{len(view.cached)} cached" + (f" (saved {', '.join(words)})" if words else "")
 
 
 def price_text(usage: Usage) -> str:

@@ -58,6 +58,29 @@ def doctor(
     return show_diagnosis(run_dir, target=target, is_json=is_json)
 
 
+CACHE_HELP = """Say how much the cache of stages holds, or empty it.
+
+\b
+  attractor-nb cache
+  attractor-nb cache --clear
+  attractor-nb cache --cache-dir out/cache --json
+"""
+
+
+def cache(
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option("--cache-dir", metavar="DIR", help=".attractor/cache by default.", show_default=False),
+    ] = None,
+    is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all that is kept.")] = False,
+    is_json: Json = False,
+) -> int:
+    """Show or empty a cache."""
+    from attractor_nb.cli.looking import show_cache  # noqa: PLC0415 - as above
+
+    return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
+
+
 WATCH_HELP = """Show how the agents of a session stand, until it has ended.
 
 \b
