@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.backends.llm.addresses import address_of
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.providers import ModelName
 
 INSTALL: Final = "pip install 'attractor-nb[llm]'"
+_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "threads"))
+"""Modules that load pydantic-ai and what is behind it."""
 MODEL_TYPES: Final = frozenset({"codergen"})
 """Types of the nodes that always ask a model."""
 
@@ -106,8 +110,7 @@ class ProviderBackend:
             OptionError: The extra ``llm`` is not installed.
         """
         self._pools.enter()  # first: whoever opens it closes it, also when this raises
-        check_installed()
-        await call(_load)
+        await _loaded()
 
     async def close(self) -> None:
         """Close the connections with the last run that uses them here."""
@@ -162,8 +165,7 @@ class ProviderBackend:
             OptionError: The extra ``llm`` is not installed.
         """
         request = read_request(node, self._defaults)
-        check_installed()
-        await call(_load)
+        await _loaded()
         async with self._pools.use(self._new_clients) as clients:
             return await self._asked_in_turn(node, prompt, request, clients)
 
@@ -185,8 +187,7 @@ class ProviderBackend:
         self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
     ) -> tuple[Response | Failure, Usage]:
         """What came of asking one model, and what it consumed."""
-        from attractor_nb.backends.llm.clients import address_of  # noqa: PLC0415 - loaded with the libraries
-        from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - as above
+        from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - loaded with the libraries
         from attractor_nb.backends.llm.failures import failure_of  # noqa: PLC0415 - as above
         from attractor_nb.backends.llm.threads import read_messages, save_messages  # noqa: PLC0415 - as above
 
@@ -236,11 +237,20 @@ def check_installed() -> None:
         raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
 
 
+async def _loaded() -> None:
+    """Import what takes seconds, in a thread; once that is done a call pays nothing for it.
+
+    Raises:
+        OptionError: The extra ``llm`` is not installed.
+    """
+    if not all(name in sys.modules for name in _SLOW):
+        check_installed()
+        await call(_load)
+
+
 def _load() -> None:
-    """Import what takes seconds; called in a thread."""
-    importlib.import_module("attractor_nb.backends.llm.exchange")
-    importlib.import_module("attractor_nb.backends.llm.clients")
-    importlib.import_module("attractor_nb.backends.llm.threads")
+    for name in _SLOW:
+        importlib.import_module(name)
 
 
 def _bound(name: str, value: object) -> float:

@@ -75,7 +75,7 @@ def ours(durability, calls, folder):
     lines += ["  start [shape=Mdiamond]", "  exit [shape=Msquare]"]
     lines += [f'  {name} [prompt="{PROMPT}"]' for name in names]
     lines += [f"  {source} -> {target}" for source, target in pairwise(["start", *names, "exit"])]
-    pipeline = Pipeline("\n".join([*lines, "}"]), backend=ProviderBackend("openai:function"))
+    pipeline = Pipeline("\n".join([*lines, "}"]), backend=ProviderBackend("openai:gpt-4o"))
 
     def run(number):
         place = {} if durability == "none" else {"logs_root": folder / str(number)}
