@@ -14,11 +14,12 @@ from attractor_nb.backends.agents.failures import Failure, error_of
 from attractor_nb.backends.agents.gemini import Gemini
 from attractor_nb.backends.agents.installed import find_executable
 from attractor_nb.backends.agents.listening import Listener
-from attractor_nb.backends.agents.said import plain_text
+from attractor_nb.backends.agents.said import Complained, Ended, plain_text
 from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.backends.agents.task_text import task_text
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
 from attractor_nb.processes import LocalProcesses
@@ -88,6 +89,7 @@ class AgentBackend:
             RetryableError, TerminalError, StageError: It failed (Appendix D), or ended without a word on how.
         """
         scope = _scope()
+        _tell_of_hooks(node, scope, self.dialect.name)
         saved = self._saved_session(scope)
         call = self._call(node, prompt, scope, saved.session)
         listener = Listener(self.dialect, scope, asyncio.get_running_loop().time)
@@ -154,14 +156,16 @@ class AgentBackend:
         text = self.dialect.stdin(call)
         if scope is not None:
             scope.files.write_text(TASK_NAME, text)
-        result = await processes.run(
-            [self._executable, *self.dialect.arguments(call)],
-            cwd=directory,
-            env={name: os.environ[name] for name in self.dialect.variables if name in os.environ},
-            stdin=text.encode("utf-8", "backslashreplace"),
-            on_output=listener.take,
-        )
-        listener.finish()
+        try:
+            result = await processes.run(
+                [self._executable, *self.dialect.arguments(call)],
+                cwd=directory,
+                env={name: os.environ[name] for name in self.dialect.variables if name in os.environ},
+                stdin=text.encode("utf-8", "backslashreplace"),
+                on_output=listener.take,
+            )
+        finally:
+            listener.finish()
         if scope is not None and result.stderr:
             scope.files.write_text(STDERR_NAME, plain_text(result.stderr))
         return result
@@ -203,6 +207,16 @@ def _scope() -> StageScope | None:
         return None
 
 
+def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
+    """Warn that an agent asks no hooks of ours: a check that somebody counts on is not made (spec 9.7)."""
+    if scope is None or scope.workplace is None:
+        return
+    for when in ("pre", "post"):
+        if scope.workplace.hook(node, when):
+            message = f"tool_hooks.{when} of {node.id} is not run: {name} calls its tools itself"
+            scope.announce(RunWarning(message=message, node=node.id))
+
+
 def _may_report(node: Node, call: AgentCall) -> bool:
     """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
     asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
@@ -224,14 +238,17 @@ def _response(dialect: Dialect, listener: Listener, result: CommandResult, usage
 
 
 def _failure(transcript: Transcript, result: CommandResult) -> Failure:
-    """What an agent said about its failure: in its stream, else on stderr."""
-    ended, complaint = transcript.ended, transcript.complaint
-    words = (ended.error if ended else "") or (complaint.message if complaint else "")
-    status = (ended.status if ended else 0) or (complaint.status if complaint else 0)
+    """What an agent said about its failure: at its end, else on the way, else on stderr."""
+    ended, complaint = transcript.ended or Ended(), transcript.complaint or Complained("")
+    if ended.error and complaint.message not in ended.error:
+        return Failure(
+            ended.error, ended.status, result.exit_code
+        )  # what went wrong before was something else
+    words = ended.error or complaint.message
     if not words:
         source = result.stderr.strip() or (result.stdout.strip() if transcript.is_empty else "")
         words = plain_text(source)[-_TAIL_CHARACTERS:]
-    return Failure(words, status, result.exit_code)
+    return Failure(words, ended.status or complaint.status, result.exit_code)
 
 
 def _without_end(dialect: Dialect, listener: Listener) -> str:

@@ -55,6 +55,8 @@ _HINTS: Final[Mapping[FailureKind, str]] = {
     'arguments=("--skip-git-repo-check",)',
     FailureKind.REQUEST: "look at the node's prompt and the settings of {name}",
 }
+_ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+"""What a program says that was ended through a shell or ended itself when it was told to."""
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.REQUEST,
     401: FailureKind.ACCESS,
@@ -213,7 +215,7 @@ def error_of(failure: Failure, dialect: Dialect) -> StageError:
         a ``StageError`` for what nobody knows.
     """
     reason = _reason(failure, dialect.name)
-    if failure.exit_code < 0:
+    if failure.exit_code < 0 or failure.exit_code in _ENDED_CODES:
         return RetryableError(reason)
     kind = kind_of(failure, dialect.exit_kinds)
     if kind in TRANSIENT:

@@ -9,10 +9,14 @@ import pytest
 
 from attractor_nb import ClaudeBackend, Node, Pipeline
 from attractor_nb.backends.agents import failures
+from attractor_nb.backends.agents.backend import _failure
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.failures import Failure, FailureKind, error_of, kind_of
+from attractor_nb.backends.agents.said import Complained, Ended
+from attractor_nb.backends.agents.transcript import Transcript
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.processes import CommandOutput
 
 SOURCE = """digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]
     node [max_retries=1, retry_policy="none"]
@@ -281,6 +285,26 @@ def test_long_words_of_a_failure_are_cut_to_their_end():
 
 def test_a_signal_without_a_name_has_its_number():
     assert "was ended by signal 999" in error_of(Failure(exit_code=-999), Claude()).message
+
+
+@pytest.mark.parametrize("exit_code", [-9, -15, 137, 143])
+def test_who_was_ended_from_outside_is_tried_again(exit_code):
+    assert isinstance(error_of(Failure("invalid api key", exit_code=exit_code), Claude()), RetryableError)
+
+
+def test_what_went_wrong_on_the_way_does_not_class_another_end():
+    transcript = Transcript()
+    transcript.take(Complained("overloaded", 529), 0.0)
+    transcript.take(Ended(is_failure=True, error="error_max_turns"), 0.0)
+    failure = _failure(transcript, CommandOutput(1, "", ""))
+    assert (failure.words, failure.status) == ("error_max_turns", 0)
+
+
+def test_the_status_of_what_went_wrong_holds_for_an_end_that_repeats_it():
+    transcript = Transcript()
+    transcript.take(Complained("try later", 529), 0.0)
+    transcript.take(Ended(is_failure=True, error="API Error: try later"), 0.0)
+    assert _failure(transcript, CommandOutput(1, "", "")).status == 529
 
 
 def test_outside_of_a_run_a_failure_is_raised(stubs):
