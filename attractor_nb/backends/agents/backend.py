@@ -217,16 +217,6 @@ def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
             scope.announce(RunWarning(message=message, node=node.id))
 
 
-def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
-    """Warn that an agent asks no hooks of ours: a check that somebody counts on is not made (spec 9.7)."""
-    if scope is None or scope.workplace is None:
-        return
-    for when in ("pre", "post"):
-        if scope.workplace.hook(node, when):
-            message = f"tool_hooks.{when} of {node.id} is not run: {name} calls its tools itself"
-            scope.announce(RunWarning(message=message, node=node.id))
-
-
 def _may_report(node: Node, call: AgentCall) -> bool:
     """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
     asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
