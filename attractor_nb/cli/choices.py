@@ -18,6 +18,7 @@ class BackendName(StrEnum):
 
     SIMULATED = "simulated"
     LOCAL = "local"
+    LLM = "llm"
     CLAUDE = "claude"
     CODEX = "codex"
     GEMINI = "gemini"

@@ -1,4 +1,4 @@
-"""``doctor``: what is wrong with a run directory, how the run stands, and the commands that help."""
+"""``doctor``: what is wrong with a run directory, a pipeline's needs or this machine, and what helps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.inputs import read_pipeline
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.summary import resume_command, shown_path
 from attractor_nb.pipeline.diagnosis import diagnose_run
 from attractor_nb.pipeline.diagnosis_text import MARKS, VERDICTS, diagnosis_text
+from attractor_nb.pipeline.preflight import examine_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +39,16 @@ def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> Ex
     elif advice := _advice(found):
         print("\n" + "\n".join(advice))
     return _CODES[found.verdict]
+
+
+def show_preflight(file: Path | None, *, backend: str | None, is_online: bool, is_json: bool) -> ExitCode:
+    """Print what a pipeline would need and whether it is there; without a file what this machine has."""
+    found = examine_machine() if file is None else read_pipeline(str(file)).doctor(backend, online=is_online)
+    if is_json:
+        print_json(found.to_plain())
+    else:
+        print(found)
+    return ExitCode.SUCCESS if found.is_ready else ExitCode.FAILED
 
 
 def _advice(found: RunDiagnosis) -> list[str]:

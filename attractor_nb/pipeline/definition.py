@@ -29,6 +29,7 @@ from attractor_nb.pipeline.options import (
     as_path,
     check_observer,
 )
+from attractor_nb.pipeline.preflight import Preflight, examine
 from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.pipeline.trust import Origin, absolute_origin
@@ -329,6 +330,26 @@ class Definition:
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or Assumptions(),
             bounds=bounds,
+        )
+
+    def doctor(
+        self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
+    ) -> Preflight:
+        """What a run would need, and whether it is there: models, keys, programs, disk. Nothing is run.
+
+        Args:
+            backend: What would answer prompts; this pipeline's by default.
+            runs_dir: Where runs would be kept; this pipeline's by default.
+            online: Look whether the servers of its models can be reached, too.
+        """
+        place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
+        return examine(
+            self.graph,
+            name=self.name,
+            diagnostics=self.diagnostics,
+            backend=self._defaults["backend"] if backend is None else backend,
+            runs_dir=None if place is None else as_path(place, "runs_dir"),
+            is_online=online,
         )
 
     def to_dot(self) -> str:

@@ -6,15 +6,15 @@ asked, and go to the provider or to the address that the target names.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
+from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, set_key
 from attractor_nb.backends.llm.failures import CallFailed, without_key
-from attractor_nb.model.providers import known_provider, read_model
+from attractor_nb.model.providers import read_model
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,19 +27,12 @@ MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
 NO_KEY: Final = "no-key"
 """What a server of one's own gets where no key is set: most ask for none, and the clients for one."""
-_ADDRESSES: Final = {
-    "deepseek": "https://api.deepseek.com",
-    "openrouter": "https://openrouter.ai/api/v1",
-    "ollama": "http://localhost:11434/v1",
-}
-"""Where providers are that speak OpenAI's language at an address of their own."""
 _WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 """A stream that does not say why it ends was cut off, however well its connection was closed."""
 _OLDER: Final = OpenAIModelProfile(
     openai_chat_streaming_requires_finish_reason=True, openai_chat_supports_max_completion_tokens=False
 )
 """Other servers know the older name of the limit of tokens."""
-_ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
 class Clients:
@@ -68,26 +61,12 @@ class Clients:
         await self._http.aclose()
 
 
-def address_of(target: Target) -> str:
-    """Where a target is: at its own address, that of the environment, the provider's.
-
-    Empty where the client knows the place by itself.
-    """
-    known = known_provider(target.provider)
-    variable = (known.address if known else "") or _ADDRESS_VARIABLES.get(target.provider, "")
-    set_there = os.environ.get(variable, "") if variable else ""
-    return target.base_url or set_there or _ADDRESSES.get(target.provider, "")
-
-
 def _key_of(target: Target, address: str) -> str:
-    known = known_provider(target.provider)
-    names = known.keys if known else ()
-    for name in names:
-        if key := os.environ.get(name, "").strip():
-            return key
-    if not names or (address and address != _ADDRESSES.get(target.provider)):
-        return NO_KEY
-    raise CallFailed(without_key(target, names))
+    if found := set_key(target.provider):
+        return found[1]
+    if needs_key(target, address):
+        raise CallFailed(without_key(target, key_variables(target.provider)))
+    return NO_KEY
 
 
 def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:

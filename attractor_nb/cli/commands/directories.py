@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.options import Json, RunsDir
+from attractor_nb.cli.options import Backend, Json, RunsDir
 
 RUNS_HELP = """List runs, newest first, and how to go on with one that stopped.
 
@@ -25,37 +25,58 @@ def runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
     return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
 
 
-DOCTOR_HELP = """Say what is damaged in a run directory, how its run stands, and what can be done.
+DOCTOR_HELP = """Say what is wrong: with a run directory, with what a pipeline needs, or with this machine.
 
 \b
+  attractor-nb doctor                              keys, agents, extras, disk
+  attractor-nb doctor review.dot --backend llm     what a run of it would need
   attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
   attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
   attractor-nb doctor RUN_DIR --json | jq .verdict
 
 \b
-Exit codes: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+Exit codes of a run directory: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+Exit codes else: 0 ready, 1 not ready.
 """
 
 
 def doctor(
-    run_dir: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", help="The run's directory.", show_default=False)
-    ],
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[RUN_DIR|FILE]",
+            help="A run's directory, or a .dot file; this machine without it.",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[
         Path | None,
         typer.Option(
             "--salvage",
             metavar="NEW_DIR",
-            help="Save what is whole into this new directory.",
+            help="Of a run directory: save what is whole into this new one.",
             show_default=False,
         ),
     ] = None,
+    backend: Backend = None,
+    is_online: Annotated[
+        bool,
+        typer.Option("--online", help="Of a file: look whether its models' servers can be reached, too."),
+    ] = False,
     is_json: Json = False,
 ) -> int:
-    """Diagnose a run directory."""
-    from attractor_nb.cli.doctor import show_diagnosis  # noqa: PLC0415 - as above
+    """Diagnose a run directory, a pipeline or the machine."""
+    from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
 
-    return show_diagnosis(run_dir, target=target, is_json=is_json)
+    is_file = place is not None and (place.is_file() or place.suffix == ".dot")
+    if place is None or is_file:
+        if target is not None:
+            raise typer.BadParameter("--salvage goes with a run directory")
+        word = None if backend is None else backend.value
+        return show_preflight(place, backend=word, is_online=is_online, is_json=is_json)
+    if backend is not None or is_online:
+        raise typer.BadParameter("--backend and --online go with a .dot file")
+    return show_diagnosis(place, target=target, is_json=is_json)
 
 
 CACHE_HELP = """Say how much the cache of stages holds, or empty it.

@@ -1,0 +1,164 @@
+"""What this machine has that runs may need: packages, keys, programs, disk, loopback. Nothing is changed.
+
+Of keys it says which variables are set, never what they hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.backends.agents import installed_agents
+from attractor_nb.backends.model_file import check_server, find_model
+from attractor_nb.errors import OptionError
+from attractor_nb.model.finding import PreflightFinding
+from attractor_nb.model.providers import PROVIDERS
+from attractor_nb.views.layout.graphviz_dot import find_dot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from attractor_nb.backends.agents.installed import InstalledAgent
+    from attractor_nb.model.finding import FindingState
+    from attractor_nb.model.providers import Provider
+
+FEW_BYTES: Final = 100 * 1024 * 1024
+"""Free space below which a run is likely to fail."""
+ENOUGH_BYTES: Final = 1024 * 1024 * 1024
+CONNECT_SECONDS: Final = 5.0
+_PACKAGES: Final = (
+    ("llm", ("pydantic_ai", "openai", "anthropic", "google.genai", "genai_prices"), "models of providers"),
+    ("local", ("xllamacpp",), "the local model"),
+    ("tracing", ("opentelemetry",), "traces"),
+)
+
+
+def has_package(name: str) -> bool:
+    """Whether a package can be imported, without importing it."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of a part, its whole
+        return False
+
+
+def extras() -> Iterator[PreflightFinding]:
+    """The optional parts of this package."""
+    for extra, packages, purpose in _PACKAGES:
+        missing = [name for name in packages if not has_package(name)]
+        if missing:
+            message = f"not installed ({', '.join(missing)}): for {purpose}"
+            yield PreflightFinding("note", f"extra {extra}", message, f"pip install 'attractor-nb[{extra}]'")
+        else:
+            yield PreflightFinding("ok", f"extra {extra}", f"installed, for {purpose}")
+
+
+def key_of(provider: Provider) -> str:
+    """The variable that holds a provider's key; empty when none of its variables is set."""
+    return next((name for name in provider.keys if os.environ.get(name, "").strip()), "")
+
+
+def keys() -> Iterator[PreflightFinding]:
+    """The keys of all known providers."""
+    for provider in PROVIDERS:
+        if not provider.keys:
+            continue
+        if found := key_of(provider):
+            yield PreflightFinding("ok", f"key of {provider.name}", f"{found} is set")
+        else:
+            names = " or ".join(provider.keys)
+            yield PreflightFinding("note", f"key of {provider.name}", f"{names} is not set")
+
+
+def agents() -> Iterator[PreflightFinding]:
+    """The command-line agents, each asked for its version."""
+    for agent in _found_agents():
+        subject = f"agent {agent.name}"
+        if agent.is_installed:
+            version = agent.version or f"of an unknown version ({agent.problem})"
+            yield PreflightFinding(
+                "ok" if agent.version else "note", subject, f"{version}, {agent.executable}"
+            )
+        else:
+            yield PreflightFinding("note", subject, "not installed", agent.install)
+
+
+def drawing() -> PreflightFinding:
+    """Graphviz: without it drawings are laid out by ourselves."""
+    if found := find_dot():
+        return PreflightFinding("ok", "dot", found)
+    message = "not installed: drawings are laid out without it"
+    return PreflightFinding("note", "dot", message, "install Graphviz for a tidier layout")
+
+
+def local_model(missing: FindingState = "note") -> PreflightFinding:
+    """The model that runs on this machine; ``missing`` is how bad it is when it is not there."""
+    try:
+        check_server()
+        path = find_model()
+    except OptionError as error:
+        return PreflightFinding(missing, "local model", error.message, error.hint)
+    return PreflightFinding("ok", "local model", path.name)
+
+
+def runs_directory(place: Path) -> Iterator[PreflightFinding]:
+    """Whether runs can be kept where they would be; nothing is made."""
+    existing = place.absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    subject = "runs directory"
+    if not existing.is_dir():
+        yield PreflightFinding("error", subject, f"{existing} is no directory", "choose another runs_dir")
+        return
+    if os.access(existing, os.W_OK | os.X_OK):
+        what = "writable" if existing == place.absolute() else f"can be made below {existing}"
+        yield PreflightFinding("ok", subject, f"{place}: {what}")
+    else:
+        message = f"{existing} cannot be written to"
+        yield PreflightFinding("error", subject, message, "give runs_dir= a place of your own")
+    yield disk(existing)
+
+
+def disk(place: Path) -> PreflightFinding:
+    """The free space of a place."""
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return PreflightFinding("warn", "disk", f"{place}: {error.strerror}")
+    message = f"{free / 1024**3:,.1f} GB free"
+    if free >= ENOUGH_BYTES:
+        return PreflightFinding("ok", "disk", message)
+    return PreflightFinding(
+        "error" if free < FEW_BYTES else "warn", "disk", message, "make room, or give runs_dir= another disk"
+    )
+
+
+def loopback(missing: FindingState = "warn") -> PreflightFinding:
+    """Whether a server can be opened on this machine for itself, as the local model is."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            return PreflightFinding("ok", "loopback", "a port on 127.0.0.1 can be opened")
+    except OSError as error:
+        message = f"no port on 127.0.0.1 can be opened: {error.strerror}"
+        return PreflightFinding(missing, "loopback", message, "the local model needs one")
+
+
+def connection(subject: str, host: str, port: int) -> PreflightFinding:
+    """Whether a server can be reached; nothing is sent to it."""
+    try:
+        with socket.create_connection((host, port), timeout=CONNECT_SECONDS):
+            return PreflightFinding("ok", subject, f"{host}:{port} answers")
+    except OSError as error:
+        message = f"{host}:{port} cannot be reached: {error.strerror or error}"
+        return PreflightFinding("error", subject, message, "check the address, the network and its proxy")
+
+
+def _found_agents() -> tuple[InstalledAgent, ...]:
+    """The agents; in a thread of its own, for the caller may be in a running loop."""
+    with ThreadPoolExecutor(1, thread_name_prefix="attractor-doctor") as threads:
+        return threads.submit(lambda: asyncio.run(installed_agents())).result()
