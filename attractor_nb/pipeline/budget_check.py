@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import ProviderBackend
+from attractor_nb.backends.agents import AgentBackend
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.model_choices import nodes_that_ask
@@ -27,22 +28,39 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
     Args:
         graph: What will run.
         bounds: Bounds in place of the graph's own.
-        backend: What answers; only models of providers are priced by their names.
+        backend: What answers; only models of providers are priced by their names, and of agents it is known
+            which tell a price.
 
     Raises:
         OptionError: A model has no known price, and ``max_tokens_total`` bounds nothing either.
     """
-    if not isinstance(backend, ProviderBackend):
-        return
     chosen = bounds_of(graph, bounds)
     if chosen.max_budget_usd is None or chosen.max_tokens_total is not None:
         return
-    for node_id, name in unpriced_models(graph, backend):
+    if why := _unpriced(graph, backend):
         raise OptionError(
-            f"max_budget_usd={chosen.max_budget_usd:g} cannot hold: the price of {name}, "
-            f"which {node_id} asks, is not known",
+            f"max_budget_usd={chosen.max_budget_usd:g} cannot hold: {why}",
             hint="set max_tokens_total, too: tokens are counted whatever they cost",
         )
+
+
+def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
+    """What is asked and has no known price; empty when there is nothing, or nobody can tell."""
+    if isinstance(backend, AgentBackend):
+        return (
+            ""
+            if backend.dialect.tells_price or not _asks(graph)
+            else f"{backend.dialect.name} tells no price"
+        )
+    if isinstance(backend, ProviderBackend):
+        for node_id, name in unpriced_models(graph, backend):
+            return f"the price of {name}, which {node_id} asks, is not known"
+    return ""
+
+
+def _asks(graph: Graph) -> bool:
+    """Whether any node of a graph or of its child pipelines asks a backend."""
+    return any(True for _ in nodes_that_ask(graph)) or any(_asks(child) for child in graph.children.values())
 
 
 def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, ModelName]]:

@@ -17,6 +17,7 @@ from attractor_nb.backends.agents.listening import Listener
 from attractor_nb.backends.agents.said import Complained, Ended, plain_text
 from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.backends.agents.task_text import task_text
+from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.events import RunWarning
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.backends.agents.transcript import Transcript
     from attractor_nb.context import Context
-    from attractor_nb.model.graph import Node
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import CommandResult, Processes
     from attractor_nb.stage import StageScope
@@ -109,6 +110,21 @@ class AgentBackend:
         finally:
             listener.announce_call(usage=usage, finish=finish, error=error, model=call.model)
         return response
+
+    def check_graph(self, graph: Graph) -> None:
+        """Refuse a node that names a server: the agent would send its prompt to another.
+
+        Raises:
+            OptionError: A node does, and which.
+        """
+        for child in graph.children.values():
+            self.check_graph(child)
+        for node in nodes_that_ask(graph):
+            if address := node.get("llm.base_url", str, "").strip():
+                raise OptionError(
+                    f"{node.id} names the server {address}, and {self.dialect.name} asks its own",
+                    hint='leave llm.base_url out, or have the models asked directly: backend="llm"',
+                )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
         """What goes into a call beside the prompt."""

@@ -65,6 +65,7 @@ class Claude:
     )
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = False
+    tells_price: ClassVar[bool] = True
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Values stand behind ``=``, so that none of them can be read as a flag.

@@ -52,6 +52,7 @@ class Codex:
     variables: ClassVar[tuple[str, ...]] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = True
+    tells_price: ClassVar[bool] = False
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Flags of ``exec`` stand before ``resume``, which has few of its own.

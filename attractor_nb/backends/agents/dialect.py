@@ -61,6 +61,7 @@ class Dialect(Protocol):
             of other providers' none.
         exit_kinds: What its documented exit codes mean.
         counts_whole_sessions: The usage that it tells is that of the session so far, and not of this call.
+        tells_price: It says what a call cost.
     """
 
     name: ClassVar[str]
@@ -69,6 +70,7 @@ class Dialect(Protocol):
     variables: ClassVar[tuple[str, ...]]
     exit_kinds: ClassVar[Mapping[int, FailureKind]]
     counts_whole_sessions: ClassVar[bool]
+    tells_price: ClassVar[bool]
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Its command line without the program."""

@@ -54,6 +54,7 @@ class Gemini:
         55: FailureKind.TRUST,
     }
     counts_whole_sessions: ClassVar[bool] = False
+    tells_price: ClassVar[bool] = False
 
     def arguments(self, call: AgentCall) -> list[str]:
         """It has no flag for reasoning effort, so none is passed."""

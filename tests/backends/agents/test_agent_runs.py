@@ -315,3 +315,24 @@ def test_every_input_of_a_call_changes_what_is_told(stubs):
         inputs(ClaudeBackend(arguments=["--x"])),
     ]  # fmt: skip
     assert len({json.dumps(entry, sort_keys=True) for entry in told}) == len(told)
+
+
+@pytest.mark.parametrize("where", ["node", "graph"])
+def test_a_graph_that_names_a_server_is_not_sent_to_another(stubs, agent, where):
+    server = 'llm.base_url="http://private:1/v1"'
+    source = line(server) if where == "node" else line(graph=f"graph [{server}]")
+    with pytest.raises(
+        OptionError,
+        match=f"work names the server http://private:1/v1, and {agent} asks its own",
+    ):
+        run(source, agent, trust=True)
+    assert stubs.calls == []
+
+
+def test_a_budget_that_cannot_hold_is_refused(stubs, agent):
+    if agent == "claude":
+        assert run(line(), agent, max_budget_usd=1)[0].status == "success"
+        return
+    with pytest.raises(OptionError, match=f"max_budget_usd=1 cannot hold: {agent} tells no price"):
+        run(line(), agent, max_budget_usd=1)
+    assert run(line(), agent, max_budget_usd=1, max_tokens_total=10_000)[0].status == "success"
