@@ -41,7 +41,11 @@ LINE_MAGICS: Final = (
 )
 _RUN_ARGUMENTS: Final = (
     argument("--param", action="append", default=[], metavar="K=V", help="value in the run's context"),
-    argument("--backend", default=None, help="what answers prompts: simulated, local"),
+    argument(
+        "--backend",
+        default=None,
+        help="what answers prompts: simulated, local, llm, claude, codex, gemini",
+    ),
     argument("--auto-approve", action="store_true", help="answer every gate with its first choice"),
     argument("--live", default="", metavar="MODE", help="live view: auto, on or off"),
 )

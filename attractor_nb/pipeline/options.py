@@ -36,7 +36,8 @@ class RunOptions:
         params: Values put into the context before the first stage.
         logs_root: The run's own directory (spec 5.6); it must be new or empty.
         runs_dir: Where a named directory is made when there is no ``logs_root``.
-        backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
+        backend: What answers prompts: ``simulated``, ``local``, ``llm``, ``claude``, ``codex``, ``gemini``, a
+            callable, or a backend.
         executor: Where tool and model stages are done: a ``concurrent.futures.Executor``, or a function that
             makes one and is called again when it broke. None: here.
         worker_wait: How long an executor is waited for that does not answer or has no workers: seconds, a
