@@ -199,3 +199,27 @@ def test_a_run_whose_log_lost_its_end_is_damaged_for_all_who_look(command, run, 
     assert diagnose_run(run.parent / "new").verdict == "damaged"  # its checkpoints are still missing
     assert diagnose_run(run.parent / "new").is_resumable
     assert command("resume", "new", "--trust", "--on-interrupted", "rerun").code == 0
+
+
+def test_a_file_is_looked_at_before_it_runs(command, tmp_path):
+    (tmp_path / "small.dot").write_text(SOURCE)
+    ended = command("doctor", "small.dot")
+    assert ended.code == 0
+    assert "Small is ready" in ended.out
+    missing = command("doctor", "small.dot", "--backend", "llm", "--json")
+    findings = json.loads(missing.out)["findings"]
+    assert missing.code == 1
+    assert {found["subject"] for found in findings if found["state"] == "error"} >= {"model of plan"}
+
+
+def test_without_a_place_the_machine_is_looked_at(command):
+    ended = command("doctor")
+    assert ended.code == 0
+    assert "this machine is ready" in ended.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "--online"), ("--salvage", "new"), ("run", "--backend", "llm")]
+)
+def test_options_of_the_other_kind_are_refused(command, run, arguments):
+    assert command("doctor", *arguments).code == 2
