@@ -18,7 +18,7 @@ from attractor_nb.decisions.outcome_checks import (
     with_declared_cost,
 )
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.engine.conversations import StoredConversation
+from attractor_nb.engine.conversations import StoredConversation, keep_carried
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.spending import Spending
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
@@ -114,6 +114,7 @@ class Attempts:
             self.store.check_owner()
         spending = Spending(self.announce if self.branch else self.stream.announce)
         conversation = self._conversation(effect)
+        keep_carried(files, effect, conversation)
         scope = StageScope(
             run_id=self.run_id,
             node_id=planned.id,

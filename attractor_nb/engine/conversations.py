@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.events import RunWarning
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.effects import Execute
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import RunStore
+    from attractor_nb.stage import StageFiles
 
 
 class StoredConversation:
@@ -90,3 +93,14 @@ class StoredConversation:
         self._is_loss_told = True
         message = f"thread {self._thread} begins anew: what {entry} had said is not in the run directory"
         self._announce(RunWarning(message=message, node=self._node_id))
+
+
+def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConversation | None) -> None:
+    """Keep beside the prompt what an attempt is given of what came before; no file when that is nothing.
+
+    Raises:
+        StorageError: The run directory cannot be written, or what the thread has said cannot be read.
+    """
+    said = "" if conversation is None else conversation.read()
+    if effect.preamble or said:
+        files.create_deferred(CARRIED_FILE, partial(carried_page, effect, said))

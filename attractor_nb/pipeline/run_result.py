@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
 from attractor_nb.pipeline.why import Why, why
@@ -34,6 +35,7 @@ class StageView:
         node_id: The node.
         prompt: What was sent to the model, or None.
         response: What came back, or None.
+        carried: What it was given of the stages before, and how (``carried.md``); None when nothing.
         outcome: How it ended; None while it has not.
         visits: How often it was committed.
         usage: What all its attempts of all visits consumed; None when it did not say.
@@ -44,6 +46,7 @@ class StageView:
     node_id: str
     prompt: str | None
     response: str | None
+    carried: str | None
     outcome: Outcome | None
     visits: int
     usage: Usage | None
@@ -62,7 +65,8 @@ class StageView:
                 f"  visit {entry.visit}, attempt {entry.attempt}: {', '.join(usage_words(entry.usage))}"
                 for entry in self.attempts
             ]
-        for title, text in (("prompt", self.prompt), ("response", self.response)):
+        carried = self.carried if is_of_thread(self.carried or "") else None  # a preamble is in the prompt
+        for title, text in (("carried", carried), ("prompt", self.prompt), ("response", self.response)):
             if text:
                 parts.append(f"--- {title}\n{text.rstrip()}")
         return "\n".join(parts)
@@ -91,6 +95,7 @@ def view_stage(
         node_id,
         read(node_id, "prompt.md"),
         read(node_id, "response.md"),
+        read(node_id, CARRIED_FILE),
         outcomes.get(node_id),
         visits.get(node_id, 0),
         view.usage_by_node.get(node_id),

@@ -9,6 +9,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.model.events import RunWarning, StageEnd, StageStarted
+from attractor_nb.model.prompt_sections import split_context
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
 
@@ -249,3 +250,57 @@ def test_a_thread_says_the_same_whether_it_is_read_from_the_checkpoint_or_the_lo
                 path.unlink()
         pipeline.resume(root).result(20)
         assert talker.heard == [("a", ""), ("b", None), ("c", "a")]
+
+
+class Chatter:
+    """Keeps its conversation as messages of a chat, as a model's backend does."""
+
+    async def run(self, node, prompt, context):
+        conversation = current_stage().conversation
+        if conversation is not None:
+            messages = json.loads(conversation.read() or "[]")
+            asked = {"role": "user", "content": f"Do {node.id}."}
+            said = {"role": "assistant", "content": f"{node.id} is done"}
+            conversation.save(json.dumps([*messages, asked, said]))
+        return f"{node.id} is done"
+
+
+@pytest.mark.parametrize("durability", ["fast", "none"])
+def test_what_a_thread_had_said_is_kept_beside_the_prompt_and_shown(make, durability):
+    result = make(LINE, backend=Chatter()).run(wait=True, durability=durability)
+    assert result["a"].carried is None, "nothing was carried into the first stage"
+    page = result["c"].carried
+    assert page == (
+        "# Carried into c\n\n- Fidelity: full\n- Thread: t, as b:1.1 left it\n"
+        "- Size: 4 messages, about 26 tokens\n\n"
+        "- asked: Do a.\n- answered: a is done\n- asked: Do b.\n- answered: b is done\n"
+    )
+    assert f"--- carried\n{page.rstrip()}" in str(result["c"])
+
+
+def test_a_conversation_that_is_no_list_of_messages_is_told_in_short(talk):
+    _, run = talk()
+    assert run["c"].carried.endswith("- Size: 3 characters, which are the backend's own\n\na b\n")
+
+
+@pytest.mark.parametrize("durability", ["fast", "none"])
+def test_a_preamble_is_kept_with_its_size(make, durability):
+    result = make("goal=Ship a b start -> a -> b -> done").run(wait=True, durability=durability)
+    preamble, _ = split_context(result["b"].prompt)
+    assert result["b"].carried == (
+        f"# Carried into b\n\n- Fidelity: compact\n- Size: about {-(-len(preamble) // 4)} tokens, at four "
+        f"characters each\n\n{preamble}\n"
+    )
+    assert "--- carried" not in str(result["b"]), "the prompt shows it already"
+
+
+def test_a_long_conversation_is_told_by_its_newest_lines(make):
+    body = 'default_fidelity=full thread_id=t a start -> a a -> a [condition="context.n!=30"] a -> done'
+
+    async def answer(node, prompt, context):
+        context.set("n", context.get("n", 0) + 1)
+        return await Chatter().run(node, prompt, context)
+
+    page = make(body, backend=answer).run(wait=True)["a"].carried
+    assert page.count("- answered: a is done") == 20
+    assert "- … 18 lines before\n" in page

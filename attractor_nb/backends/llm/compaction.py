@@ -10,25 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.backends.llm.messages import (
+from attractor_nb.model.messages import (
+    MESSAGE_TOKENS,
     Message,
     answer_of,
+    message_tokens,
     prompt_like,
     prompt_of,
     system_of,
-    texts_of,
     with_prompt_before,
     without_outputs,
     without_system,
 )
-from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN, estimated_tokens
+from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 SUMMARY_TITLE: Final = "Earlier in this conversation (shortened, the newest last):"
-_MESSAGE_TOKENS: Final = 4
-"""What a message costs beside its text."""
 _SUMMARY_SHARE: Final = 8
 """A summary takes at most one part in so many of what there is room for."""
 _EXCERPT_CHARACTERS: Final = 200
@@ -63,15 +62,6 @@ class Compacted:
         left = [f"{self.turns} older turns are a summary now"] if self.turns else []
         left += [f"{self.outputs} outputs of tools left out"] if self.outputs else []
         return f"about {self.tokens_before} tokens became {self.tokens}: {', '.join(left)}"
-
-
-def message_tokens(messages: Iterable[Message]) -> int:
-    """Estimate of what messages take of a window.
-
-    >>> message_tokens([{"role": "user", "content": "Four words are here."}])
-    9
-    """
-    return sum(_MESSAGE_TOKENS + sum(map(estimated_tokens, texts_of(message))) for message in messages)
 
 
 def compact(messages: Sequence[Message], window_tokens: int) -> Compacted:
@@ -155,7 +145,7 @@ def _summary(turns: Sequence[Sequence[Message]], tokens: int) -> str:
         answers = [answer for message in turn if (answer := answer_of(message))]
         lines += [f"- asked: {_excerpt(prompt)}"] if prompt.strip() else []
         lines += [f"- answered: {_excerpt(answers[-1])}"] if answers else []
-    left = (tokens - _MESSAGE_TOKENS - 1) * CHARACTERS_PER_TOKEN - len(SUMMARY_TITLE) - 2
+    left = (tokens - MESSAGE_TOKENS - 1) * CHARACTERS_PER_TOKEN - len(SUMMARY_TITLE) - 2
     kept: list[str] = []
     for line in reversed(lines):
         left -= len(line) + 1

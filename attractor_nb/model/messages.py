@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.tokens import estimated_tokens
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 Message = dict[str, Any]
+MESSAGE_TOKENS: Final = 4
+"""What a message costs beside its text."""
 OMITTED: Final = "[output of {count} characters left out]"
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 
@@ -75,6 +79,25 @@ def prompt_like(message: Mapping[str, Any], text: str) -> Message:
     if "kind" in message:
         return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
     return {"role": "user", "content": text}
+
+
+def message_tokens(messages: Iterable[Message]) -> int:
+    """Estimate of what messages take of a window.
+
+    >>> message_tokens([{"role": "user", "content": "Four words are here."}])
+    9
+    """
+    return sum(MESSAGE_TOKENS + sum(map(estimated_tokens, texts_of(message))) for message in messages)
+
+
+def messages_of(text: str) -> list[Message] | None:
+    """The messages of a conversation that is kept as a JSON list of them; None when it is something else."""
+    try:
+        found: Any = json.loads(text)
+    except ValueError:
+        return None
+    is_list = isinstance(found, list) and all(isinstance(item, dict) for item in cast("list[Any]", found))
+    return cast("list[Message]", found) if is_list else None
 
 
 def texts_of(message: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,61 @@
+"""What an attempt is given of what came before, as a page for people (``carried.md``; spec 5.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.model.messages import answer_of, message_tokens, messages_of, prompt_of
+from attractor_nb.model.tokens import estimated_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from attractor_nb.decisions.effects import Execute
+    from attractor_nb.model.messages import Message
+
+CARRIED_FILE: Final = "carried.md"
+_MAX_LINES: Final = 40
+_EXCERPT_CHARACTERS: Final = 300
+
+
+def carried_page(effect: Execute, conversation: str) -> str:
+    """The page: fidelity, thread, size, and the preamble or what the thread has said, in short.
+
+    Args:
+        effect: The attempt.
+        conversation: Under ``full`` fidelity what its thread has said, as its backend keeps it.
+    """
+    started = effect.started
+    lines = [f"# Carried into {started.name}", "", f"- Fidelity: {started.fidelity}"]
+    if not started.thread:
+        size = f"- Size: about {estimated_tokens(effect.preamble)} tokens, at four characters each"
+        return "\n".join([*lines, size, "", effect.preamble, ""])
+    lines.append(f"- Thread: {started.thread}, as {effect.said} left it")
+    messages = messages_of(conversation)
+    if messages is None:
+        size = f"- Size: {len(conversation)} characters, which are the backend's own"
+        return "\n".join([*lines, size, "", _excerpt(conversation), ""])
+    size = f"- Size: {len(messages)} messages, about {message_tokens(messages)} tokens"
+    told = list(_told(messages))
+    if len(told) > _MAX_LINES:
+        told = [f"- … {len(told) - _MAX_LINES} lines before", *told[-_MAX_LINES:]]
+    return "\n".join([*lines, size, "", *told, ""])
+
+
+def is_of_thread(page: str) -> bool:
+    """Whether a page tells of a conversation, which is in no prompt, and not of a preamble."""
+    return any(line.startswith("- Thread: ") for line in page.splitlines()[3:4])
+
+
+def _told(messages: Sequence[Message]) -> Iterator[str]:
+    """A line for each thing that was said."""
+    for message in messages:
+        if prompt := (prompt_of(message) or "").strip():
+            yield f"- asked: {_excerpt(prompt)}"
+        if answer := answer_of(message).strip():
+            yield f"- answered: {_excerpt(answer)}"
+
+
+def _excerpt(text: str) -> str:
+    flat = " ".join(text[: 4 * _EXCERPT_CHARACTERS].split())
+    return flat if len(flat) <= _EXCERPT_CHARACTERS else f"{flat[: _EXCERPT_CHARACTERS - 1]}…"
