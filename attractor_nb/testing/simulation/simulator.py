@@ -182,7 +182,7 @@ class _Course:
             self._begin_anew()
 
     def _raise_bound(self, before: Sight) -> None:
-        """Give a run that a tight bound has ended more room, as its user would: it keeps what it was given."""
+        """Give a run that a tight bound has ended more room, as its user would: it keeps what it has."""
         ended = self._sight.ended
         if self._tight_end is not None or not isinstance(ended, PipelineFailed):
             return
