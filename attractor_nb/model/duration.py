@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _SCALE = dict(_UNITS)
@@ -48,6 +47,8 @@ def parse_duration(text: str) -> Duration | None:
     if found := _DURATION.match(text):
         milliseconds = int(found[1]) * _SCALE[found[2]] if len(found[1]) <= _MAX_DIGITS else _MAX_MILLISECONDS
     elif _NUMBER.match(text) and len(text) <= _MAX_DIGITS:
+        from decimal import Decimal  # noqa: PLC0415 - hardly ever needed, and %load_ext stays light
+
         milliseconds = round(Decimal(text) * 1000)
     else:
         return None

@@ -6,7 +6,6 @@ A run of an earlier cell goes on: that cell has ended, and it is another one tha
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 # IPython's events have no types.
@@ -57,4 +56,6 @@ def _live_jobs() -> frozenset[Job]:
 
 def _was_stopped(result: Any) -> bool:
     """Whether a cell ended by Stop; one that was cancelled as a task has no result at all."""
+    import asyncio  # noqa: PLC0415 - %load_ext stays light; whoever has started a run has imported it
+
     return result is None or isinstance(result.error_in_exec, KeyboardInterrupt | asyncio.CancelledError)

@@ -11,6 +11,27 @@ const WORDS = {
 const TAIL_CHARS = 4000;
 const TICK_MS = 200;
 const SLOW_REPLY_MS = 1500;
+const CHILD_SEPARATOR = ">"; // `review>draft` is the node `draft` of the child run of `review`
+
+// What the parts of a change say, with those of child runs under the paths of their nodes.
+function flattened(change, prefix = "") {
+  const flat = { nodes: {}, edges: {} };
+  for (const part of ["nodes", "edges"]) {
+    for (const [id, state] of Object.entries(change[part] || {})) flat[part][prefix + id] = state;
+  }
+  for (const [id, below] of Object.entries(change.children || {})) {
+    const inner = flattened(below, prefix + id + CHILD_SEPARATOR);
+    Object.assign(flat.nodes, inner.nodes);
+    Object.assign(flat.edges, inner.edges);
+  }
+  return flat;
+}
+
+// The path of an element: those of the child runs that it is drawn in, and its own id.
+function pathOf(element, id) {
+  const child = element.closest("[data-child]");
+  return child ? child.dataset.child + CHILD_SEPARATOR + id : id;
+}
 
 export default () => {
   const truth = { nodes: {}, edges: {}, line: {}, tail: {} };
@@ -18,15 +39,17 @@ export default () => {
   let skew = 0; // seconds that the browser's clock is ahead of the kernel's
 
   const takeWhole = (states) => {
-    truth.nodes = { ...(states.nodes || {}) };
-    truth.edges = { ...(states.edges || {}) };
+    const flat = flattened(states);
+    truth.nodes = flat.nodes;
+    truth.edges = flat.edges;
     truth.line = { ...(states.line || {}) };
     truth.tail = { ...(states.tail || {}) };
   };
 
   const takeDelta = (delta) => {
-    Object.assign(truth.nodes, delta.nodes);
-    Object.assign(truth.edges, delta.edges);
+    const flat = flattened(delta);
+    Object.assign(truth.nodes, flat.nodes);
+    Object.assign(truth.edges, flat.edges);
     if (delta.line) {
       truth.line = delta.line;
       if (delta.line.at) skew = Date.now() / 1000 - delta.line.at;
@@ -35,6 +58,7 @@ export default () => {
       const before = delta.tail.node === truth.tail.node ? truth.tail.text || "" : "";
       truth.tail = { node: delta.tail.node, text: (before + delta.tail.text).slice(-TAIL_CHARS) };
     }
+    return { ...delta, ...flat };
   };
 
   return {
@@ -46,8 +70,8 @@ export default () => {
       });
       model.on("msg:custom", (message) => {
         if (message.kind === "delta") {
-          takeDelta(message);
-          for (const view of views) view.show(message);
+          const change = takeDelta(message);
+          for (const view of views) view.show(change);
         } else if (message.kind === "stage") {
           for (const view of views) view.showStage(message);
         }
@@ -121,7 +145,7 @@ function makeView(model, el, truth, now) {
 
   const nodes = new Map();
   for (const element of drawing.querySelectorAll("[data-node]")) {
-    const id = element.dataset.node;
+    const id = pathOf(element, element.dataset.node);
     const detail = element.querySelector(".detail");
     nodes.set(id, {
       element,
@@ -143,7 +167,7 @@ function makeView(model, el, truth, now) {
   }
   const edges = new Map();
   for (const element of drawing.querySelectorAll("[data-edge]")) {
-    const index = element.dataset.edge;
+    const index = pathOf(element, element.dataset.edge);
     edges.set(index, [...(edges.get(index) || []), element]);
   }
   root.addEventListener("keydown", (event) => {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 HERE: Final = Path(__file__).parent
 WHOLE_INTERVAL_SECONDS: Final = 0.2
 TAIL_CHARS: Final = 4000
+_PARTS: Final = ("nodes", "edges", "children")
 
 
 class GraphView(anywidget.AnyWidget):
@@ -39,7 +40,8 @@ class GraphView(anywidget.AnyWidget):
         marks: Path of the sign of each status.
         caption: Name of the pipeline, for screen readers.
         has_output: Whether room is reserved for streamed output.
-        states: The whole truth: ``nodes``, ``edges``, ``line`` (the status line), ``tail`` (latest output).
+        states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
+            (the status line), ``tail`` (latest output).
     """
 
     _esm = HERE / "graph_view.js"
@@ -61,7 +63,8 @@ class GraphView(anywidget.AnyWidget):
             traits: Initial values.
         """
         super().__init__(
-            states={"nodes": {}, "edges": {}, "line": {}, "tail": {"node": "", "text": ""}}, **traits
+            states={"nodes": {}, "edges": {}, "children": {}, "line": {}, "tail": {"node": "", "text": ""}},
+            **traits,
         )
         self._on_stop = on_stop
         self._on_inspect = on_inspect
@@ -70,7 +73,7 @@ class GraphView(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def show(self, delta: Delta) -> None:
-        """Show a change: ``nodes``, ``edges``, ``line``, and ``tail`` (output to append)."""
+        """Show a change: ``nodes``, ``edges``, ``children``, ``line``, and ``tail`` (output to append)."""
         self._remember(delta)
         if self._is_heard:
             self.send({"kind": "delta", **delta})
@@ -85,8 +88,7 @@ class GraphView(anywidget.AnyWidget):
         """Change the trait's value in place: kept, but not sent."""
         states: dict[str, Any] = self.states
         kept = merge_deltas(
-            {"nodes": states["nodes"], "edges": states["edges"]},
-            {part: delta[part] for part in ("nodes", "edges") if part in delta},
+            {part: states[part] for part in _PARTS}, {part: delta[part] for part in _PARTS if part in delta}
         )
         states.update(kept)
         if "line" in delta:

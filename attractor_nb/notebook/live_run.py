@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import ipywidgets
 from IPython.display import DisplayHandle, display
 
-from attractor_nb.errors import AttractorError
+from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import (
+    ChildEvent,
     Event,
     InterviewCompleted,
     InterviewStarted,
@@ -41,12 +42,12 @@ from attractor_nb.redaction import redacted
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.summary import run_summary
-from attractor_nb.views.svg import render_svg
+from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.views.state import Delta, RunView
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
@@ -72,6 +73,11 @@ class ShownRun(Protocol):
     @property
     def view(self) -> RunView:
         """What is known of it so far."""
+        ...
+
+    @property
+    def children(self) -> Mapping[str, ShownRun]:
+        """The child runs of its stages by node, in a branch by ``branch/node``."""
         ...
 
     @property
@@ -116,7 +122,8 @@ class LiveRun:
         self._started = 0.0
         self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
         graph = run.graph
-        types = {node.handler_type for node in graph.nodes.values()}
+        nodes = _with_those_below(graph)
+        types = {node.handler_type for _, node in nodes}
         self.graph_view = GraphView(
             on_stop=run.cancel,
             on_inspect=self._inspect,
@@ -125,10 +132,10 @@ class LiveRun:
             caption=redacted(graph.label),
             has_output=not types.isdisjoint(SPEAKING_TYPES),
         )
-        gates = [node.id for node in graph.nodes.values() if node.handler_type == GATE_TYPE]
+        gates = [(owner, node.id) for owner, node in nodes if node.handler_type == GATE_TYPE]
         self.gate_card = GateCard(
             lambda gate, choice, text: run.answer(gate, choice, text=text, answered_by=BY_CLICK),
-            choice_count=max((len(graph.outgoing_edges(gate)) for gate in gates), default=0),
+            choice_count=max((len(owner.outgoing_edges(gate)) for owner, gate in gates), default=0),
         )
         if self._view.nodes:  # a resumed run begins with what was done before
             self.graph_view.show(self._view.to_plain())
@@ -165,11 +172,12 @@ class LiveRun:
         spoken: dict[str, str] = {}
         for event in batch:
             delta = merge_deltas(delta, fold_event(self._view, event)[1])
+            if output := _output_of(event):
+                name, text = output
+                spoken = {name: (spoken.get(name, "") + text)[-TAIL_CHARS:]}
             match event:
                 case PipelineStarted() | PipelineResumed():
                     self._started = event.time
-                case StageOutput():
-                    spoken = {event.name: (spoken.get(event.name, "") + event.text)[-TAIL_CHARS:]}
                 case InterviewStarted():
                     self.gate_card.ask(event)
                 case InterviewCompleted() | InterviewTimeout():
@@ -204,9 +212,13 @@ class LiveRun:
             _close(self.widget)
 
     def _inspect(self, node_id: str) -> list[dict[str, str]]:
-        """The texts of a stage for the inspector."""
+        """The texts of a stage for the inspector; ``node>inner`` is a stage of the node's child run."""
+        *above, node_id = node_id.split(CHILD_SEPARATOR)
+        run = self._run
         try:
-            stage = self._run[node_id]
+            for name in above:
+                run = _child_of(run, name)
+            stage = run[node_id]
         except AttractorError as error:
             return [{"title": "Not available", "text": str(error)}]
         outcome = stage.outcome
@@ -219,6 +231,37 @@ class LiveRun:
             ("Notes", outcome.notes if outcome else ""),
         ]
         return [{"title": title, "text": text[:INSPECTED_CHARS]} for title, text in parts if text]
+
+
+def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
+    """The nodes of a graph and of its children's, each with its graph."""
+    found = [(graph, node) for node in graph.nodes.values()]
+    for child in graph.children.values():
+        found += _with_those_below(child)
+    return found
+
+
+def _output_of(event: Event) -> tuple[str, str] | None:
+    """Who said what, if the event is a piece of output: of the run's own stage, or of one in a child run."""
+    above: list[str] = []
+    while isinstance(event, ChildEvent):
+        above.append(event.name)
+        event = event.event
+    if not isinstance(event, StageOutput):
+        return None
+    return CHILD_SEPARATOR.join((*above, event.name)), event.text
+
+
+def _child_of(run: ShownRun, node_id: str) -> ShownRun:
+    """The child run of a node, in whichever branch it is.
+
+    Raises:
+        RunNotFound: It has none yet.
+    """
+    for path, child in run.children.items():
+        if path.rpartition("/")[2] == node_id:
+            return child
+    raise RunNotFound(f"{node_id} has no child run yet")
 
 
 def _close(widget: Any) -> None:

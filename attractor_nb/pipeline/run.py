@@ -162,7 +162,10 @@ class Run(Handle[RunResult]):
 
     def to_svg(self) -> str:
         """The graph with its present states."""
-        return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=self.is_done)
+        view = self.view
+        return render_svg(
+            self.graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=self.is_done
+        )
 
     def details(self) -> str:
         """The volatile facts: id, directory, duration, what was consumed; and each node as it stands."""

@@ -174,7 +174,10 @@ class RunResult:
 
     def to_svg(self) -> str:
         """The graph with the states in which the run left it."""
-        return render_svg(self.graph, states=self.view.nodes, edges=self.view.edges, is_ended=True)
+        view = self.view
+        return render_svg(
+            self.graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=True
+        )
 
     def __str__(self) -> str:
         return run_summary(self.view, self.graph, has_usage=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from filelock import FileLock, Timeout
@@ -29,6 +30,8 @@ LOCK_NAME = "owner.lock"
 OWNER_NAME = "owner.json"
 _PATIENCE_SECONDS = 0.15
 """Long enough to outlast a reader's probe of the lock, short enough to answer at once."""
+_WORD_SECONDS = 0.5
+"""How long a new owner may take to leave word: until then the file names the one before, who is gone."""
 _MAX_OWNER_BYTES = 64 * 1024
 _LOCK_FILE_KEY = "lock_file"
 
@@ -191,12 +194,38 @@ def _token_of(facts: dict[str, Any]) -> int:
     return token if type(token) is int and token > 0 else 0
 
 
+def _present_owner(path: Path) -> dict[str, Any]:
+    """Facts about who holds the lock; none when whoever left word last is gone, and nobody has since."""
+    give_up = time.monotonic() + _WORD_SECONDS
+    while _is_gone(owner := read_owner(path)):
+        if time.monotonic() >= give_up:
+            return {}
+        time.sleep(0.01)
+    return owner
+
+
+def _is_gone(owner: dict[str, Any]) -> bool:
+    """Whether a process of this machine has ended."""
+    pid = owner.get("pid")
+    if type(pid) is not int or pid <= 0 or owner.get("host") != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is somebody else's
+        return False
+    return False
+
+
 def _who(owner: dict[str, Any]) -> str:
+    if not owner:
+        return "another process"
     return f"process {owner.get('pid', '?')} on {owner.get('host', '?')} since {owner.get('since', '?')}"
 
 
 def _locked(path: Path) -> RunLocked:
-    owner = read_owner(path)
+    owner = _present_owner(path)
     return RunLocked(
         f"the run in {path} is owned by {_who(owner)}",
         owner=owner,

@@ -143,6 +143,40 @@ def test_a_node_opens_an_inspector_whose_texts_are_never_markup(open_notebook):
     notebook.click("Approve")
 
 
+PARENT_AND_CHILD = """from attractor_nb import Pipeline
+article = '''digraph article {
+  start [shape=Mdiamond]
+  draft [label="Draft", prompt="Write it"]
+  look  [shape=hexagon, label="Good enough?"]
+  done  [shape=Msquare]
+  start -> draft -> look
+  look -> done  [label="[Y] Yes"]
+  look -> draft [label="[N] No"]
+}'''
+editing = Pipeline('''digraph editing {
+  start [shape=Mdiamond]
+  boss  [shape=house, label="Editor", "stack.child_pipeline"=article]
+  done  [shape=Msquare]
+  start -> boss -> done
+}''', pipelines={"article": article})"""
+
+
+def test_a_child_run_is_followed_in_the_picture_of_its_parent(open_notebook):
+    notebook = open_notebook(LOAD, PARENT_AND_CHILD, quick(), "run = editing.run(backend=model)", AWAIT)
+    notebook.run_all()
+    notebook.wait_for(".al-canvas [data-child=boss] [data-node=look].state-waiting")
+    assert notebook.page.locator(".al-canvas [data-child=boss] .edge.taken").count() == 2
+    notebook.page.locator(".al-canvas [data-child=boss] [data-node=draft]").click()
+    assert notebook.wait_for(".al-inspector-body pre").text_content() == "Write it"
+    notebook.click("Yes")
+    notebook.wait_until_idle()
+    assert notebook.browser.our_errors == []
+    notebook.save()
+    saved = [output.get("data", {}) for output in nbformat.read(notebook.path, 4).cells[3].outputs]
+    (svg,) = ["".join(data["image/svg+xml"]) for data in saved if "image/svg+xml" in data]
+    assert 'state-success" data-node="draft"' in svg.split('data-child="boss"')[1]
+
+
 def test_a_view_that_is_shown_again_starts_from_the_truth(open_notebook):
     notebook = open_notebook(LOAD, REVIEW, quick(), RUN, "run")
     for index in range(4):

@@ -16,7 +16,7 @@ def test_the_program_on_the_page_runs():
 def test_the_options_on_the_page_exist():
     table = PAGE.split("| option | meaning |")[1].split("\n\n")[0]
     named = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
-    assert len(named) == 8
+    assert len(named) == 9
     split_options(dict.fromkeys(set(named) & {"max_budget_usd_all", "max_tokens_all", "max_duration_all"}))
     own, _ = split_options({})
     assert [name for name in named if not hasattr(own, name)] == []

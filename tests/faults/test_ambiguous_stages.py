@@ -127,7 +127,10 @@ def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(
         for kill_at in campaign.pick(range(1, whole["operations"] + 1, every), sample=4):
             place = tmp_path / f"{answer}{kill_at}"
             root = copy_of(cut, place)
-            assert live(root, answer=answer, kill_at=kill_at)["was_killed"]
+            first = live(root, answer=answer, kill_at=kill_at)
+            if not first["was_killed"]:  # checkpoints go by time: this resume had fewer operations
+                assert first["operations"] < kill_at
+                continue
             kills += 1
             durable, before = answers_of(place), asked(place)
             if not any(event.type == "PipelineCompleted" for event in events_of(place)):
@@ -138,6 +141,7 @@ def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(
             assert len(runs_of(place)) <= 1 + allowed, (answer, kill_at)
             assert set(runs_of(place)) == {key_of(place)}
             most = max(most, len(runs_of(place)))
+    assert kills >= 10
     figures.record(
         0,
         "a command that was cut off: resumed, killed at each operation around question, answer and re-run",

@@ -113,7 +113,7 @@ TINY = (
     '"a" ', "\n", "\r", "\u202e", "0", "-", "<", '"', "\\", "=", ",", ":", "a:b ", "é",
 )  # fmt: skip
 INSIDE = ("a=1,", "a=1\n", "a=1;\n", "a=1,a=2,", '"a"=1,', "/**/", "a=", "a ", "a-", "][")
-TINY_SECONDS_PER_MEGABYTE = 1.5
+TINY_SECONDS_PER_MEGABYTE = 2.0
 """A megabyte of the shortest statements is up to 250,000 of them, each with its place in tree and graph."""
 
 

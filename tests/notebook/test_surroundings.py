@@ -68,11 +68,13 @@ import IPython
 from IPython.core.interactiveshell import InteractiveShell
 imported = time.process_time() - started
 shell = InteractiveShell.instance()
+before = set(sys.modules)
 started = time.process_time()
 shell.run_line_magic("load_ext", "attractor_nb")
 loaded = time.process_time() - started
 heavy = {"networkx", "anywidget", "ipywidgets", "pydantic", "lark", "httpx", "dask", "starlette", "xllamacpp", "rich"}
-print(imported, loaded, *sorted(heavy & sys.modules.keys()))
+slow = {"asyncio", "concurrent.futures", "decimal", "subprocess"} & (sys.modules.keys() - before)
+print(imported, loaded, *sorted(slow | heavy & sys.modules.keys()))
 """
 
 

@@ -1,8 +1,10 @@
 """One owner per run directory; the lock dies with its owner."""
 
+import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -43,6 +45,43 @@ def test_a_second_owner_is_told_who_the_first_one_is(other_owner, reopen):
     assert caught.value.owner["pid"] == process.pid
     assert {"host", "since"} <= caught.value.owner.keys()
     assert f"is owned by process {process.pid} on " in caught.value.message
+
+
+@pytest.fixture
+def ended_pid():
+    """The number of a process that is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def without_word(logs_root, pid):
+    """As the directory is when a new owner has the lock, and has not yet written who it is."""
+    word = logs_root / "owner.json"
+    present = word.read_text()
+    word.write_text(json.dumps({**json.loads(present), "pid": pid}))
+    left = logs_root / "left.json"
+    left.write_text(present)
+    return lambda: left.replace(word)
+
+
+def test_an_owner_that_has_not_left_word_yet_is_not_taken_for_the_one_before(other_owner, reopen, ended_pid):
+    logs_root, process = other_owner
+    leave_word = without_word(logs_root, ended_pid)
+    timer = threading.Timer(0.2, leave_word)
+    timer.start()
+    with pytest.raises(RunLocked) as caught:
+        reopen(logs_root)
+    timer.join()
+    assert caught.value.owner["pid"] == process.pid
+
+
+def test_an_owner_that_leaves_no_word_is_another_process(other_owner, reopen, ended_pid):
+    logs_root, _ = other_owner
+    without_word(logs_root, ended_pid)
+    with pytest.raises(RunLocked, match="is owned by another process") as caught:
+        reopen(logs_root)
+    assert caught.value.owner == {}
 
 
 def test_a_second_owner_in_the_same_process_is_refused_too(create, reopen):

@@ -27,11 +27,41 @@ def make():
     return build
 
 
+class Pools:
+    """A pool of two processes for many tests; another one when a test, or the machine, has broken it."""
+
+    def __init__(self):
+        self._pool = None
+
+    def whole(self):
+        if self._pool is None or not self._is_whole():
+            self.close()
+            self._pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+        return self._pool
+
+    def _is_whole(self):
+        try:
+            return self._pool.submit(os.getpid).result(60) != os.getpid()
+        except (BrokenExecutor, TimeoutError):
+            return False
+
+    def close(self):
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
 @pytest.fixture(scope="module")
-def processes():
-    """A pool of two processes."""
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield pool
+def pools():
+    """The pool of a module's tests."""
+    found = Pools()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def processes(pools):
+    """A pool of two processes that work."""
+    return pools.whole()
 
 
 @pytest.fixture

@@ -60,6 +60,8 @@ def judge(graph: DrawnGraph, way: list[Event]) -> tuple[Walk, list[str]]:
                     f" {event.route}, and the rules say {expected!r}"
                 )
             wrong += _wrong_edge(graph, event)
+        elif isinstance(event, StageEnd):  # an attempt that is tried again
+            walk.context.update(event.context)
         elif isinstance(event, GoalGateUnsatisfied):
             wrong += _redirect(graph, walk, event)
             expected = event.target

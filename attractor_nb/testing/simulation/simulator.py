@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 SEEDS_PER_GRAPH = 4
 MAX_LIVES = 12
+AMPLE = 10_000
+"""A bound that no drawn run comes near."""
 ALL_FAULTS = 99
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -180,10 +182,13 @@ class _Course:
             self._begin_anew()
 
     def _raise_bound(self, before: Sight) -> None:
-        """Give a run that a tight bound has ended more room, as its user would."""
+        """Give a run that a tight bound has ended more room, as its user would: it keeps what it has."""
         ended = self._sight.ended
-        if isinstance(ended, PipelineFailed) and ended != before.ended and ended.bound in self._tight:
-            self._tight, self._tight_end = {}, ended
+        if self._tight_end is not None or not isinstance(ended, PipelineFailed):
+            return
+        if ended != before.ended and ended.bound in self._tight:
+            self._tight = {name: FINAL_BOUNDS.get(name, AMPLE) for name in self._tight}
+            self._tight_end = ended
             self._simulated.faults[BOUND] += 1
 
     def _begin_anew(self) -> None:

@@ -204,9 +204,14 @@ def changes(before, after):
 
     Two things may, both among the evidence of the old owner's own earlier attempt: a file that it was just
     moving there arrives, or the directory for it is made; and a status that it had just created, and that is
-    still empty, is written. No other file is lost, overwritten or new.
+    still empty, is written. No other file is lost, overwritten or new. What it was making for a restart that had
+    not begun is nobody's: the taker has set it aside.
     """
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    names = sorted(
+        name
+        for name in before.keys() | after.keys()
+        if before.get(name) != after.get(name) and "-leftover-" not in name.partition("/")[0]
+    )
     files = [sorted(set(found.values()) - {"directory"}) for found in (before, after)]
     counts = [sum(content != "directory" for content in found.values()) for found in (before, after)]
     is_moved = files[0] == files[1] and counts[0] == counts[1]
