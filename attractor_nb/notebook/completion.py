@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAGIC: Final = "%%attractor"
-BACKENDS: Final = ("simulated", "local")
+BACKENDS: Final = ("simulated", "local", "llm", "claude", "codex", "gemini")
 KEYWORDS: Final = ("digraph", "graph", "node", "edge", "subgraph")
 
 _OPTIONS: Final = ("--run", "--quiet", "--param", "--write", "--backend", "--auto-approve", "--live")

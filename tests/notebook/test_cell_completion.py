@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.completer import CompletionContext
 
+from attractor_nb.backends import NAMED
+from attractor_nb.cli.choices import BackendName
 from attractor_nb.notebook.completion import node_ids, suggest
 from attractor_nb.notebook.matcher import cell_matcher
 
@@ -23,7 +25,7 @@ def offered(marked):
     ("marked", "expected"),
     [
         pytest.param("%%attractor --b|", ["--backend"], id="an option"),
-        pytest.param("%%attractor x --backend |", ["simulated", "local"], id="an option's value"),
+        pytest.param("%%attractor x --backend |", list(NAMED), id="an option's value"),
         pytest.param("%%attractor rev|", [], id="a new name"),
         pytest.param("%%attractor|", [], id="the magic itself"),
         pytest.param(PLAN + "bu|", ["build"], id="a node"),
@@ -88,3 +90,7 @@ def test_the_matcher_leaves_python_names_out_of_the_body():
 def test_the_matcher_says_nothing_in_other_cells():
     context = CompletionContext(token="pr", full_text="pr", cursor_position=2, cursor_line=0, limit=None)
     assert cell_matcher(context) == {"completions": []}
+
+
+def test_a_backend_has_one_name_everywhere():
+    assert [name.value for name in BackendName] == list(NAMED)
