@@ -40,7 +40,7 @@ class FolderFiles:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file."""
-        (self.directory / name).write_text(text, "utf-8")
+        (self.directory / name).write_text(text, "utf-8", "backslashreplace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """Write a file that may hold anything, and be in folders of the stage's."""
@@ -57,7 +57,7 @@ class FolderFiles:
 
     def append_text(self, name: str, text: str) -> None:
         """Add to a file."""
-        with (self.directory / name).open("a", encoding="utf-8") as file:
+        with (self.directory / name).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
 
     def read_text(self, name: str) -> str | None:

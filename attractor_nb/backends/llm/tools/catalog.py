@@ -80,8 +80,8 @@ class Tool:
             ToolProblem: What is wrong.
         """
         known = {entry.name: entry for entry in self.parameters}
-        if unknown := next((name for name in arguments if name not in known), None):
-            raise ToolProblem(f"{self.name} takes {', '.join(known)}, not {cut(str(unknown), 50)!r}")
+        if unknown := [name for name in arguments if name not in known]:
+            raise ToolProblem(f"{self.name} takes {', '.join(known)}, not {cut(unknown[0], 50)!r}")
         for entry in self.parameters:
             if entry.name in arguments:
                 entry.check(arguments[entry.name])

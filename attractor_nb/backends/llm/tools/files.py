@@ -72,7 +72,10 @@ def list_files(root: Path, path: str = ".", depth: int = 2) -> str:
     parts = resolved_parts(path, root)
     found: list[str] = []
     with opened(root, parts) as directory:
-        is_cut = not _collect(directory, "/".join(parts), depth, found)
+        try:
+            is_cut = not _collect(directory, "/".join(parts), depth, found)
+        except OSError as error:
+            raise problem_of(error, path) from error
     if not found:
         return "(empty)"
     rest = [f"[… only the first {MAX_LISTED} entries; name a directory]"] if is_cut else []
