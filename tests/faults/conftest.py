@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
 import shutil
+import string
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,8 @@ from typing import Any, TypeVar
 import pytest
 
 import attractor_nb
+from attractor_nb import redact_also
+from attractor_nb.redaction.redactor import REDACTOR
 
 T = TypeVar("T")
 SCALES = ("sample", "full")
@@ -164,3 +168,75 @@ def preloaded_worker(killer_library: str) -> Iterator[KillWorker]:
     worker = KillWorker(killer_library)
     yield worker
     worker.close()
+
+
+WINDOW = 12
+"""A piece of a key of this many characters counts as the key."""
+WORD = string.ascii_letters + string.digits
+CAPITAL = string.ascii_uppercase + string.digits
+
+
+def drawn(count, alphabet=WORD):
+    """Random characters, with a digit: made when the test runs, so that no scanner finds a key here."""
+    return "".join(random.choices(alphabet, k=count - 1)) + "7"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Keys by name, and the search for them."""
+
+    keys: dict
+
+    def __getitem__(self, name):
+        return self.keys[name]
+
+    def found_in(self, sinks):
+        """Each key of which a piece is in a sink, as ``key in sink``."""
+        hits = []
+        for name, key in self.keys.items():
+            for form in (key, json.dumps(key)[1:-1], base64.b64encode(key.encode()).decode()[:-4]):
+                secret = form.removeprefix("github_pat_").removeprefix("-----BEGIN RSA PRIVATE KEY-----")
+                secret = secret.removesuffix("-----END RSA PRIVATE KEY-----")
+                pieces = [secret[at : at + WINDOW] for at in range(len(secret) - WINDOW + 1)]
+                hits += [
+                    f"{name} in {sink}" for sink, text in sinks if any(piece in text for piece in pieces)
+                ]
+        return sorted(set(hits))
+
+    @staticmethod
+    def files_below(directory):
+        """All files of a directory, as names and texts."""
+        return [
+            (str(path.relative_to(directory)), path.read_bytes().decode("latin-1"))
+            for path in sorted(directory.rglob("*"))
+            if path.is_file()
+        ]
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    monkeypatch.setattr(REDACTOR, "_values", dict(REDACTOR._values))  # nothing is learnt for other tests
+    keys = {
+        "openai": "sk-" + drawn(48),
+        "anthropic": f"sk-ant-api03-{drawn(60)}-{drawn(30)}AA",
+        "aws": "AKIA" + drawn(16, CAPITAL),
+        "github": "ghp_" + drawn(36),
+        "github_fine": f"github_pat_{drawn(22)}_{drawn(59)}",
+        "google": "AIza" + drawn(35),
+        "slack": f"xoxb-{drawn(12, string.digits)}-{drawn(24)}",
+        "hugging_face": "hf_" + drawn(34),
+        "gitlab": "glpat-" + drawn(20),
+        "token": f"eyJ{drawn(30)}.eyJ{drawn(60)}.{drawn(43)}",
+        "pem": "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "\n".join(drawn(64) for _ in range(4))
+        + "\n-----END RSA PRIVATE KEY-----",
+        "environment": drawn(40),
+        "quoted": f'{drawn(14)}"\\{drawn(14)}',
+        "told": drawn(30),
+    }
+    monkeypatch.setenv("PLANTED_API_KEY", keys["environment"])
+    monkeypatch.setenv("PLANTED_DB_PASSWORD", keys["quoted"])
+    redact_also(keys["told"])
+    yield Planted(keys)
+    monkeypatch.undo()
+    REDACTOR._compile()

@@ -1,22 +1,19 @@
 """Secrets never come out: planted through every source, searched in every sink, also in pieces."""
 
 import asyncio
-import base64
 import json
 import logging
 import os
-import random
-import string
+import re
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import attractor_nb
-from attractor_nb import AttractorError, Outcome, Pipeline, Run, redact_also
+from attractor_nb import AttractorError, Outcome, Pipeline, Run
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.decisions.retries import MAX_REASON_CHARACTERS
 from attractor_nb.engine.gates import Gates
@@ -26,82 +23,11 @@ from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question
 from attractor_nb.pipeline.secrets import learn_environment
-from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.sessions import create_session, open_agent_log
 from attractor_nb.source import SourceText
 from attractor_nb.stage import current_stage, stream_output
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.testing import ManualClock
-
-WINDOW = 12
-"""A piece of a key of this many characters counts as the key."""
-WORD = string.ascii_letters + string.digits
-CAPITAL = string.ascii_uppercase + string.digits
-
-
-def drawn(count, alphabet=WORD):
-    """Random characters, with a digit: made when the test runs, so that no scanner finds a key here."""
-    return "".join(random.choices(alphabet, k=count - 1)) + "7"
-
-
-@dataclass(frozen=True)
-class Planted:
-    """Keys by name, and the search for them."""
-
-    keys: dict
-
-    def __getitem__(self, name):
-        return self.keys[name]
-
-    def found_in(self, sinks):
-        """Each key of which a piece is in a sink, as ``key in sink``."""
-        hits = []
-        for name, key in self.keys.items():
-            for form in (key, json.dumps(key)[1:-1], base64.b64encode(key.encode()).decode()[:-4]):
-                secret = form.removeprefix("github_pat_").removeprefix("-----BEGIN RSA PRIVATE KEY-----")
-                secret = secret.removesuffix("-----END RSA PRIVATE KEY-----")
-                pieces = [secret[at : at + WINDOW] for at in range(len(secret) - WINDOW + 1)]
-                hits += [
-                    f"{name} in {sink}" for sink, text in sinks if any(piece in text for piece in pieces)
-                ]
-        return sorted(set(hits))
-
-
-@pytest.fixture
-def planted(monkeypatch):
-    monkeypatch.setattr(REDACTOR, "_values", dict(REDACTOR._values))  # nothing is learnt for other tests
-    keys = {
-        "openai": "sk-" + drawn(48),
-        "anthropic": f"sk-ant-api03-{drawn(60)}-{drawn(30)}AA",
-        "aws": "AKIA" + drawn(16, CAPITAL),
-        "github": "ghp_" + drawn(36),
-        "github_fine": f"github_pat_{drawn(22)}_{drawn(59)}",
-        "google": "AIza" + drawn(35),
-        "slack": f"xoxb-{drawn(12, string.digits)}-{drawn(24)}",
-        "hugging_face": "hf_" + drawn(34),
-        "gitlab": "glpat-" + drawn(20),
-        "token": f"eyJ{drawn(30)}.eyJ{drawn(60)}.{drawn(43)}",
-        "pem": "-----BEGIN RSA PRIVATE KEY-----\n"
-        + "\n".join(drawn(64) for _ in range(4))
-        + "\n-----END RSA PRIVATE KEY-----",
-        "environment": drawn(40),
-        "quoted": f'{drawn(14)}"\\{drawn(14)}',
-        "told": drawn(30),
-    }
-    monkeypatch.setenv("PLANTED_API_KEY", keys["environment"])
-    monkeypatch.setenv("PLANTED_DB_PASSWORD", keys["quoted"])
-    redact_also(keys["told"])
-    yield Planted(keys)
-    monkeypatch.undo()
-    REDACTOR._compile()
-
-
-def files_below(directory):
-    return [
-        (str(path.relative_to(directory)), path.read_bytes().decode("latin-1"))
-        for path in sorted(directory.rglob("*"))
-        if path.is_file()
-    ]
 
 
 def views_of(pipeline, run, result, seen):
@@ -269,7 +195,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     """Each place that takes text in or gives it out has its hook, and no other hook makes up for it."""
     run, result, seen, asked = run_leaky(leaky, planted, logs_root=tmp_path / "run", durability="fast")
     assert result.status == "success", result.reason
-    files = files_below(tmp_path / "run")
+    files = planted.files_below(tmp_path / "run")
     loaded = Run.load(tmp_path / "run")
     output = capfd.readouterr()
     formatter = logging.Formatter()
@@ -346,7 +272,7 @@ def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability="fast")
     loaded = Run.load(tmp_path / "run")
     assert "[redacted]" in loaded.pipeline.to_dot()
-    assert planted.found_in(files_below(tmp_path / "run")) == []
+    assert planted.found_in(planted.files_below(tmp_path / "run")) == []
 
 
 @pytest.mark.protects(
@@ -482,7 +408,7 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
         )
         assert "Traceback" not in ended.stderr
         sinks.append((arguments.replace(planted["environment"], "KEY"), ended.stdout + ended.stderr))
-    sinks += files_below(tmp_path / "out")
+    sinks += planted.files_below(tmp_path / "out")
     assert planted.found_in(sinks) == []
     figures.record(0, "planted keys on the command line", "12 commands, stdout and stderr: 0 hits")
 
@@ -514,8 +440,10 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
         )
     written = (directory / "001.log").read_bytes()
     pieces = sum(len(range(1, len(key), 7)) for key in planted.keys.values())
-    assert planted.found_in(files_below(directory)) == []
-    assert written == b"[redacted]\n" * pieces + b"\xff the end"
+    assert planted.found_in(planted.files_below(directory)) == []
+    # What every key of a kind begins with tells nothing of it, and is given out when it arrives alone.
+    line = rb"(?:[\w -]{0,31}\[redacted\]\n)"
+    assert re.fullmatch(line + b"{%d}\xff the end" % pieces, written), written
     figures.record(0, "planted keys in the log of an agent", f"{pieces} keys in two pieces each: 0 hits")
 
 
