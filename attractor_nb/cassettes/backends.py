@@ -10,6 +10,7 @@ from attractor_nb.cassettes.failures import is_recorded, plain_error, raise_reco
 from attractor_nb.cassettes.inside import inside, is_inside
 from attractor_nb.cassettes.marks import Marks, place_of
 from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
+from attractor_nb.context import AttemptContext
 from attractor_nb.decisions.cache_keys import (
     Place,
     attribute_inputs,
@@ -179,11 +180,12 @@ class RecordedBackend:
         except asyncio.CancelledError:
             limit = node.timeout
             if limit is not None and loop.time() - began >= limit.seconds - _SLACK_SECONDS:
-                self._tape.add(place, inputs, timed_out(node.id, limit))
+                answer = observed.with_traces(timed_out(node.id, limit))
+                self._tape.add(place, inputs, marks.marked(answer))
             raise
         except Exception as error:
             if is_recorded(error):
-                self._tape.add(place, inputs, marks.marked(redacted_value(plain_error(error))))
+                self._tape.add(place, inputs, marks.marked(observed.with_traces(plain_error(error))))
             raise
         finally:
             observed.end()
@@ -199,8 +201,9 @@ class _Observed:
     def __init__(self, scope: StageScope, context: Context) -> None:
         self._scope = scope
         self._context = context
+        self._directory = scope.files
         self._files = look(scope.files)
-        self._values = context.snapshot()
+        self._values, self._logs = _set_so_far(context)
         self._conversation = scope.conversation
         self._said: _Said | None = None
         if self._conversation is not None:
@@ -213,22 +216,32 @@ class _Observed:
 
     def with_traces(self, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer with what the call did beside it, without secrets."""
+        set_by_now, logs = _set_so_far(self._context)
         values = {
             key: value
-            for key, value in self._context.snapshot().items()
+            for key, value in set_by_now.items()
             if key not in self._values or self._values[key] != value
         }
         try:
-            files = written_since(self._scope.files, self._files)
+            files = written_since(self._directory, self._files)
         except TooMuch as reason:
             return {LEFT_OUT: f"it {reason}"}
         if values:
             answer["context"] = values
+        if new_logs := logs[len(self._logs) :]:
+            answer["logs"] = list(new_logs)
         if files:
             answer["files"] = files
         if self._said is not None and self._said.text is not None:
             answer["conversation"] = self._said.text
         return redacted_value(answer)
+
+
+def _set_so_far(context: Context) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What an attempt has set and logged; of a context of no attempt all values."""
+    if isinstance(context, AttemptContext):
+        return context.own_changes, context.own_logs
+    return {key: context.get(key) for key in context}, ()
 
 
 class _Said:
@@ -274,10 +287,12 @@ def _replayed(
     """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
     answer = Marks.of(scope).unmarked(answer)
     _announce(answer, inputs, scope)
-    raise_recorded(answer)
     restore(scope.files, answer.get("files", {}))
     if updates := answer.get("context"):
         context.apply_updates(updates)
+    for entry in answer.get("logs", ()):
+        context.append_log(entry)
+    raise_recorded(answer)
     if scope.conversation is not None and "conversation" in answer:
         scope.conversation.save(answer["conversation"])
     if "outcome" in answer:

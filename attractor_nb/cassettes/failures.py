@@ -17,6 +17,21 @@ _TERMINAL: Final = "terminal"
 _FAILED: Final = "failed"
 
 
+class _Recorded(StageError):
+    """A failure whose message is given as it was recorded, whatever its lines end in."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class RecordedRetryable(_Recorded, RetryableError):
+    """A transient failure of a recorded call."""
+
+
+class RecordedTerminal(_Recorded, TerminalError):
+    """A permanent failure of a recorded call."""
+
+
 def is_recorded(error: BaseException) -> bool:
     """Whether a failure is an answer; a fault of our own disk, or a worker that is gone, says nothing."""
     return isinstance(error, Exception) and not isinstance(error, RunError | WorkerLost)
@@ -52,5 +67,5 @@ def raise_recorded(answer: Mapping[str, Any]) -> None:
         return
     message = str(plain["message"])
     if plain["class"] == _RETRYABLE:
-        raise RetryableError(message)
-    raise TerminalError(message) if plain["class"] == _TERMINAL else StageError(message)
+        raise RecordedRetryable(message)
+    raise RecordedTerminal(message) if plain["class"] == _TERMINAL else _Recorded(message)
