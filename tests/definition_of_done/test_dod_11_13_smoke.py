@@ -1,5 +1,7 @@
 """Section 11.13 of the specification: its program, word for word apart from syntax."""
 
+import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from attractor_nb import (
     Context,
     LocalModelBackend,
+    ProviderBackend,
     Severity,
     load_checkpoint,
     parse_dot,
@@ -92,3 +95,56 @@ def test_11_13_the_smoke_test_runs_with_a_real_model(tmp_path):
     backend = LocalModelBackend()
     smoke(backend, tmp_path / "run")
     assert (tmp_path / "run/plan/response.md").read_text().strip()
+
+
+class LocalModelOverHttp:
+    """The local model, asked over HTTP as any server is that speaks OpenAI's language."""
+
+    def __init__(self):
+        self._local = LocalModelBackend()
+        self._asking = None
+
+    async def open(self):
+        await self._local.open()
+        address = await self._local.address()
+        self._asking = ProviderBackend(
+            "local",
+            base_url=f"{address}/v1",
+            system_prompt="Answer in one short sentence.",
+            max_tokens=320,
+            temperature=0.0,
+        )
+        await self._asking.open()
+
+    async def close(self):
+        await self._asking.close()
+        await self._local.close()
+
+    async def run(self, node, prompt, context):
+        return await self._asking.run(node, prompt, context)
+
+
+@pytest.mark.real_llm
+@pytest.mark.timeout(600)
+def test_11_13_the_smoke_test_runs_with_a_real_model_over_the_provider_backend(tmp_path):
+    smoke(LocalModelOverHttp(), tmp_path / "run")
+    assert (tmp_path / "run/plan/response.md").read_text().strip()
+
+
+def scripted_server():
+    """The program of the tests of providers, as a module."""
+    place = Path(__file__).parents[1] / "backends/llm/scripted_server.py"
+    spec = importlib.util.spec_from_file_location("dod_scripted_server", place)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("shape", "model"), [("openai", "gpt-5.2"), ("anthropic", "claude-opus-4-6")])
+def test_11_13_the_smoke_test_runs_over_the_wire_of_each_provider(shape, model, tmp_path):
+    program = scripted_server()
+    answers = [program.Reply(text) for text in ("The plan", "print('hello world')", "It is correct")]
+    with program.ScriptedServer(*answers) as server:
+        smoke(ProviderBackend(model, base_url=server.base_url(shape)), tmp_path / "run")
+        assert [asked.shape for asked in server.asked] == [shape] * 3
+    assert (tmp_path / "run/implement/response.md").read_text() == "print('hello world')"

@@ -36,6 +36,7 @@ TABLE = [
         "start Plan Implement exit",
         (("prompt_on_llm_nodes", "Plan"), ("prompt_on_llm_nodes", "Implement")),
     ),
+    Example("models_of_two_providers", "start plan write review done"),
     Example("spec_2_13_simple", "start run_tests report exit"),
     Example("spec_2_13_branch", "start plan implement validate gate exit"),
     Example(
