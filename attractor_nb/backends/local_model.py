@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, complete_chat
 from attractor_nb.backends.model_file import check_model, check_server, find_model
-from attractor_nb.errors import AttractorError, RetryableError
+from attractor_nb.errors import AttractorError, RetryableError, TerminalError
+from attractor_nb.model.events import RunWarning
+from attractor_nb.model.messages import message_tokens, messages_of, with_prompt_before
 from attractor_nb.model.prompt_sections import split_context
 from attractor_nb.model.response import Response
-from attractor_nb.stage import stream_output
+from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import Processes
+    from attractor_nb.stage import Conversation
 
 SYSTEM_PROMPT = (
     "You are a careful engineer. Do exactly what the task asks, in plain text. "
@@ -131,15 +134,54 @@ class LocalModelBackend:
         }
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
-        """The model's answer, streamed as it arrives."""
+        """The model's answer, streamed as it arrives; under ``full`` fidelity it goes on in its thread.
+
+        Raises:
+            RetryableError, TerminalError: The server cannot answer now, or will not.
+            TerminalError: The thread was kept by another backend.
+        """
+        request = self._request(node, prompt)
+        said = self._go_on(node, request)
         completion = await complete_chat(
             await self.address(),
-            self._request(node, prompt),
+            request,
             stream_output,
             connect_seconds=self._connect_timeout_seconds,
             read_seconds=self._read_timeout_seconds,
         )
+        if said is not None:
+            answer = {"role": "assistant", "content": completion.text}
+            said.save(json.dumps([*request["messages"][1:], answer], ensure_ascii=False))
         return Response(completion.text, usage=completion.usage, is_truncated=completion.is_truncated)
+
+    def _go_on(self, node: Node, request: dict[str, Any]) -> Conversation | None:
+        """Put what a thread has said before the prompt, made to fit; the conversation, if there is one."""
+        from attractor_nb.backends.llm.compaction import compact  # noqa: PLC0415 - for threads alone
+        from attractor_nb.backends.llm.windows import history_tokens  # noqa: PLC0415 - as above
+
+        scope = stage_or_none()
+        if scope is None or scope.conversation is None:
+            return None
+        text = scope.conversation.read()
+        before = messages_of(text) if text else []
+        if before is None or any("role" not in message for message in before):
+            raise TerminalError(
+                f"thread {scope.thread!r} was kept by another backend, and cannot be gone on with",
+                hint="give the node a thread_id of its own, or another fidelity",
+            )
+        system, prompt = request["messages"]
+        window = min(self._context_tokens, node.get("llm.context_tokens", int, self._context_tokens))
+        made = compact(
+            before, history_tokens(window, message_tokens([system, prompt]), request["max_tokens"])
+        )
+        if made.is_changed:
+            message = f"{node.id}: thread {scope.thread} has outgrown the model's window: {made.description}"
+            scope.announce(RunWarning(message=message, node=node.id))
+        history = list(made.messages)
+        if history and history[-1]["role"] == "user":  # a summary alone: a chat has one side after the other
+            prompt = with_prompt_before(prompt, str(history.pop()["content"]))
+        request["messages"] = [system, *history, prompt]
+        return scope.conversation
 
     def _request(self, node: Node, prompt: str) -> dict[str, Any]:
         request: dict[str, Any] = {

@@ -16,11 +16,14 @@ from attractor_nb.backends.llm.addresses import address_of
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
+from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
+from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
@@ -152,6 +155,8 @@ class ProviderBackend:
         except TerminalError:
             return None
         inputs = {"backend": "llm", **request.to_plain()}
+        if (window := node.get("llm.context_tokens", int)) is not None:
+            inputs["context_tokens"] = window
         if tools := tool_inputs(node):
             inputs["tools"] = tools
         return inputs
@@ -194,7 +199,7 @@ class ProviderBackend:
         scope = stage_or_none()
         conversation = None if scope is None else scope.conversation
         toolset = None if scope is None else tools_for(node, scope)
-        history = read_messages(conversation)
+        history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
         exchange = Exchange(target, address, request, limits, scope, stream_output)
@@ -246,6 +251,18 @@ async def _loaded() -> None:
     if not all(name in sys.modules for name in _SLOW):
         check_installed()
         await call(_load)
+
+
+def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> int:
+    """How much of a model's window is left for what its thread has said."""
+    window = window_tokens(target.model, node.get("llm.context_tokens", int))
+    return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
+
+
+def _tell(message: str) -> None:
+    """Say what a person should know of the stage under way."""
+    if (scope := stage_or_none()) is not None:
+        scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
 
 
 def _load() -> None:

@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+from attractor_nb.backends.llm.compaction import compact
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.messages import messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pydantic_ai.messages import ModelMessage
 
     from attractor_nb.stage import Conversation
 
 
-def read_messages(conversation: Conversation | None) -> list[ModelMessage]:
-    """What a thread has said; nothing at its beginning, or without one.
+def read_messages(
+    conversation: Conversation | None, room_tokens: int, tell: Callable[[str], None]
+) -> list[ModelMessage]:
+    """What a thread has said, made to fit; nothing at its beginning, or without one.
+
+    Args:
+        conversation: The thread's, or None.
+        room_tokens: How much of the model's window there is for it.
+        tell: Told what was left out, if anything was.
 
     Raises:
         TerminalError: What is kept is not of this backend.
@@ -30,6 +39,10 @@ def read_messages(conversation: Conversation | None) -> list[ModelMessage]:
     if conversation is None or not text:
         return []
     try:
+        made = compact(messages_of(text) or [], room_tokens)
+        if made.is_changed:
+            tell(f"thread {conversation.thread} has outgrown the model's window: {made.description}")
+            return ModelMessagesTypeAdapter.validate_python(made.messages)
         return ModelMessagesTypeAdapter.validate_json(text)
     except ValidationError:
         raise TerminalError(

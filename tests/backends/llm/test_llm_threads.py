@@ -1,0 +1,41 @@
+"""Models of providers go on in their thread, and a thread that outgrows the window is made to fit (spec 5.4)."""
+
+import json
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.backends.llm.compaction import SUMMARY_TITLE
+from attractor_nb.model.events import RunWarning
+
+LINE = """digraph talk {{ default_fidelity=full thread_id=t start [shape=Mdiamond] done [shape=Msquare]
+node [llm.max_tokens=20{attrs}] a [prompt="{first}"] b [prompt="Name another."] c [prompt="Which was first?"]
+start -> a -> b -> c -> done }}"""
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_model_is_asked_with_what_its_thread_has_said(serve, backend_for, reply, shape):
+    server = serve(*(reply(text) for text in ("Red.", "Blue.", "Red was.")))
+    dot = LINE.format(attrs="", first="Name a colour.")
+    result = Pipeline(dot, backend=backend_for(server, shape)).run(wait=True, durability="none")
+    assert result.status == "success", result.reason
+    sent = json.dumps(server.asked[2].body)
+    assert [
+        sent.index(text) for text in ("Name a colour.", "Red.", "Name another.", "Blue.", "Which was")
+    ] == (
+        sorted(sent.index(text) for text in ("Name a colour.", "Red.", "Name another.", "Blue.", "Which was"))
+    )
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(
+    serve, backend_for, reply, shape
+):
+    server = serve(*(reply(text) for text in ("Red.", "Blue.", "Red was.")))
+    dot = LINE.format(attrs=", llm.context_tokens=400", first="Name a colour. " * 80)
+    run = Pipeline(dot, backend=backend_for(server, shape)).run(durability="fast")
+    assert run.result(20).status == "success"
+    assert SUMMARY_TITLE in json.dumps(server.asked[2].body)
+    assert len(json.dumps(server.asked[2].body)) < len(json.dumps(server.asked[0].body)) + 500
+    warnings = [event.message for event in run.events() if isinstance(event, RunWarning)]
+    assert any("b: thread t has outgrown the model's window: about " in message for message in warnings)
