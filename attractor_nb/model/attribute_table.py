@@ -220,6 +220,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "",
             "Paths and patterns, with commas: files whose content the result depends on.",
         ),
+        (
+            "cache.context",
+            _S,
+            None,
+            "Context keys that a command or custom handler reads, with commas; `a.*` for all that begin so.",
+        ),
         AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
         (
             "response_schema",

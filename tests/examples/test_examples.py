@@ -38,6 +38,7 @@ TABLE = [
     ),
     Example("models_of_two_providers", "start plan write review done"),
     Example("spec_2_13_simple", "start run_tests report exit"),
+    Example("release_notes", "start changes breaking upgrade highlights notes translate done"),
     Example("spec_2_13_branch", "start plan implement validate gate exit"),
     Example(
         "spec_2_13_human_gate",
