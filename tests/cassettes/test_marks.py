@@ -1,0 +1,46 @@
+"""The run's id and directory stand as marks in a recording, and come back as those of the replay."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.cassettes.marks import Marks, place_of
+from attractor_nb.stage import StageScope
+
+
+def scope(root, run_id="q7kd2m4x"):
+    return StageScope(
+        run_id=run_id, node_id="a", visit=1, attempt=1, logs_root=Path(root), files=None, announce=print
+    )
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["/runs/first", "q7kd2m4x", "{{attractor:", "{{attractor:run}}", "text}}", "/restart-1", "a"]
+        ),
+        max_size=8,
+    )
+)
+def test_a_text_comes_back_as_it_was(pieces):
+    marks = Marks.of(scope("/runs/first"))
+    text = "".join(pieces)
+    assert marks.unmarked(marks.marked(text)) == text
+
+
+def test_a_replay_puts_in_its_own_places():
+    recorded = Marks.of(scope("/runs/first/restart-2")).marked(
+        {"said": ["see /runs/first/restart-2/plan and /runs/first/workspace of q7kd2m4x"]}
+    )
+    assert recorded == {
+        "said": ["see {{attractor:run-dir}}/plan and {{attractor:root-dir}}/workspace of {{attractor:run}}"]
+    }
+    there = Marks.of(scope("/other", "zzzz2222"))
+    assert there.unmarked(recorded) == {"said": ["see /other/plan and /other/workspace of zzzz2222"]}
+
+
+def test_a_directory_of_one_word_is_not_looked_for_in_texts():
+    assert place_of(scope("out")).without("about") == "about"
+    assert "out" in str(Path("out").absolute())
+    assert place_of(scope("out")).without(f"in {Path('out').absolute()}") == "in <run directory>"
