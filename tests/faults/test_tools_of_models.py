@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -103,6 +103,8 @@ ARGUMENTS = (
 
 @pytest.mark.protects(PLACES, "if not real.is_relative_to(real_root):", "if False:")
 @settings(max_examples=150, deadline=None)
+@example(tool=TOOLS[0], arguments={"path": "link/victim"}, call_id="a")
+@example(tool=TOOLS[1], arguments={"path": "link/victim", "content": "mine"}, call_id="b")
 @given(tool=st.sampled_from(TOOLS), arguments=ARGUMENTS, call_id=st.text(max_size=30))
 def test_whatever_a_model_sends_nothing_outside_is_touched_and_the_call_is_recorded(
     tmp_path_factory, tool, arguments, call_id
