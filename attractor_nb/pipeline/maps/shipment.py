@@ -80,10 +80,8 @@ def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
         return "a stage of theirs is a pipeline of its own"
     if any(not is_shippable(handler) for handler in pipeline.handlers.values()):
         return "a custom handler does not say that it is_shippable"
-    if pipeline.observers or options.observers:
+    if pipeline.observers or options.observers or options.tracer:
         return "their events are observed here"
-    if options.tracer:
-        return "their spans are made here"
     if any((options.processes, options.clock, options.randomness, options.disk)):
         return "processes, clock, randomness or disk of your own stay here"
     if options.cache is not False:
