@@ -137,7 +137,13 @@ async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
         changes, logs = context.take_changes()
         brought, left_out = bring(files, known={CONTEXT_FILE: task.work.get("stdin", "")})
         return replace(
-            report, changes=changes, logs=logs, files=brought, left_out=left_out, output=speech.said
+            report,
+            changes=changes,
+            logs=logs,
+            files=brought,
+            left_out=left_out,
+            output=speech.said,
+            calls=tuple(speech.calls),
         )
     finally:
         speech.close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, WorkerLost
-from attractor_nb.model.events import RunWarning
+from attractor_nb.model.events import RunWarning, event_from_plain
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of
@@ -339,10 +339,12 @@ def _texts(value: Any) -> list[str]:
 
 
 def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None:
-    """Give out what was not heard yet, and write the files."""
+    """Give out what was not heard yet, calls of models among it, and write the files."""
     listener.on_worker(report.worker)
     for channel, text in report.output.items():
         scope.stream(text[listener.heard.get(channel, 0) :], channel)
+    for call_ended in report.calls:
+        scope.announce(event_from_plain(call_ended))
     for path, data in report.files.items():
         scope.files.write_bytes(path, data)
     if report.left_out:

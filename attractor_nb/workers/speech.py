@@ -1,4 +1,4 @@
-"""What a stage on a worker says: kept whole for the report, and passed on in pieces meanwhile."""
+"""What a stage on a worker says: kept for the report; its output is passed on in pieces meanwhile."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.events import StageOutput
+from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.workers.task import MAX_SAID_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from attractor_nb.model.events import Event
 
@@ -18,12 +19,22 @@ FLUSH_SECONDS: Final = 0.1
 """Output is passed on this often at most: a message for each word would cost more than the word."""
 
 
+MAX_CALLS: Final = 1000
+"""How many calls of models a report tells of."""
+
+
 class Speech:
-    """Collects output by channel. ``take`` may be called from any thread."""
+    """Collects output by channel, and calls of models. ``take`` may be called from any thread.
+
+    Attributes:
+        said: All output, by channel, once it has finished.
+        calls: What was announced of calls of models.
+    """
 
     def __init__(self, pass_on: Callable[[str, str], None]) -> None:
         """Take the way by which pieces leave; called in the loop that runs now."""
         self.said: dict[str, str] = {}
+        self.calls: list[Mapping[str, Any]] = []
         self._pass_on = pass_on
         self._pieces: dict[str, list[str]] = {}
         self._sizes: dict[str, int] = {}
@@ -33,7 +44,9 @@ class Speech:
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, event: Event) -> None:
-        """Take an event of the stage; only output travels."""
+        """Take an event of the stage; only output and calls of models travel."""
+        if isinstance(event, ModelCallEnded) and len(self.calls) < MAX_CALLS:
+            self.calls.append(event.to_plain())
         if not isinstance(event, StageOutput):
             return
         if threading.get_ident() == self._thread:

@@ -103,6 +103,7 @@ class StageReport(_Plain):
         files: Files of the stage directory, by relative path.
         left_out: Files that did not travel, each with the reason.
         output: Output by channel, up to ``MAX_SAID_CHARACTERS`` each.
+        calls: What was announced of calls of models (``ModelCallEnded``), as plain events.
         lost: Why the work was not done, or not to its end, and what it did is not known; or empty.
         refused: Why this worker cannot do it, or empty.
     """
@@ -116,6 +117,7 @@ class StageReport(_Plain):
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: tuple[str, ...] = ()
     output: Mapping[str, str] = field(default_factory=dict[str, str])
+    calls: tuple[Mapping[str, Any], ...] = ()
     lost: str = ""
     refused: str = ""
 

@@ -10,7 +10,7 @@ import pytest
 from attractor_nb import Outcome, RetryableError, TerminalError, Usage, current_stage
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import AutoApproveInterviewer
-from attractor_nb.model.events import RunWarning, StageOutput, StageStarted
+from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
 from attractor_nb.model.response import Response
 from attractor_nb.redaction import MARK
 from attractor_nb.workers import brought, perform, task
@@ -120,6 +120,21 @@ def test_what_a_backend_makes_of_a_prompt_fails_the_stage_as_it_would_here(make,
     assert reason in there.reason
     assert there.reason == here.reason
     assert there.outcomes["a"] == here.outcomes["a"]
+
+
+def spends_and_fails(prompt):
+    scope = current_stage()
+    scope.announce(ModelCallEnded(**scope.place, model="openai:x", usage=Usage(10, 5, 0.5, 1)))
+    raise TerminalError("no")
+
+
+def test_calls_of_models_on_a_worker_are_announced_and_counted_here(make, pool):
+    """What a failed attempt spent counts, too."""
+    seen = []
+    result = make(model(), executor=pool, backend=spends_and_fails).run(wait=True, observers=[seen.append])
+    (call,) = [event for event in seen if isinstance(event, ModelCallEnded)]
+    assert (call.name, call.model, call.usage) == ("a", "openai:x", Usage(10, 5, 0.5, 1))
+    assert (result.status, result.usage) == ("fail", Usage(10, 5, 0.5, 1))
 
 
 def test_a_status_file_that_an_agent_wrote_there_counts_here(make, pool):
