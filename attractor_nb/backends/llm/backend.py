@@ -18,6 +18,7 @@ from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
+from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 INSTALL: Final = "pip install 'attractor-nb[llm]'"
 _SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "threads"))
 """Modules that load pydantic-ai and what is behind it."""
-MODEL_TYPES: Final = frozenset({"codergen"})
-"""Types of the nodes that always ask a model."""
 
 
 class ProviderBackend:
@@ -141,12 +140,11 @@ class ProviderBackend:
         """
         for child in graph.children.values():
             self.check_graph(child)
-        for node in graph.nodes.values():
-            if graph.handler_types.get(node.id) in MODEL_TYPES:
-                try:
-                    read_request(node, self._defaults)
-                except TerminalError as error:
-                    raise OptionError(error.message, hint=error.hint) from None
+        for node in nodes_that_ask(graph):
+            try:
+                read_request(node, self._defaults)
+            except TerminalError as error:
+                raise OptionError(error.message, hint=error.hint) from None
 
     def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
         """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
