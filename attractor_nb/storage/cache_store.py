@@ -130,7 +130,8 @@ class CacheStore:
 
     def _write(self, directory: Path, name: str, data: bytes) -> None:
         try:
-            directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            for place in (self.root, directory.parent, directory):  # each for its owner alone
+                place.mkdir(mode=DIRECTORY_MODE, parents=place is self.root, exist_ok=True)
             parent = self._disk.open_directory(directory)
         except OSError as error:
             raise storage_error(error, "make directory", directory) from error

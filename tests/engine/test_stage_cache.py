@@ -13,9 +13,11 @@ from attractor_nb.model.calls import InputChange
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.response import Response
+from attractor_nb.notebook.status_line import status_line
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.views.state import NodeStatus
+from attractor_nb.views.text_table import text_table
 
 SPENT = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, calls=1)
 PLANTED = "sk-ant-api03-" + "a1B2c3D4" * 11 + "-Qw4xYzAA"
@@ -567,6 +569,9 @@ def test_a_hit_is_drawn_as_one(place):
     place.run(LINE, Asked())
     result = place.run(LINE, Asked())
     assert result.view.nodes["a"].status is NodeStatus.CACHED
+    line = status_line(result.view, result.graph, started=0.0, now=1.0)
+    assert line["cached"] == "1 cached (saved 120 tokens, $0.5)"
+    assert "⚡ cached" in text_table(result.graph, result.view.nodes)
     assert "state-cached" in result.to_svg().split("</style>")[-1]
     assert "1 cached (saved 120 tokens, $0.5)" in str(result)
 

@@ -1,0 +1,151 @@
+"""A cache directory: whole entries or none, whoever else writes there."""
+
+import os
+import threading
+
+import pytest
+
+from attractor_nb.errors import StorageError
+from attractor_nb.model.cached import CachedStage, CacheLook
+from attractor_nb.model.calls import CallInputs, InputChange
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheSize, CacheStore
+from attractor_nb.storage.stage_contents import MISSING, file_digests
+from attractor_nb.storage.strict_json import JsonProblem
+
+KEY = "ab" * 32
+
+
+@pytest.fixture
+def store(tmp_path):
+    return CacheStore(tmp_path / "cache")
+
+
+def test_an_entry_is_read_as_it_was_written(store):
+    assert store.read(KEY) is None
+    assert store.write(KEY, {"a": [1, "ü"]}, group="g")
+    assert store.read(KEY) == {"a": [1, "ü"]}
+    assert store.size().entries == 1
+    assert oct((store.root / "entries").stat().st_mode & 0o777) == "0o700"
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"a": 1', b"\xff"])
+def test_what_is_no_whole_entry_is_a_problem_in_words(store, data):
+    store.write(KEY, {"a": 1}, group="g")
+    (store.root / "entries" / "ab" / f"{KEY}.json").write_bytes(data)
+    with pytest.raises(JsonProblem):
+        store.read(KEY)
+    assert list(store.recent("g", limit=5)) == []
+
+
+def test_a_link_in_the_place_of_an_entry_is_refused(store, tmp_path):
+    store.write(KEY, {"a": 1}, group="g")
+    place = store.root / "entries" / "ab" / f"{KEY}.json"
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError):
+        store.read(KEY)
+
+
+def test_the_newest_entries_of_a_group_come_first(store):
+    keys = [f"{number:02x}" * 32 for number in range(5)]
+    for number, key in enumerate(keys):
+        store.write(key, {"n": number}, group="g")
+        (note,) = (store.root / "nodes").glob(f"*/{key}")
+        os.utime(note, (number, number))
+    store.write("ff" * 32, {"n": 9}, group="another")
+    assert [plain["n"] for plain in store.recent("g", limit=3)] == [4, 3, 2]
+
+
+def test_too_large_a_result_is_not_kept(store):
+    assert not store.write(KEY, {"a": "x" * MAX_ENTRY_BYTES}, group="g")
+    assert store.size() == CacheSize(0, 0)
+
+
+def test_clearing_removes_all_and_says_how_much(store):
+    assert store.clear() == CacheSize(0, 0)
+    for number in range(3):
+        store.write(f"{number:02x}" * 32, {"n": number}, group="g")
+    before = store.size()
+    assert before.entries == 3
+    assert store.clear() == before
+    assert store.size() == CacheSize(0, 0)
+    assert list(store.recent("g", limit=9)) == []
+    store.write(KEY, {"a": 1}, group="g")
+    assert store.read(KEY) == {"a": 1}
+
+
+def test_many_writers_of_one_entry_leave_a_whole_one(store):
+    begin = threading.Barrier(8)
+
+    def write(number):
+        begin.wait()
+        for _ in range(20):
+            store.write(KEY, {"n": number, "text": "x" * 5000}, group="g")
+            assert store.read(KEY)["text"] == "x" * 5000
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.size().entries == 1
+
+
+def test_a_stage_is_the_same_after_the_disk():
+    stage = CachedStage(
+        CallInputs("model", "plan", {"prompt": "Plan."}),
+        Outcome.success("done", context_updates={"a": [1]}),
+        Usage(1, 2, None, 1),
+        {"rows": 3},
+        ("counted",),
+        {"response.md": b"fine", "out/plot.bin": b"\x00\xff"},
+        "[]",
+        "r1",
+        12.5,
+    )
+    assert CachedStage.from_plain(stage.to_plain()) == stage
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema_version": 2},
+        {"inputs": None},
+        {"outcome": {"outcome": "perhaps"}},
+        {"files": {"../status.json": "x"}},
+        {"files": {"/etc/passwd": "x"}},
+        {"files": {"visits/1.1/a": "x"}},
+        {"files": {"a": {"base64": "!"}}},
+        {"usage": 3},
+        {"logs": None},
+    ],
+    ids=lambda change: "-".join(f"{name}" for name in change) + str(change)[:40],
+)
+def test_an_entry_of_another_shape_is_none(change):
+    plain = CachedStage(CallInputs("model", "plan", {}), Outcome.success()).to_plain()
+    with pytest.raises(ValueError):
+        CachedStage.from_plain({**plain, **change})
+
+
+def test_a_look_is_the_same_after_the_disk():
+    look = CacheLook("k", {"prompt": "01"}, False, "", (InputChange("prompt", "a", None),), "r1", "too large")
+    assert CacheLook.from_plain(look.to_plain()) == look
+    with pytest.raises(ValueError):
+        CacheLook.from_plain({"changes": 3, "is_hit": False})
+
+
+def test_declared_files_have_digests_by_name(tmp_path):
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "a.py").write_text("1")
+    (tmp_path / "src" / "deep" / "b.py").write_text("2")
+    found = file_digests(["src", "none.txt", "src/**/*.py"], tmp_path)
+    assert list(found) == ["none.txt", "src/a.py", "src/deep/b.py"]
+    assert found["none.txt"] == MISSING
+    assert found["src/a.py"] != found["src/deep/b.py"]
+
+
+def test_a_pipe_among_the_declared_files_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StorageError, match="no plain file"):
+        file_digests(["pipe"], tmp_path)
