@@ -10,6 +10,7 @@ import re
 import signal
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import RetryableError, StageError, TerminalError
@@ -68,106 +69,103 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     422: FailureKind.REQUEST,
     429: FailureKind.LIMIT,
 }
-_WORDS: Final = tuple(
-    (kind, re.compile("|".join(expressions), re.IGNORECASE))
-    for kind, expressions in (
+_WORDS: Final = (
+    (
+        FailureKind.FLAGS,
         (
-            FailureKind.FLAGS,
-            (
-                r"unknown (?:option|argument|command)",
-                r"unexpected argument",
-                r"unrecognized (?:option|argument|subcommand)",
-                r"invalid value .{0,60} for '",
-                r"option .{0,60} argument .{0,60} is invalid",
-                r"invalid values:",
-            ),
+            r"unknown (?:option|argument|command)",
+            r"unexpected argument",
+            r"unrecognized (?:option|argument|subcommand)",
+            r"invalid value .{0,60} for '",
+            r"option .{0,60} argument .{0,60} is invalid",
+            r"invalid values:",
         ),
+    ),
+    (
+        FailureKind.SESSION,
         (
-            FailureKind.SESSION,
-            (
-                r"no conversation found",
-                r"no rollout found",
-                r"session .{0,80}not found",
-                r"no (?:saved |previous )?sessions? found",
-                r"invalid session identifier",
-                r"error resuming session",
-            ),
+            r"no conversation found",
+            r"no rollout found",
+            r"session .{0,80}not found",
+            r"no (?:saved |previous )?sessions? found",
+            r"invalid session identifier",
+            r"error resuming session",
         ),
+    ),
+    (
+        FailureKind.TURNS,
         (
-            FailureKind.TURNS,
-            (
-                r"error_max_turns",
-                r"error_max_budget",
-                r"max(?:imum)?[ _](?:session )?turns",
-                r"turn limit",
-            ),
+            r"error_max_turns",
+            r"error_max_budget",
+            r"max(?:imum)?[ _](?:session )?turns",
+            r"turn limit",
         ),
+    ),
+    (
+        FailureKind.TRUST,
+        (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted"),
+    ),
+    (FailureKind.REPOSITORY, (r"skip-git-repo-check",)),
+    (
+        FailureKind.BILLING,
+        (r"credit balance", r"insufficient[_ ]quota", r"billing", r"payment required", r"spending limit"),
+    ),
+    (
+        FailureKind.LIMIT,
         (
-            FailureKind.TRUST,
-            (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted"),
+            r"rate[_ -]?limit",
+            r"too many requests",
+            r"usage limit",
+            r"hit your .{0,20}limit",
+            r"resource[_ ]exhausted",
+            r"quota (?:exceeded|exhausted)",
+            r"exceeded your current quota",
+            r"exhausted your capacity",
         ),
-        (FailureKind.REPOSITORY, (r"skip-git-repo-check",)),
+    ),
+    (
+        FailureKind.ACCESS,
         (
-            FailureKind.BILLING,
-            (r"credit balance", r"insufficient[_ ]quota", r"billing", r"payment required", r"spending limit"),
+            r"invalid (?:x-)?api[ -]?key",
+            r"incorrect api key",
+            r"api[ -]?key not (?:found|valid)",
+            r"missing api key",
+            r"/login",
+            r"not logged in",
+            r"authenticat",
+            r"unauthori[sz]ed",
+            r"auth method",
+            r"token (?:has )?expired",
+            r"permission[_ ]denied",
+            r"forbidden",
         ),
+    ),
+    (
+        FailureKind.MODEL,
         (
-            FailureKind.LIMIT,
-            (
-                r"rate[_ -]?limit",
-                r"too many requests",
-                r"usage limit",
-                r"hit your .{0,20}limit",
-                r"resource[_ ]exhausted",
-                r"quota (?:exceeded|exhausted)",
-                r"exceeded your current quota",
-                r"exhausted your capacity",
-            ),
+            r"model .{0,80}(?:not found|does not exist|not supported)",
+            r"(?:invalid|unknown) model",
+            r"issue with the selected model",
         ),
+    ),
+    (
+        FailureKind.SERVER,
         (
-            FailureKind.ACCESS,
-            (
-                r"invalid (?:x-)?api[ -]?key",
-                r"incorrect api key",
-                r"api[ -]?key not (?:found|valid)",
-                r"missing api key",
-                r"/login",
-                r"not logged in",
-                r"authenticat",
-                r"unauthori[sz]ed",
-                r"auth method",
-                r"token (?:has )?expired",
-                r"permission[_ ]denied",
-                r"forbidden",
-            ),
+            r"overloaded",
+            r"internal server error",
+            r"bad gateway",
+            r"service unavailable",
+            r"server_error",
+            r"timed? ?-?out",
+            r"econnre|enotfound|eai_again",
+            r"connection (?:error|refused|reset|closed)",
+            r"fetch failed",
+            r"network",
+            r"stream (?:disconnected|error)",
+            r"reconnecting",
+            r"at capacity|high demand",
         ),
-        (
-            FailureKind.MODEL,
-            (
-                r"model .{0,80}(?:not found|does not exist|not supported)",
-                r"(?:invalid|unknown) model",
-                r"issue with the selected model",
-            ),
-        ),
-        (
-            FailureKind.SERVER,
-            (
-                r"overloaded",
-                r"internal server error",
-                r"bad gateway",
-                r"service unavailable",
-                r"server_error",
-                r"timed? ?-?out",
-                r"econnre|enotfound|eai_again",
-                r"connection (?:error|refused|reset|closed)",
-                r"fetch failed",
-                r"network",
-                r"stream (?:disconnected|error)",
-                r"reconnecting",
-                r"at capacity|high demand",
-            ),
-        ),
-    )
+    ),
 )
 """In this order: the first that fits counts."""
 _STATUS_IN_WORDS: Final = re.compile(
@@ -197,7 +195,7 @@ def kind_of(failure: Failure, exit_kinds: Mapping[int, FailureKind]) -> FailureK
     (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
     """
     status = failure.status or _status_in(failure.words)
-    by_words = next((kind for kind, pattern in _WORDS if pattern.search(failure.words)), None)
+    by_words = next((kind for kind, pattern in _patterns() if pattern.search(failure.words)), None)
     if status == 429 and by_words is FailureKind.BILLING:
         return by_words  # an account without money is refused with it, too
     if status == 400 and by_words is not None:
@@ -205,6 +203,12 @@ def kind_of(failure: Failure, exit_kinds: Mapping[int, FailureKind]) -> FailureK
     if (kind := _kind_of_status(status)) is not None:
         return kind
     return by_words or exit_kinds.get(failure.exit_code, FailureKind.UNKNOWN)
+
+
+@cache
+def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
+    """The words as expressions; made when something fails for the first time."""
+    return tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS)
 
 
 def error_of(failure: Failure, dialect: Dialect) -> StageError:

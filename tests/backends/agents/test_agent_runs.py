@@ -166,10 +166,14 @@ NAMES = {
 
 @pytest.mark.parametrize(("agent_name", "tools"), PERMISSIONS)
 def test_allowed_tools_are_what_the_agent_may_do_and_the_default_changes_nothing(stubs, agent_name, tools):
-    source = line().replace('allowed_tools=""', f'allowed_tools="{tools}"')
-    run(source, agent_name, trust=True)
-    (call,) = stubs.calls
-    assert [word for word in call["argv"] if word.split("=")[0] in NAMES] == PERMISSIONS[agent_name, tools]
+    backend = CLASSES[agent_name]()
+    arguments = backend.dialect.arguments(backend._call(Node("work", {"allowed_tools": tools}), "", None, ""))
+    assert [word for word in arguments if word.split("=")[0] in NAMES] == PERMISSIONS[agent_name, tools]
+
+
+def test_without_allowed_tools_a_node_may_change_nothing(stubs, agent):
+    run(line().replace('allowed_tools="", ', ""), agent)
+    assert [word for word in stubs.calls[0]["argv"] if word.split("=")[0] in NAMES] == PERMISSIONS[agent, ""]
 
 
 UNRESTRICTED = {

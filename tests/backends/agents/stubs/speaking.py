@@ -183,11 +183,6 @@ def hangs(agent, task, session, model):
         time.sleep(60)
 
 
-def ignores_term(agent, task, session, model):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    hangs(agent, task, session, model)
-
-
 def leaves_children(agent, task, session, model):
     child = subprocess.Popen(["sleep", "1000"])
     record(child=child.pid)
@@ -205,8 +200,8 @@ def hangs_with_children(agent, task, session, model):
 
 def flood(agent, task, session, model):
     agent.begin(session, model)
-    for number in range(1500):
-        agent.tool(f"call_{number}", {"command": "x" * 5000}, "y" * 5000, "")
+    for number in range(1100):
+        agent.tool(f"call_{number}", {"command": "x" * 2000}, "y" * 2000, "")
     agent.end("Many calls.")
 
 
