@@ -142,3 +142,63 @@ def test_exercise_5_the_editor_gives_up_its_child():
 
     result = strict.run(wait=True, backend=writer)
     assert (result.status, "Escalated" in result.reason) == ("fail", True)
+
+
+def cell_source(number, cell_id):
+    """The pipeline in a cell of a notebook."""
+    (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
+    (cell,) = [cell for cell in nbformat.read(path, as_version=4).cells if cell.id == cell_id]
+    return cell.source.split("\n", 1)[1]
+
+
+def test_exercise_7_a_cheap_draft_and_a_second_model():
+    text = cell_source("07", "sheet")
+    release = Pipeline(text)
+    text = text.replace("claude-haiku-4-5; reasoning_effort: low", "gpt-5-mini").replace(
+        ".hard   ", "#write  "
+    )
+    text = text.replace("            #review { llm_model: gpt-5.2; }\n", "")
+    cheap = Pipeline(text)
+    assert [choice.name.model for choice in cheap.models()] == [
+        "gpt-5-mini",
+        "claude-opus-4-6",
+        "gpt-5-mini",
+        "gpt-5-mini",
+    ]
+    safe = Pipeline(cheap.to_dot().replace('label="Write",', 'label="Write", llm_fallback="gpt-5.2",'))
+    before, after = cheap.estimate(), safe.estimate()
+    assert after.expected == before.expected
+    assert after["write"].worst.calls == 2
+    assert after.worst.cost_usd > before.worst.cost_usd
+    assert release.estimate().expected.cost_usd > before.expected.cost_usd
+
+
+def test_exercise_8_a_file_that_a_stage_depends_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def model(prompt):
+        asked.append(prompt.splitlines()[-1])
+        return f"An answer to: {asked[-1]}"
+
+    model.version = "1"
+    text = cell_source("08", "essay").replace(
+        'prompt="Write the essay."', 'prompt="Write the essay.", cache.files="style.txt"'
+    )
+    (tmp_path / "style.txt").write_text("plain")
+    styled = Pipeline(text)
+    for _ in range(2):
+        styled.run(wait=True, backend=model, cache="cache", workdir=".")
+    assert len(asked) == 3
+    (tmp_path / "style.txt").write_text("ornate")
+    result = styled.run(wait=True, backend=model, cache="cache", workdir=".")
+    assert asked[3:] == ["Write the essay."]
+    assert "style.txt" in str(result.why("write"))
+
+
+def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
+    """Else: python tests/notebooks/record_cassettes.py, then refresh.py."""
+    cassette = NOTEBOOKS[0].parent / "cassettes" / "release.json"
+    release = Pipeline(cell_source("07", "sheet"))
+    way = ["start", "outline", "write", "review", "polish", "done"]
+    assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
