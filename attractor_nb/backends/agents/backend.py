@@ -54,12 +54,14 @@ class AgentBackend:
     Args:
         executable: Its program, where it is not on the PATH under its own name.
         arguments: More flags for each call, such as ``("--max-turns=20",)``.
+        variables: More environment variables that it gets, by name, such as those of a cloud that serves it:
+            it inherits no others that hold keys, but its own.
         is_unrestricted: It may do everything, unasked and outside of the working directory, too. For
             machines that can be thrown away.
         processes: Starts it; by default what starts the run's commands.
 
     Raises:
-        OptionError: It is not installed, or ``arguments`` is no list of texts.
+        OptionError: It is not installed, or ``arguments`` or ``variables`` is no list of texts.
     """
 
     dialect: ClassVar[Dialect]
@@ -71,15 +73,13 @@ class AgentBackend:
         *,
         executable: str = "",
         arguments: Sequence[str] = (),
+        variables: Sequence[str] = (),
         is_unrestricted: bool = False,
         processes: Processes | None = None,
     ) -> None:
-        if isinstance(arguments, str) or not all(isinstance(argument, str) for argument in arguments):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise OptionError(
-                f"arguments is a list of texts, not {arguments!r:.80}", hint='arguments=("--max-turns=20",)'
-            )
         self._executable = find_executable(self.dialect, executable)
-        self._arguments = tuple(arguments)
+        self._arguments = _texts("arguments", arguments, 'arguments=("--max-turns=20",)')
+        self._variables = _texts("variables", variables, 'variables=("AWS_ACCESS_KEY_ID",)')
         self._is_unrestricted = is_unrestricted
         self._processes = processes
 
@@ -176,7 +176,7 @@ class AgentBackend:
             result = await processes.run(
                 [self._executable, *self.dialect.arguments(call)],
                 cwd=directory,
-                env={name: os.environ[name] for name in self.dialect.variables if name in os.environ},
+                env=self._environment(),
                 stdin=text.encode("utf-8", "backslashreplace"),
                 on_output=listener.take,
             )
@@ -185,6 +185,14 @@ class AgentBackend:
         if scope is not None and result.stderr:
             scope.files.write_text(STDERR_NAME, plain_text(result.stderr))
         return result
+
+    def _environment(self) -> dict[str, str]:
+        """What it gets beside what every command inherits."""
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(self.dialect.own_variables) or name in self._variables
+        }
 
     def _place(self, scope: StageScope | None) -> tuple[Processes, Path | None]:
         """What starts the agent, and where it works: on a worker in the stage's own directory."""
@@ -231,6 +239,17 @@ def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
         if scope.workplace.hook(node, when):
             message = f"tool_hooks.{when} of {node.id} is not run: {name} calls its tools itself"
             scope.announce(RunWarning(message=message, node=node.id))
+
+
+def _texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
+    """An argument that is a list of texts.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(f"{name} is a list of texts, not {value!r:.80}", hint=example)
+    return tuple(value)
 
 
 def _may_report(node: Node, call: AgentCall) -> bool:

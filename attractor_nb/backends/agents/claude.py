@@ -57,12 +57,8 @@ class Claude:
     name: ClassVar[str] = "claude"
     title: ClassVar[str] = "Claude Code"
     install: ClassVar[str] = "npm install -g @anthropic-ai/claude-code"
-    variables: ClassVar[tuple[str, ...]] = (
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "ANTHROPIC_BASE_URL",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-    )
+    keys: ClassVar[tuple[str, ...]] = ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
+    own_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_", "CLAUDE_")
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = False
     tells_price: ClassVar[bool] = True

@@ -49,7 +49,8 @@ class Codex:
     name: ClassVar[str] = "codex"
     title: ClassVar[str] = "Codex CLI"
     install: ClassVar[str] = "npm install -g @openai/codex"
-    variables: ClassVar[tuple[str, ...]] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    keys: ClassVar[tuple[str, ...]] = ("CODEX_API_KEY", "OPENAI_API_KEY")
+    own_variables: ClassVar[tuple[str, ...]] = ("OPENAI_", "CODEX_")
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = True
     tells_price: ClassVar[bool] = False

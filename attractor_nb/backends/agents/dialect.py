@@ -57,8 +57,9 @@ class Dialect(Protocol):
         name: Its name, which is that of its program, too.
         title: What its makers call it.
         install: The command that installs it.
-        variables: The environment variables that hold its own keys and addresses: of these it gets all, and
-            of other providers' none.
+        keys: Environment variables that can hold its key.
+        own_variables: How the names of its environment variables begin. It gets these; commands inherit no
+            keys and nothing of any provider.
         exit_kinds: What its documented exit codes mean.
         counts_whole_sessions: The usage that it tells is that of the session so far, and not of this call.
         tells_price: It says what a call cost.
@@ -67,7 +68,8 @@ class Dialect(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     install: ClassVar[str]
-    variables: ClassVar[tuple[str, ...]]
+    keys: ClassVar[tuple[str, ...]]
+    own_variables: ClassVar[tuple[str, ...]]
     exit_kinds: ClassVar[Mapping[int, FailureKind]]
     counts_whole_sessions: ClassVar[bool]
     tells_price: ClassVar[bool]

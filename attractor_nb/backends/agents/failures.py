@@ -44,7 +44,7 @@ class FailureKind(Enum):
 TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER})
 """What another attempt may mend."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
-    FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set one of {variables}",
+    FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set {keys}",
     FailureKind.BILLING: "look at the account that {name} uses",
     FailureKind.FLAGS: "this {name} does not know how it was called: it may be too old; {install}",
     FailureKind.MODEL: "look at llm_model of the node: {name} takes the models of its own maker",
@@ -226,8 +226,7 @@ def error_of(failure: Failure, dialect: Dialect) -> StageError:
         return RetryableError(reason)
     if kind is FailureKind.UNKNOWN:
         return StageError(reason)
-    names = ", ".join(dialect.variables)
-    hint = _HINTS[kind].format(name=dialect.name, variables=names, install=dialect.install)
+    hint = _HINTS[kind].format(name=dialect.name, keys=" or ".join(dialect.keys), install=dialect.install)
     return TerminalError(reason, hint=hint)
 
 

@@ -41,11 +41,8 @@ class Gemini:
     name: ClassVar[str] = "gemini"
     title: ClassVar[str] = "Gemini CLI"
     install: ClassVar[str] = "npm install -g @google/gemini-cli"
-    variables: ClassVar[tuple[str, ...]] = (
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-    )
+    keys: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    own_variables: ClassVar[tuple[str, ...]] = ("GEMINI_", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {
         41: FailureKind.ACCESS,
         42: FailureKind.REQUEST,

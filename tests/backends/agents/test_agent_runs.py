@@ -204,6 +204,8 @@ def test_more_flags_of_the_constructor_reach_the_agent(stubs):
 def test_flags_that_are_no_list_of_texts_are_refused(stubs, arguments):
     with pytest.raises(OptionError, match="arguments is a list of texts"):
         ClaudeBackend(arguments=arguments)
+    with pytest.raises(OptionError, match="variables is a list of texts"):
+        ClaudeBackend(variables=arguments)
 
 
 def test_calls_of_tools_are_events_with_what_they_came_to(stubs, agent):
@@ -273,6 +275,20 @@ def test_an_agent_gets_its_own_keys_and_no_others(stubs, agent, monkeypatch):
     seen = stubs.calls[0]["env"]
     keys = {name for name in (*own.values(), "GITHUB_TOKEN", "DB_PASSWORD") if name in seen}
     assert keys == {own[agent]}
+
+
+def test_an_agent_gets_settings_of_its_own_and_what_it_is_given_by_name(stubs, monkeypatch):
+    names = [
+        "ANTHROPIC_MODEL",
+        "CLAUDE_CONFIG_DIR",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SESSION_TOKEN",
+        "OPENAI_BASE_URL",
+    ]
+    for name in names:
+        monkeypatch.setenv(name, f"value-of-{name.lower()}")
+    run(line(), ClaudeBackend(variables=["AWS_ACCESS_KEY_ID"]))
+    assert [name for name in names if name in stubs.calls[0]["env"]] == names[:3]
 
 
 def test_an_agent_that_is_not_installed_is_an_error_before_the_run(agent, monkeypatch, tmp_path):
