@@ -124,6 +124,8 @@ async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
     try:
         files = store.open_stage(task.scope["node_id"], task.scope["visit"], task.scope["attempt"])
         scope = StageScope(**task.scope, logs_root=store.logs_root, files=files, announce=speech.take)
+        said = None if task.conversation is None else _Thread(scope.thread, task.conversation)
+        scope.conversation = said
         enter_stage(scope)
         context = Context(task.work.get("context", {}))
         context.take_changes()
@@ -144,10 +146,37 @@ async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
             left_out=left_out,
             output=speech.said,
             calls=tuple(speech.calls),
+            conversation=None if said is None else said.saved,
         )
     finally:
         speech.close()
         store.close()
+
+
+class _Thread:
+    """The conversation of a task, which travels with it and back (``stage.Conversation``).
+
+    Attributes:
+        saved: What the work saved; None when it saved nothing.
+    """
+
+    def __init__(self, thread: str, text: str) -> None:
+        self._thread = thread
+        self._text = text
+        self.saved: str | None = None
+
+    @property
+    def thread(self) -> str:
+        """The thread's key."""
+        return self._thread
+
+    def read(self) -> str:
+        """What the thread has said, or what was saved here since."""
+        return self._text if self.saved is None else self.saved
+
+    def save(self, text: str) -> None:
+        """Keep the whole conversation."""
+        self.saved = text
 
 
 async def _worked(task: StageTask, plug: bytes, scope: StageScope, context: Context) -> StageReport:

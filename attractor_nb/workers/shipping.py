@@ -117,6 +117,7 @@ class Shipping:
             idempotency_key=scope.idempotency_key,
             timeout_seconds=timeout_seconds,
             is_once=self._once.get(scope.node_id, True),
+            conversation=None if scope.conversation is None else scope.conversation.read(),
         )
         listener = Listener(
             on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope)
@@ -347,6 +348,8 @@ def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None
         scope.announce(event_from_plain(call_ended))
     for path, data in report.files.items():
         scope.files.write_bytes(path, data)
+    if report.conversation is not None and scope.conversation is not None:
+        scope.conversation.save(report.conversation)
     if report.left_out:
         message = (
             f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"

@@ -22,7 +22,7 @@ MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
 MAX_BROUGHT_FILES: Final = 1000
 MAX_SAID_CHARACTERS: Final = 1024 * 1024
 """Of each output channel, as events; a command's files hold more of it."""
-FORM: Final = 1
+FORM: Final = 2
 """Of tasks and reports; it changes when one that is older would be misread."""
 COMMAND, PROMPT, HANDLER, ROW = "command", "prompt", "handler", "row"
 """Kinds of work: a tool's command, a prompt for a backend, a custom handler's stage, a mapped run."""
@@ -74,6 +74,7 @@ class StageTask(_Plain):
         is_once: It may have an effect that must not happen twice: a worker begins only when no other has.
         leash: Where the coordinator listens on its own machine, or empty.
         topic: Under which a Dask worker reports while it works, or empty.
+        conversation: Under ``full`` fidelity what the stage's thread has said; None without a thread.
     """
 
     id: str
@@ -86,6 +87,7 @@ class StageTask(_Plain):
     is_once: bool = False
     leash: str = ""
     topic: str = ""
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class StageReport(_Plain):
         calls: What was announced of calls of models (``ModelCallEnded``), as plain events.
         lost: Why the work was not done, or not to its end, and what it did is not known; or empty.
         refused: Why this worker cannot do it, or empty.
+        conversation: What the stage saved of its thread; None when it saved nothing.
     """
 
     worker: str
@@ -120,6 +123,7 @@ class StageReport(_Plain):
     calls: tuple[Mapping[str, Any], ...] = ()
     lost: str = ""
     refused: str = ""
+    conversation: str | None = None
 
 
 def plain_node(node: Node) -> dict[str, Any]:

@@ -137,6 +137,19 @@ def test_calls_of_models_on_a_worker_are_announced_and_counted_here(make, pool):
     assert (result.status, result.usage) == ("fail", Usage(10, 5, 0.5, 1))
 
 
+def goes_on(node, prompt, context):
+    conversation = current_stage().conversation
+    conversation.save(f"{conversation.read()}{node.id}@{conversation.thread} ")
+    return conversation.read()
+
+
+def test_spec_5_4_a_thread_travels_to_workers_and_back(make, processes):
+    body = "default_fidelity=full thread_id=t a b c start -> a -> b -> c -> done"
+    result = make(body, backend=goes_on, executor=processes).run(wait=True, durability="none")
+    assert result.status == "success", result.reason
+    assert result["c"].response == "a@t b@t c@t "
+
+
 def test_a_status_file_that_an_agent_wrote_there_counts_here(make, pool):
     def agent(prompt):
         path = current_stage().files.directory / "status.json"
