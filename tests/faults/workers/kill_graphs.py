@@ -91,6 +91,18 @@ GRAPHS = {
         enough -> fan [condition="context.rounds!=2"]
         enough -> done [condition="context.rounds=2"]
     }""",
+    # Stages of one thread: an attempt that fails after it spoke, a loop; each checks what it hears.
+    "threads": """digraph Threads {
+        graph [goal="survive", default_fidelity=full, thread_id=main]
+        start [shape=Mdiamond]
+        ask [prompt="Ask"]
+        stumble [prompt="Try", max_retries=3]
+        answer [prompt="Answer"]
+        done [shape=Msquare]
+        start -> ask -> stumble -> answer
+        answer -> ask [condition="context.rounds!=4"]
+        answer -> done [condition="context.rounds=4"]
+    }""",
 }
 AT_ONCE = {"branches": 4}
 """How many stages can be in flight; one where a graph is not named."""
@@ -102,7 +114,36 @@ def _flaky(context):
     return Outcome.success("the second try succeeds")
 
 
+def _told(context, **updates):
+    """A success after which the context knows that this visit was committed."""
+    return Outcome.success(context_updates={"trail": [*context.get("trail", []), _visit()], **updates})
+
+
+def _stumble(context):
+    if not context.get("internal.retry_count.stumble"):
+        return Outcome.fail("the first try fails")
+    return _told(context)
+
+
+def _visit():
+    return current_stage().idempotency_key.partition(":")[2]
+
+
+def _misheard(context):
+    """Go on in the thread, if there is one; what was heard that no committed visit said, or empty."""
+    conversation = current_stage().conversation
+    if conversation is None:
+        return ""
+    heard = conversation.read().split()
+    committed = iter(context.get("trail", []))
+    conversation.save(" ".join([*heard, _visit()]))
+    return "" if all(visit in committed for visit in heard) else f"{_visit()} heard {heard}"
+
+
 REPLIES = {
+    "ask": _told,
+    "stumble": _stumble,
+    "answer": lambda context: _told(context, rounds=context.get("rounds", 0) + 1),
     "research": lambda context: Outcome.success("much", context_updates={"corpus": LARGE}),
     "flaky": _flaky,
     "polish": lambda context: Outcome.success(context_updates={"rounds": context.get("rounds", 0) + 1}),
@@ -124,6 +165,8 @@ class Backend:
 
     async def run(self, node, prompt, context):
         leave_mark({})
+        if misheard := _misheard(context):
+            return Outcome.fail(misheard, is_terminal=True)
         reply = REPLIES.get(node.id)
         return reply(context) if reply else f"{node.id} was done for {context['ticket']}"
 
