@@ -1,5 +1,8 @@
 """What a node asks of which models, without any library (spec 2.6, 8.5)."""
 
+import subprocess
+import sys
+
 import pytest
 
 from attractor_nb.backends.llm.asking import Defaults, read_request
@@ -127,3 +130,15 @@ def test_effort_temperature_and_limit_go_together_as_a_provider_takes_them(
     assert (settings.get("thinking"), settings.get("temperature")) == (thinking, temperature)
     assert settings.get("max_tokens") == attrs.get("llm__max_tokens")
     assert (settings["max_retries"], settings["timeout"], settings["request_timeout"]) == (0, 3.0, 9.0)
+
+
+def test_nothing_slow_is_loaded_before_a_model_is_asked():
+    """Naming the backend loads no library of a provider; so does reading what nodes ask for."""
+    code = (
+        "import sys\n"
+        "from attractor_nb import Pipeline, ProviderBackend\n"
+        "ProviderBackend('gpt-5.2').check_graph(Pipeline('digraph g { s [shape=Mdiamond] p [prompt=x] d [shape=Msquare] s -> p -> d }').graph)\n"
+        "print(sorted({'pydantic_ai', 'openai', 'anthropic', 'httpx', 'httpx2', 'genai_prices', 'opentelemetry'} & sys.modules.keys()))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
