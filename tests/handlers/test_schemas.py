@@ -32,7 +32,9 @@ class Review(BaseModel):
 
 
 def rate(tmp_path, answer, schemas=None):
-    handler = CodergenHandler(ScriptedBackend(default=answer), {"Review": Review} if schemas is None else schemas)
+    handler = CodergenHandler(
+        ScriptedBackend(default=answer), {"Review": Review} if schemas is None else schemas
+    )
     node = Node("rate", {"prompt": "Rate it", "response_schema": "Review"})
     return asyncio.run(try_stage(handler, node, tmp_path))
 
