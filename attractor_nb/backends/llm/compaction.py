@@ -92,7 +92,8 @@ def compact(messages: Sequence[Message], window_tokens: int) -> Compacted:
         if len(turns) == 1:
             bare, count = _bare(turns[0])
             if count:
-                turns, sizes, outputs = [bare], [message_tokens(bare)], outputs + count
+                turns[0], sizes[0] = bare, message_tokens(bare)
+                outputs += count
                 continue
         dropped.append(turns.pop(0))
         sizes.pop(0)
