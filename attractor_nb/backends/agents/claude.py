@@ -157,7 +157,9 @@ def _ended(line: Mapping[str, Any]) -> Ended:
         kind = "" if subtype == "success" else subtype
         error = ": ".join(part for part in (kind, reason) if part)
         return Ended(is_failure=True, error=error, status=count_at(line, "api_error_status"), usage=usage)
-    return Ended(text, usage=usage, is_truncated=line.get("stop_reason") == "max_tokens")
+    return Ended(
+        text if "result" in line else None, usage=usage, is_truncated=line.get("stop_reason") == "max_tokens"
+    )
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:

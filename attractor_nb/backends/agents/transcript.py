@@ -98,7 +98,7 @@ class Transcript:
                 self.complaint = event
             case Ended():
                 self.ended = event
-                if event.text:
+                if event.text is not None:
                     self.answer = event.text[:MAX_ANSWER_CHARACTERS]
         return None
 

@@ -107,6 +107,18 @@ def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
     assert transcript.answer == "Done."
 
 
+@pytest.mark.parametrize(
+    ("line", "answer"), [({"result": ""}, ""), ({"result": "Done."}, "Done."), ({}, "I begin.")]
+)
+def test_an_end_that_says_an_empty_answer_is_no_earlier_message(line, answer):
+    """What was said on the way is the answer only where the end does not say one."""
+    transcript = Transcript()
+    transcript.take(Said("I begin."), 0.0)
+    for event in Claude().read({"type": "result", "subtype": "success", "is_error": False, **line}):
+        transcript.take(event, 0.0)
+    assert transcript.answer == answer
+
+
 def test_the_answer_to_a_call_that_nobody_saw_tells_nothing():
     assert Transcript().take(ToolAnswered("1", "a"), 0.0) is None
 
