@@ -79,28 +79,22 @@ def compact(messages: Sequence[Message], window_tokens: int) -> Compacted:
     head, turns = _parted(messages)
     left = window_tokens - message_tokens(head)
     sizes = [message_tokens(turn) for turn in turns]
-    outputs = 0
+    taken, outputs, gone = sum(sizes), 0, 0
     for index in range(len(turns) - 1):  # the last turn keeps its own as long as it can
-        if sum(sizes) <= left:
+        if taken <= left:
             break
-        turns[index], count = _bare(turns[index])
-        sizes[index] = message_tokens(turns[index])
-        outputs += count
-    dropped: list[list[Message]] = []
+        taken, count = taken - sizes[index], _strip(turns, sizes, index)
+        taken, outputs = taken + sizes[index], outputs + count
     room = max(0, left // _SUMMARY_SHARE)
-    while turns and sum(sizes) > left - (room if dropped else 0):
-        if len(turns) == 1:
-            bare, count = _bare(turns[0])
-            if count:
-                turns[0], sizes[0] = bare, message_tokens(bare)
-                outputs += count
-                continue
-        dropped.append(turns.pop(0))
-        sizes.pop(0)
-    kept = [message for turn in turns for message in turn]
-    kept = _with_summary(kept, dropped, room)
+    while gone < len(turns) and taken > left - (room if gone else 0):
+        taken -= sizes[gone]
+        if gone == len(turns) - 1 and (count := _strip(turns, sizes, gone)):
+            taken, outputs = taken + sizes[gone], outputs + count
+        else:
+            gone += 1
+    kept = _with_summary([message for turn in turns[gone:] for message in turn], turns[:gone], room)
     result = [*head, *kept]
-    return Compacted(result, before, message_tokens(result), outputs, len(dropped))
+    return Compacted(result, before, message_tokens(result), outputs, gone)
 
 
 def _parted(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
@@ -119,10 +113,12 @@ def _parted(messages: Sequence[Message]) -> tuple[list[Message], list[list[Messa
     return head, turns
 
 
-def _bare(turn: Sequence[Message]) -> tuple[list[Message], int]:
-    """A turn without the outputs of tools."""
-    made = [without_outputs(message) for message in turn]
-    return [message for message, _ in made], sum(count for _, count in made)
+def _strip(turns: list[list[Message]], sizes: list[int], index: int) -> int:
+    """Leave out the outputs of tools in a turn; how many those were."""
+    made = [without_outputs(message) for message in turns[index]]
+    turns[index] = [message for message, _ in made]
+    sizes[index] = message_tokens(turns[index])
+    return sum(count for _, count in made)
 
 
 def _with_summary(kept: list[Message], dropped: Sequence[Sequence[Message]], tokens: int) -> list[Message]:
