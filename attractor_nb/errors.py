@@ -176,6 +176,13 @@ class RetryableError(StageError):
     """A transient failure: rate limit, network, 5xx. Retried within the node's policy (Appendix D)."""
 
 
+class BudgetReached(RetryableError):
+    """A bound on money or tokens was reached in the middle of an attempt, which ends there (ruling 18).
+
+    The run stops and can be resumed with a higher bound: its stage is then tried again.
+    """
+
+
 class TerminalError(StageError):
     """A permanent failure: authentication, configuration, validation. Never retried (Appendix D)."""
 
@@ -188,7 +195,9 @@ class CassetteMiss(TerminalError):
         changed: Names of the inputs in which the call differs from the nearest recorded one.
     """
 
-    def __init__(self, message: str, *, node_id: str = "", changed: Sequence[str] = (), hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, node_id: str = "", changed: Sequence[str] = (), hint: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.node_id = node_id
         self.changed = tuple(changed)

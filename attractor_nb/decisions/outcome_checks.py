@@ -121,8 +121,9 @@ def _kind(value: object) -> str:
 
 def _is_wait(value: object) -> bool:
     """Whether a value is a number of seconds, or None."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (is_number and 0 <= value < float("inf"))
+    if value is None:
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
 def _are_ids(value: object) -> bool:

@@ -145,15 +145,21 @@ class StageEnd(StageEvent):
             plain["route_detail"] = self.route_detail
         if self.logs:
             plain["logs"] = self.logs
-        for name, usage in (("node_usage", self.node_usage), ("run_usage", self.run_usage)):
-            if usage is not None:
-                plain[name] = usage.to_plain()
-        if self.is_cached:
-            plain["is_cached"] = True
-            plain.update({} if self.saved is None else {"saved": self.saved.to_plain()})
         if self.thread:
             plain["thread"] = self.thread
+        self._add_spending(plain)
         return plain
+
+    def _add_spending(self, plain: dict[str, Any]) -> None:
+        """Add what was consumed, and what the cache saved."""
+        if self.node_usage is not None:
+            plain["node_usage"] = self.node_usage.to_plain()
+        if self.run_usage is not None:
+            plain["run_usage"] = self.run_usage.to_plain()
+        if self.is_cached:
+            plain["is_cached"] = True
+            if self.saved is not None:
+                plain["saved"] = self.saved.to_plain()
 
 
 @dataclass(slots=True, kw_only=True)
