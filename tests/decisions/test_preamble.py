@@ -160,8 +160,8 @@ def test_a_preamble_is_pure(mode, past):
 
 @given(st.sampled_from(FULLY_TOLD), SUMMARIES)
 def test_of_the_stages_the_newest_are_kept_without_a_gap(mode, stages):
-    stages = [replace(stage, node_id=f"stage_{number}") for number, stage in enumerate(stages)]
-    told = [number for number in range(len(stages)) if f"\n- stage_{number}" in tell(mode, stages, {}, ())]
+    stages = [replace(stage, node_id=f"stage_{number:03}") for number, stage in enumerate(stages)]
+    told = [number for number in range(len(stages)) if f"\n- stage_{number:03}" in tell(mode, stages, {}, ())]
     assert told == list(range(len(stages)))[len(stages) - len(told) :]
 
 
