@@ -185,7 +185,7 @@ class ChildRuns:
         kept, own = Run.load(place).pipeline, self._household.pipeline
         if kept.source is None:
             return kept
-        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers)
+        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas)
 
     def live(self) -> dict[str, Run]:
         """The handles of the children of this session, the latest of each stage."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -104,14 +105,28 @@ def test_a_child_knows_the_schemas_of_its_parent():
 
 
 def test_a_schema_travels_to_a_worker_with_its_node(tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-
     pipeline = Pipeline(FRAME, schemas={"Review": Review})
     with ThreadPoolExecutor(1) as executor:
         result = pipeline.run(
             wait=True, backend=lambda prompt: '{"score": 3}', executor=executor, logs_root=tmp_path / "run"
         )
     assert result.context.get("rate.verdict") == {"score": 3, "words": []}
+
+
+def test_rows_with_a_schema_stay_here_and_their_stages_may_travel():
+    pipeline = Pipeline(FRAME, schemas={"Review": Review})
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(OptionError, match="registered schemas stay here"):
+            pipeline.map([{}], wait=True, backend=lambda prompt: "", executor=executor, ship="rows")
+        result = pipeline.map(
+            [{}],
+            wait=True,
+            backend=lambda prompt: '{"score": 3}',
+            executor=executor,
+            outputs=["rate.verdict"],
+            durability="none",
+        )
+    assert (result.status, result[0].outputs["rate.verdict"]["score"]) == ("success", 3)
 
 
 class Broken:

@@ -74,20 +74,21 @@ def _is_once(plan: Plan) -> bool:
 def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
     from attractor_nb.workers.plugs import is_shippable  # noqa: PLC0415 - for executors alone
 
-    if GATE_TYPE in plan.handler_types.values():
-        return "a gate is answered here"
-    if pipeline.graph.children:
-        return "a stage of theirs is a pipeline of its own"
-    if any(not is_shippable(handler) for handler in pipeline.handlers.values()):
-        return "a custom handler does not say that it is_shippable"
-    if pipeline.observers or options.observers or options.tracer:
-        return "their events are observed here"
-    if any((options.processes, options.clock, options.randomness, options.disk)):
-        return "processes, clock, randomness or disk of your own stay here"
-    if options.cache is not False:
-        return "the cache is here"
-    if holds_secret(pipeline.to_dot()):
-        return "the source holds a secret"
+    own = (options.processes, options.clock, options.randomness, options.disk)
+    reasons = {
+        "a gate is answered here": GATE_TYPE in plan.handler_types.values(),
+        "a stage of theirs is a pipeline of its own": bool(pipeline.graph.children),
+        "a custom handler does not say that it is_shippable": not all(
+            is_shippable(handler) for handler in pipeline.handlers.values()
+        ),
+        "registered schemas stay here": bool(pipeline.schemas),
+        "their events are observed here": bool(pipeline.observers or options.observers or options.tracer),
+        "processes, clock, randomness or disk of your own stay here": any(own),
+        "the cache is here": options.cache is not False,
+        "the source holds a secret": holds_secret(pipeline.to_dot()),
+    }
+    if found := next((reason for reason, holds in reasons.items() if holds), ""):
+        return found
     try:
         there = type(pipeline)(SourceText(pipeline.to_dot(), NAME), handlers=pipeline.handlers)
     except AttractorError as error:
