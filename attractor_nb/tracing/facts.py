@@ -66,6 +66,7 @@ def of_commit(event: StageEnd) -> dict[str, Any]:
     """Of the end of a visit."""
     return {
         names.OUTCOME: event.outcome.status.value,
+        names.CACHED: event.is_cached or None,
         names.NEXT_NODE: event.next_node,
         names.ROUTE: event.route,
     }

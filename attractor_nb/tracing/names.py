@@ -32,6 +32,7 @@ WORKFLOW: Final = "gen_ai.workflow.name"
 
 ATTEMPT: Final = "attractor.attempt"
 BRANCH: Final = "attractor.branch"
+CACHED: Final = "attractor.cached"
 CALL_COST: Final = "attractor.call.cost_usd"
 ATTEMPT_COST: Final = "attractor.attempt.cost_usd"
 ATTEMPT_INPUT_TOKENS: Final = "attractor.attempt.input_tokens"

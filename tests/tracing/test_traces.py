@@ -294,6 +294,27 @@ def test_a_run_is_part_of_the_trace_of_its_caller(provider, exporter):
     assert run.parent.span_id == cell.get_span_context().span_id
 
 
+class Costly:
+    def run(self, node, prompt, context):
+        return Response("done", usage=SPENT)
+
+    def call_inputs(self, node, context):
+        return {"model": "m"}
+
+
+def test_a_stage_from_the_cache_says_so(provider, exporter, tmp_path):
+    pipeline = Pipeline(LINE, backend=Costly())
+    for number in range(2):
+        exporter.clear()
+        pipeline.run(wait=True, logs_root=tmp_path / str(number), cache=tmp_path / "cache", tracer=provider)
+    (stage,) = named(exporter.get_finished_spans(), "stage a")
+    within = stage.context.span_id
+    spans = exporter.get_finished_spans()
+    (attempt,) = [span for span in spans if span.parent and span.parent.span_id == within]
+    assert stage.attributes["attractor.cached"] is True
+    assert "attractor.attempt.cost_usd" not in attempt.attributes
+
+
 def test_what_was_under_way_when_the_run_was_stopped_is_cut_off(provider, exporter):
     gate = Pipeline(LINE.replace("a b", 'a [shape=hexagon, label="Go on?"] b'), backend="simulated")
     run = gate.run(durability="none", tracer=provider, interviewer="deferred")
