@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -691,3 +692,28 @@ def test_runs_at_the_same_time_share_one_cache(place):
     results = asyncio.run(both())
     assert [result.status for result in results] == ["success"] * 3
     assert place.again(six()) == []
+
+
+def test_what_workers_answer_is_kept_here_and_not_asked_for_again(place):
+    with ThreadPoolExecutor(1) as executor:
+        first = place.run(LINE, "simulated", executor=executor)
+        second = place.run(LINE, "simulated", executor=executor)
+    here = place.run(LINE, "simulated")
+    assert (first.cached_nodes, second.cached_nodes, here.cached_nodes) == ((), ("a",), ("a",))
+
+
+def test_a_rewound_stage_is_executed(place):
+    root = place.run(LINE, Asked()).logs_root
+    backend = Asked()
+    result = Run.load(root).rewind("a", backend=backend, cache=place.cache).result(20)
+    assert (result.status, backend.nodes) == ("success", ["a"])
+
+
+def test_beside_a_cassette_there_is_no_cache(place):
+    for number in range(2):
+        result = place.run(
+            LINE, "simulated", cassette=place.root / "calls.json", logs_root=place.root / f"k{number}"
+        )
+        assert result.status == "success"
+        assert result.cached_nodes == ()
+    assert place.entries == []
