@@ -28,7 +28,7 @@ from attractor_nb.storage.disk import Disk
 
 if TYPE_CHECKING:
     from attractor_nb.cassettes import CassetteReport
-    from attractor_nb.pipeline.options import BackendSpec, RunOptions
+    from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.scaling import Plugs
     from attractor_nb.protocols import CodergenBackend, Interviewer
 
@@ -62,13 +62,14 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     return options, tape
 
 
-def answering_backend(spec: BackendSpec, tape: Tape | None) -> CodergenBackend:
-    """What answers prompts: the backend, opened only if a call needs it; in a replay nobody.
+def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend:
+    """What answers prompts: the backend, opened only if a call needs it, or by a worker; in a replay nobody.
 
     Raises:
         OptionError: The option means no backend.
     """
-    if tape is None or tape.mode == RECORD:
+    spec = options.backend
+    if tape is None or tape.mode == RECORD or options.executor is not None:
         return resolve_backend(spec)
     if tape.mode == AUTO:
         return OnDemandBackend(resolve_backend(spec))

@@ -179,7 +179,7 @@ def wire(
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = workspace_of(options, start.store, seams.disk, workspace)
     at_work = within_workdir(processes, options)
-    answering = backend or answering_backend(options.backend, tape)
+    answering = backend or answering_backend(options, tape)
     plugs = Plugs(answering, at_work)
     is_shared = backend is not None or shipping is not None
     if way := shipping or shipping_of(options, start.plan):
@@ -290,7 +290,7 @@ def check_plugs(
         OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
             another option contradicts it; or a node asks the backend for what it has not.
     """
-    answering = answering_backend(options.backend, tape)
+    answering = answering_backend(options, tape)
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)

@@ -102,7 +102,7 @@ class NoWait:
         pass
 
 
-@settings(max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(scripts, files)
 def test_a_replay_equals_the_run_that_was_recorded(tmp_path_factory, script, written):
     place = tmp_path_factory.mktemp("runs")

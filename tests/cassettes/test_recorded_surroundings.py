@@ -8,6 +8,7 @@ import pytest
 from attractor_nb import Pipeline, current_stage
 from attractor_nb.errors import OptionError, RetryableError
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.response import Response
 from attractor_nb.testing import ScriptedBackend, ScriptedInterviewer
 
 CHILD = """digraph child {
@@ -152,3 +153,30 @@ def test_a_cassette_that_is_a_link_is_not_followed(tmp_path, mode):
     with pytest.raises(OptionError, match=r"cannot read .*c\.json"):
         Pipeline(ONE).run(wait=True, cassette=tmp_path / "c.json", cassette_mode=mode)
     assert target.read_text() == "{}"
+
+
+CARRIED = """digraph {
+    start [shape=Mdiamond]
+    done [shape=Msquare]
+    fan [shape=component]
+    left [prompt="Left."]
+    right [prompt="Right."]
+    join [shape=tripleoctagon]
+    sum [prompt="Sum it up.", fidelity="summary:high"]
+    start -> fan
+    fan -> left -> join
+    fan -> right -> join
+    join -> sum -> done
+}"""
+
+
+def test_what_branches_cost_is_in_no_carried_context_that_a_replay_would_miss(tmp_path):
+    def ask(node, prompt, context):
+        return Response("seen", usage=Usage(1000, 10, 0.5, 1))
+
+    place = {"cassette": tmp_path / "c.json", "durability": "none"}
+    recorded = Pipeline(CARRIED).run(wait=True, backend=ask, cassette_mode="record", **place)
+    assert recorded.is_success, recorded.reason
+    assert "parallel.results" in recorded["sum"].prompt
+    replayed = Pipeline(CARRIED).run(wait=True, backend=ask, cassette_mode="replay", **place)
+    assert replayed.is_success, replayed.reason
