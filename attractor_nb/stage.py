@@ -251,6 +251,8 @@ class StageScope:
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
         workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
+        check_spending: To be called between two requests to models: raises ``BudgetReached`` when what the
+            run has spent, this attempt's announced calls included, has reached one of its bounds.
     """
 
     run_id: str
@@ -270,6 +272,7 @@ class StageScope:
     instructions: tuple[str, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
+    check_spending: Callable[[], None] = field(default=lambda: None, repr=False)
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property

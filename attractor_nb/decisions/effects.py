@@ -75,6 +75,7 @@ class StageResult(NamedTuple):
         is_saved: It saved the conversation of its thread, which counts once the stage is committed.
         is_cached: It came from the cache, and nothing was executed.
         saved: What it had consumed when it was executed; None when that is not known, or it was now.
+        is_over_budget: It was ended between two requests, for the run may spend no more.
     """
 
     outcome: Outcome
@@ -85,6 +86,7 @@ class StageResult(NamedTuple):
     is_saved: bool = False
     is_cached: bool = False
     saved: Usage | None = None
+    is_over_budget: bool = False
 
 
 class Wait(NamedTuple):

@@ -250,7 +250,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
         if not tried.status.is_failure:
             return tried
         visit.failures += 1
-        if not should_retry(planned.retry, tried, visit.failures):
+        if not result.is_over_budget and not should_retry(planned.retry, tried, visit.failures):
             return final_outcome(tried, allow_partial=planned.allow_partial)
         end = yield from _wait_for_retry(walk, planned, visit, result)
         if end is not None:

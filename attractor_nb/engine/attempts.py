@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
+from attractor_nb.decisions.bounds import Standing, used_up
 from attractor_nb.decisions.effects import Asked, Execute, Record, RunEnd, StageResult
 from attractor_nb.decisions.outcome_checks import (
     COST_KEY,
@@ -33,7 +34,7 @@ from attractor_nb.errors import (
     WorkerLost,
 )
 from attractor_nb.model.cached import CachedStage
-from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, redacted_status, status_text
@@ -76,6 +77,7 @@ class Attempts:
         instructions: What a supervisor has told the run.
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
+        spent: What the run has consumed by what it has recorded.
     """
 
     plan: Plan
@@ -93,6 +95,7 @@ class Attempts:
     instructions: Instructions = field(default_factory=Instructions)
     workplace: Workplace | None = None
     cache: StageCache | None = None
+    spent: Callable[[], Usage] = Usage
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
@@ -112,7 +115,9 @@ class Attempts:
         self.announce(started, is_synced=is_synced)
         if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
             self.store.check_owner()
-        spending = Spending(self.announce if self.branch else self.stream.announce)
+        spending = Spending(
+            self.announce if self.branch else self.stream.announce, partial(self._spent_up, planned.id)
+        )
         conversation = self._conversation(effect)
         keep_carried(files, effect, conversation)
         scope = StageScope(
@@ -133,6 +138,7 @@ class Attempts:
             instructions=self.instructions.waiting,
             conversation=conversation,
             workplace=self.workplace,
+            check_spending=spending.check,
         )
         enter_stage(scope)
         self.instructions.enter(scope)
@@ -166,7 +172,17 @@ class Attempts:
         outcome = self._settled(effect, files, returned, duration, spending)
         if look is not None and self.cache is not None:
             self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
-        return StageResult(outcome, duration, self.time.elapsed_seconds, is_saved=is_saved)
+        elapsed, is_over = self.time.elapsed_seconds, spending.is_over
+        return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_over_budget=is_over)
+
+    def _spent_up(self, node_id: str, usage: Usage) -> str:
+        """Why the run may spend no more, with what an attempt under way has spent; empty when it may."""
+        bounds = self.plan.bounds
+        if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
+            return ""
+        where = Standing((), node_id, f"within {node_id}")
+        reached = used_up(replace(bounds, max_duration_seconds=None), self.spent() + usage, 0.0, where)
+        return "" if reached is None else reached.reason
 
     async def _looked(self, planned: PlannedNode, scope: StageScope, context: AttemptContext) -> Look | None:
         """What the cache says of a stage; None without one."""

@@ -269,6 +269,7 @@ class Runner:
             instructions=setup.instructions,
             workplace=setup.workplace,
             cache=setup.cache,
+            spent=lambda: setup.state.usage,
         )
         traversal = traverse(
             setup.plan,

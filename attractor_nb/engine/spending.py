@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.errors import BudgetReached
 from attractor_nb.model.events import ModelCallEnded
 from attractor_nb.model.outcome import Usage, usage_problem
 
@@ -24,13 +25,34 @@ class Spending:
 
     Attributes:
         usage: What they consumed; None while there was none.
+        is_over: It was stopped, for the run may spend no more.
     """
 
-    __slots__ = ("_announce", "usage")
+    __slots__ = ("_announce", "_reached", "is_over", "usage")
 
-    def __init__(self, announce: Callable[[Event], None]) -> None:
+    def __init__(
+        self, announce: Callable[[Event], None], reached: Callable[[Usage], str] = lambda _: ""
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            announce: Takes the events.
+            reached: Why the run may spend no more, given what this attempt has; empty when it may.
+        """
         self._announce = announce
+        self._reached = reached
         self.usage: Usage | None = None
+        self.is_over = False
+
+    def check(self) -> None:
+        """Stop an attempt that may spend no more.
+
+        Raises:
+            BudgetReached: It may not.
+        """
+        if self.usage is not None and (reason := self._reached(self.usage)):
+            self.is_over = True
+            raise BudgetReached(reason)
 
     def announce(self, event: Event) -> None:
         """Hand an event on."""

@@ -19,7 +19,7 @@ from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
-from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import read_model
@@ -285,8 +285,8 @@ def _note(target: Target, failures: Sequence[tuple[Target, Failure]]) -> str:
 def _combined(failures: Sequence[tuple[Target, Failure]]) -> StageError:
     """What the failures of a chain mean together: retryable when one of its models may answer later."""
     errors = [failure.error for _, failure in failures]
-    if len(errors) == 1:
-        return errors[0]
+    if len(errors) == 1 or isinstance(errors[-1], BudgetReached):
+        return errors[-1]
     message = "no model of the chain answered: " + "; ".join(error.message for error in errors)
     passing = [error for error in errors if isinstance(error, RetryableError)]
     if not passing:

@@ -124,6 +124,8 @@ class Exchange:
         ) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
+                    if self.scope is not None:
+                        self.scope.check_spending()
                     response = await self._ask(node, run)
                     if not any(isinstance(part, ToolCallPart) for part in response.parts):
                         return self._answer(response, run)
