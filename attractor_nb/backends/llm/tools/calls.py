@@ -24,6 +24,7 @@ from attractor_nb.calling import call
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.events.calls import ToolCallEnded
 from attractor_nb.redaction import redacted
+from attractor_nb.storage.run_directory import first_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +111,8 @@ class ToolCalls:
 
     async def _done(self, name: str, arguments: Mapping[str, Any]) -> str:
         if name in _FILE_TOOLS:
-            return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments))
+            own = {"run_directory": first_directory(self._scope.logs_root)} if name == "write_file" else {}
+            return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments, **own))
         return await self._command(**arguments)
 
     async def _command(self, command: str, timeout_seconds: int = DEFAULT_COMMAND_SECONDS) -> str:
@@ -153,10 +155,7 @@ class ToolCalls:
         scope.files.append_text(CALLS_FILE, json.dumps(line, ensure_ascii=False) + "\n")
         scope.announce(
             ToolCallEnded(
-                name=scope.node_id,
-                index=scope.index,
-                visit=scope.visit,
-                attempt=scope.attempt,
+                **scope.place,
                 tool=record.tool,
                 call_id=cut(record.call_id, MAX_SHOWN_CHARACTERS),
                 arguments=shown_arguments(record.arguments, MAX_SHOWN_CHARACTERS),

@@ -38,7 +38,7 @@ def read_file(root: Path, path: str, first_line: int = 1) -> str:
     return _piece(text.splitlines(keepends=True), first_line, path)
 
 
-def write_file(root: Path, path: str, content: str) -> str:
+def write_file(root: Path, path: str, content: str, *, run_directory: Path | None = None) -> str:
     """Write a text file, whole or not at all, in place of one of that name; folders on its way are made.
 
     Raises:
@@ -48,7 +48,7 @@ def write_file(root: Path, path: str, content: str) -> str:
     if len(data) > MAX_WRITTEN_BYTES:
         raise ToolProblem(f"{len(data):,} bytes are more than the {MAX_WRITTEN_BYTES:,} for one file")
     parts = _file_parts(root, path)
-    check_writable(parts)
+    check_writable(parts, root, run_directory)
     *folders, name = parts
     disk = Disk()
     with opened(root, tuple(folders), is_made=True) as parent:

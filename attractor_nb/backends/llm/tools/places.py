@@ -75,12 +75,22 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
     return real.relative_to(real_root).parts
 
 
-def check_writable(parts: tuple[str, ...]) -> None:
+def check_writable(parts: tuple[str, ...], root: Path, run_directory: Path | None = None) -> None:
     """Refuse a place that tools do not write to.
+
+    Args:
+        parts: The place, as ``resolved_parts`` says.
+        root: The working directory.
+        run_directory: The run's own, whose records no tool may forge; the workspace in it is none of them.
 
     Raises:
         ToolProblem: It is one.
     """
+    real_root = Path(os.path.realpath(root))
+    if run_directory is not None:
+        records = Path(os.path.realpath(run_directory))
+        if real_root.joinpath(*parts).is_relative_to(records) and not real_root.is_relative_to(records):
+            raise ToolProblem("files of the run itself are not written by tools")
     if found := next((part for part in parts if part.casefold() in GUARDED), ""):
         raise ToolProblem(f"files in {found} can be read, and are not written by tools")
 

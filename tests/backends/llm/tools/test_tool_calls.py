@@ -178,6 +178,19 @@ def test_without_workdir_commands_of_the_graph_run_where_they_always_did(tmp_pat
     assert made.run(wait=True).context.get("tool.output") == f"{tmp_path}\n"
 
 
+def test_a_model_cannot_forge_the_records_of_its_run(tmp_path, run):
+    user, result, _ = run(
+        tmp_path,
+        ("write_file", {"path": "run/events.jsonl", "content": ""}),
+        ("write_file", {"path": "run/work/status.json", "content": '{"outcome": "fail"}'}),
+        ("read_file", {"path": "run/pipeline.dot"}),
+        workdir=tmp_path,
+    )
+    assert user.told[:2] == ["files of the run itself are not written by tools"] * 2
+    assert user.told[2].startswith("digraph d")
+    assert result.status == "success"
+
+
 def test_a_workdir_that_there_is_not_is_refused_before_the_run(tmp_path):
     with pytest.raises(OptionError, match=r"workdir .*none is no directory"):
         pipeline().run(wait=True, workdir=tmp_path / "none", logs_root=tmp_path / "run")
