@@ -13,6 +13,7 @@
     ├── StatusFileError            a status.json does not keep its contract (ruling 27)
     ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
     │   ├── RetryableError         transient: the retry policy applies
+    │   │   └── BudgetReached      the run may spend no more, and ends within the attempt
     │   ├── TerminalError          permanent: never retried
     │   │   └── CassetteMiss       a replay has no recorded answer: says what changed
     │   └── WorkerLost             who executed it is gone, and what it did is not known
