@@ -110,7 +110,8 @@ class StageCache:
         if entry is not None:
             record = replace(record, is_hit=True, compared_with=entry.run_id)
         else:
-            compared = nearest(self._earlier(scope.node_id), inputs.values)
+            earlier = await asyncio.to_thread(self._earlier, scope.node_id)  # they may be large
+            compared = nearest(earlier, inputs.values)
             record = replace(record, changes=compared.changes, compared_with=compared.run_id)
         present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
         said = scope.conversation.read() if scope.conversation else ""
