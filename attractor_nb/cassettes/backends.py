@@ -326,10 +326,7 @@ def _announce(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope) 
     provider = inputs.values.get("provider")
     scope.announce(
         ModelCallEnded(
-            name=scope.node_id,
-            index=scope.index,
-            visit=scope.visit,
-            attempt=scope.attempt,
+            **scope.place,
             model=f"{provider}:{model}" if provider else str(model),
             usage=Usage.from_plain(FREE),
             finish="" if "error" in answer else REPLAYED,

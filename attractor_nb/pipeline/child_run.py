@@ -55,7 +55,7 @@ def announce_start(child: _Known, *, is_taken_up: bool) -> None:
     scope = child.scope
     scope.announce(
         ChildStarted(
-            **_stage_facts(scope),
+            **scope.place,
             child_id=child.run_id,
             child_root=_recorded(child.root, scope.logs_root),
             pipeline=child.name,
@@ -69,17 +69,13 @@ def announce_end(child: _Known, look: ChildSnapshot) -> None:
     scope = child.scope
     scope.announce(
         ChildEnded(
-            **_stage_facts(scope),
+            **scope.place,
             child_id=child.run_id,
             child_root=_recorded(child.root, scope.logs_root),
             status=look.status,
             reason=look.reason,
         )
     )
-
-
-def _stage_facts(scope: StageScope) -> dict[str, Any]:
-    return {"name": scope.node_id, "index": scope.index, "visit": scope.visit, "attempt": scope.attempt}
 
 
 def _recorded(root: Path, parent: Path) -> str:
@@ -134,7 +130,7 @@ class LiveChild:
         if isinstance(event, StageFailed):
             self._failures[event.name] += 1
         scope = self.scope
-        scope.announce(ChildEvent(**_stage_facts(scope), child_id=self.run.id, event=event))
+        scope.announce(ChildEvent(**scope.place, child_id=self.run.id, event=event))
         if event.is_durable:
             self._wake()
 
@@ -188,7 +184,7 @@ class LiveChild:
         scope = self.scope
         stage = self._setup.instructions.give(text, f"{scope.run_id}/{scope.node_id}")
         scope.announce(
-            ChildSteered(**_stage_facts(scope), child_id=self.run.id, child_stage=stage, text=text)
+            ChildSteered(**scope.place, child_id=self.run.id, child_stage=stage, text=text)
         )
         return True
 
