@@ -183,9 +183,7 @@ class LiveChild:
             return False
         scope = self.scope
         stage = self._setup.instructions.give(text, f"{scope.run_id}/{scope.node_id}")
-        scope.announce(
-            ChildSteered(**scope.place, child_id=self.run.id, child_stage=stage, text=text)
-        )
+        scope.announce(ChildSteered(**scope.place, child_id=self.run.id, child_stage=stage, text=text))
         return True
 
     def value(self, key: str, default: Any = None) -> Any:
