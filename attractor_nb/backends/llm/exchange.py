@@ -15,7 +15,14 @@ from pydantic_ai.exceptions import IncompleteToolCall
 from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta, ToolCallPart
 from pydantic_ai.usage import UsageLimits
 
-from attractor_nb.backends.llm.failures import CallFailed, cut_short, failure_of, refused
+from attractor_nb.backends.llm.failures import (
+    UNREADABLE,
+    CallFailed,
+    cut_short,
+    failure_of,
+    refused,
+    unreadable,
+)
 from attractor_nb.backends.llm.pacing import PacedText
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.backends.llm.settings import model_settings
@@ -158,6 +165,8 @@ class Exchange:
                 async for event in stream:
                     paced.add(_text_of(event))
                 return stream.response
+        except UNREADABLE as error:  # here alone: from a tool it is a mistake of ours
+            raise CallFailed(unreadable(self.target, error)) from error
         finally:
             paced.flush()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_CHARACTERS: Final = 300
 _PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
-_UNREADABLE: Final = (
+UNREADABLE: Final = (
     ValueError,
     TypeError,
     AttributeError,
@@ -81,9 +81,6 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
         return _of_the_talk(error, target)
     if isinstance(error, httpx2.HTTPError | OSError | EOFError):
         return _retryable(f"{_placed(target, address)} broke off: {_first_line(error)}")
-    if isinstance(error, _UNREADABLE):
-        what = f"{type(error).__name__}: {_first_line(error)}"
-        return _retryable(f"{target} answered with something that cannot be read: {what}")
     return None
 
 
@@ -100,6 +97,12 @@ def refused(target: Target, reason: str) -> Failure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
     said = f": {_cut(reason)}" if reason else ""
     return _terminal(f"{target} refused to answer{said}", "change the prompt, or ask another model")
+
+
+def unreadable(target: Target, error: Exception) -> Failure:
+    """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
+    what = f"{type(error).__name__}: {_first_line(error)}"
+    return _retryable(f"{target} answered with something that cannot be read: {what}")
 
 
 def cut_short(target: Target) -> Failure:

@@ -156,6 +156,20 @@ def test_tools_are_called_between_requests_and_all_of_it_is_counted(shape, serve
     assert "hello" in json.dumps(server.asked[2].body)
 
 
+def test_a_mistake_of_a_tool_is_not_taken_for_an_unreadable_answer(serve, reply, run, tmp_path, monkeypatch):
+    """It fails its stage by its own name."""
+    from attractor_nb.backends.llm.tools.calls import ToolCalls
+
+    async def mistaken(*_):
+        raise TypeError("an argument too many")
+
+    monkeypatch.setattr(ToolCalls, "run", mistaken)
+    server = serve(reply(tool_calls=[("list_files", {})]))
+    result, _ = run(server, ONE.format(more=', allowed_tools="list"'), workdir=tmp_path, trust=True)
+    assert result.reason == "TypeError: an argument too many"
+    assert len(server.asked) == 1
+
+
 def test_a_model_that_never_stops_calling_tools_is_stopped(serve, reply, run, tmp_path):
     server = serve(reply(tool_calls=[("list_files", {})]))
     backend = ProviderBackend(max_requests=3)
