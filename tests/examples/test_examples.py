@@ -113,8 +113,18 @@ def test_an_example_has_exactly_the_expected_findings(example):
 def test_an_example_is_drawn_with_all_its_nodes(example):
     pipeline = load(example)
     drawing = ET.fromstring(pipeline.to_svg())
-    drawn = {element.get("data-node") for element in drawing.iter() if element.get("data-node")}
-    assert drawn == set(pipeline.graph.nodes)
+    children = {element.get("data-child"): element for element in drawing.iter() if element.get("data-child")}
+    below = {id(element) for child in children.values() for element in child.iter()}
+    assert set(nodes_in(element for element in drawing.iter() if id(element) not in below)) == set(
+        pipeline.graph.nodes
+    )
+    assert {name: set(nodes_in(child.iter())) for name, child in children.items()} == {
+        name: set(child.nodes) for name, child in pipeline.graph.children.items()
+    }
+
+
+def nodes_in(elements):
+    return [element.get("data-node") for element in elements if element.get("data-node")]
 
 
 @every_example
