@@ -8,6 +8,7 @@ import multiprocessing
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -164,13 +165,17 @@ def test_an_interrupted_recording_replaces_no_cassette_and_is_kept_where_there_i
     source = ONE.replace("start -> ask", 'more [prompt="More."] start -> more -> ask')
 
     def interrupted():
+        is_there = threading.Event()
+
         async def ask(prompt):
             if "Say it." in prompt:
+                await asyncio.to_thread(is_there.wait)
                 run.cancel()
                 await asyncio.Event().wait()
             return "said"
 
         run = Pipeline(source).run(backend=ask, cassette=path, cassette_mode="record", durability="none")
+        is_there.set()
         return run.result()
 
     assert interrupted().status == "interrupted"
