@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.cache_keys import Place, model_call
@@ -24,7 +25,9 @@ _JUDGED_BY = ("verdict", "response_schema")
 
 def place_of(scope: StageScope) -> Place:
     """Where a stage is executed: what its inputs must not depend on."""
-    return Place(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute())))
+    written = str(scope.logs_root)
+    is_path = os.sep in written  # a single word may stand in any text
+    return Place(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
 
 
 def backend_call(
