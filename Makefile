@@ -63,7 +63,7 @@ system: # the programs that the tests drive: dot and chromium
 
 .PHONY: test
 test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit, doctests, real model, browser, notebooks
-	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal
+	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal --durations=40
 	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
 
 .PHONY: quick
@@ -73,7 +73,7 @@ quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
-	$(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine tests/pipeline tests/definition_of_done \
+	$(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine \
 	  --ignore tests/engine/test_branch_interleavings.py -q -n $(JOBS) -m "not real_llm" --cov --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'

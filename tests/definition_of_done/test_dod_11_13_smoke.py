@@ -90,7 +90,7 @@ def test_11_13_the_smoke_test_runs_with_an_llm_callback(tmp_path):
 
 
 @pytest.mark.real_llm
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_11_13_the_smoke_test_runs_with_a_real_model(tmp_path):
     backend = LocalModelBackend()
     smoke(backend, tmp_path / "run")
