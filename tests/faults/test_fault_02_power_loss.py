@@ -416,8 +416,8 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
 )
 @pytest.mark.protects(
     "attractor_nb/engine/runner.py",
-    "setup.stream.announce(effect.event, is_synced=True)",
-    instead="setup.stream.announce(effect.event)",
+    "attempts.announce(effect.event, is_synced=True)",
+    instead="attempts.announce(effect.event)",
 )
 def test_a_power_loss_during_a_resume_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """The run was cut off in mid-way, and the power goes again while it goes on. Protected by the flush of each

@@ -267,7 +267,7 @@ def marked(folder):
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/run.py",
+    "attractor_nb/pipeline/handle.py",
     "with held_interrupts(self.cancel) as interrupt:\n            future =",
     instead="with held_interrupts() as interrupt:\n            future =",
 )

@@ -328,7 +328,7 @@ def test_errors_and_findings_hold_no_key(planted, figures):
 LABELLED = 'digraph {{ goal="{told}" label="{slack}" start [shape=Mdiamond] a [label="{aws} {environment}", prompt="x"] subgraph cluster_b {{ label="{hugging_face}" b [label="is {google}"] }} done [shape=Msquare] start -> a -> b\n b -> done [label="{github}"] }}'
 
 
-@pytest.mark.protects("attractor_nb/views/svg.py", "    graph = redacted_graph(graph)\n", instead="")
+@pytest.mark.protects("attractor_nb/views/svg.py", "shown = redacted_graph(graph)", instead="shown = graph")
 @pytest.mark.protects(
     "attractor_nb/views/mermaid.py", "_lines(redacted_graph(graph))", instead="_lines(graph)"
 )

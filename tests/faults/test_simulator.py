@@ -24,7 +24,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
 )
 @pytest.mark.protects(
     RUNNER,
-    "        setup.stream.announce(effect.event, is_synced=True)\n        self._committed += 1\n",
+    "        attempts.announce(effect.event, is_synced=True)\n        self._committed += 1\n",
     instead="        self._committed += 1\n",
 )
 @pytest.mark.protects(
@@ -52,8 +52,8 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
 )
 @pytest.mark.protects(
     RUNNER,
-    "            self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet\n        setup.state.apply(effect.started)\n",
-    instead="            setup.state.apply(effect.started)\n            self._save_checkpoint(is_forced=True)\n        else:\n            setup.state.apply(effect.started)\n",
+    "            self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet\n        state.apply(effect.started)\n",
+    instead="            state.apply(effect.started)\n            self._save_checkpoint(is_forced=True)\n        else:\n            state.apply(effect.started)\n",
 )
 def test_random_runs_under_random_faults_come_to_the_same_end(campaign, figures):
     """Protected by the flush of each commit, by committing at all, by a visit that ends with its commit, by counting

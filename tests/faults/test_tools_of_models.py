@@ -101,7 +101,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-@pytest.mark.protects(PLACES, "if not real.is_relative_to(real_root):", "if False:")
+@pytest.mark.protects(PLACES, "if not real.is_relative_to(real_root):", instead="if False:")
 @settings(max_examples=150, deadline=None)
 @example(tool=TOOLS[0], arguments={"path": "link/victim"}, call_id="a")
 @example(tool=TOOLS[1], arguments={"path": "link/victim", "content": "mine"}, call_id="b")
@@ -134,7 +134,7 @@ def test_whatever_a_model_sends_nothing_outside_is_touched_and_the_call_is_recor
     assert len(line) < 20 * MAX_KEPT_CHARACTERS
 
 
-@pytest.mark.protects(HOOKS, "env=self._environment(when, tool, call_id),", "env=None,")
+@pytest.mark.protects(HOOKS, "env=self._environment(when, tool, call_id),", instead="env=None,")
 def test_nothing_that_a_model_wrote_becomes_part_of_a_hook(tmp_path):
     evil = f"$(touch {tmp_path}/owned) `touch {tmp_path}/owned` ; touch {tmp_path}/owned #\n\"'"
     hook = f'tool_hooks.pre="printf %s \\"$ATTRACTOR_TOOL_CALL_ID\\" > {tmp_path}/id; cat > {tmp_path}/stdin"'
@@ -148,7 +148,7 @@ def test_nothing_that_a_model_wrote_becomes_part_of_a_hook(tmp_path):
     assert len((tmp_path / "id").read_text()) == 200
 
 
-@pytest.mark.protects(CALLS, "if before.exit_code != 0:", "if before.exit_code == 1:")
+@pytest.mark.protects(CALLS, "if before.exit_code != 0:", instead="if before.exit_code == 1:")
 @pytest.mark.parametrize(
     "hook",
     [

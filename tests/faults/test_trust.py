@@ -84,7 +84,7 @@ def test_commands_from_elsewhere_are_refused_and_nothing_is_made(file, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/pipeline.py",
+    "attractor_nb/pipeline/definition.py",
     "self._source = read_source(source)",
     instead="self._source = source",
 )

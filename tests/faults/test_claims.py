@@ -1,0 +1,46 @@
+"""What ``make prove`` goes by is true: each line that a test claims to need is in its file, once."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def mistake(path, snippet, *, instead="pass"):
+    """What is wrong with a claim, or empty."""
+    count = (REPOSITORY / path).read_text("utf-8").count(snippet)
+    if count != 1:
+        return f"{path} has it {count} times: {snippet!r}"
+    return "the snippet stays as it is" if instead == snippet else ""
+
+
+def test_each_claim_names_a_snippet_that_is_there_once(request):
+    claims = {
+        (item.nodeid.partition("[")[0], mark.args, tuple(mark.kwargs.items()))
+        for item in request.session.items
+        for mark in item.iter_markers("protects")
+    }
+    wrong = []
+    for test, arguments, more in sorted(claims, key=str):
+        try:
+            inspect.signature(mistake).bind(*arguments, **dict(more))
+        except TypeError as error:
+            wrong.append(f"{test}: {error}")
+            continue
+        if told := mistake(*arguments, **dict(more)):
+            wrong.append(f"{test}: {told}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("snippet", "instead", "told"),
+    [
+        ("no such line in there", "", "attractor_nb/stage.py has it 0 times: 'no such line in there'"),
+        ("def current_stage() -> StageScope:", "pass", ""),
+        ("def current_stage() -> StageScope:", "def current_stage() -> StageScope:", "the snippet stays as it is"),
+    ],
+)  # fmt: skip
+def test_a_stale_claim_is_told(snippet, instead, told):
+    assert mistake("attractor_nb/stage.py", snippet, instead=instead) == told
