@@ -39,6 +39,8 @@ NAMED: dict[str, Callable[[], CodergenBackend]] = {
     "gemini": GeminiBackend,
 }
 """The backends that an option can name."""
+UNINSTALLED: dict[str, Callable[[], CodergenBackend]] = {"llm": ProviderBackend}
+"""Those that can say what goes into their calls without the libraries that make them."""
 
 
 def resolve_backend(spec: str | CodergenBackend | Callable[..., object] | None) -> CodergenBackend:

@@ -144,7 +144,7 @@ def budget_tokens(mode: str) -> int:
     """The most tokens that a mode's preamble takes; a word that is no mode counts as ``compact``.
 
     >>> [budget_tokens(mode) for mode in ("full", "truncate", "compact", "summary:high")]
-    [0, 1000, 1000, 3000]
+    [0, 350, 1000, 3000]
     """
     return 0 if mode == "full" else _AMOUNTS.get(mode, _AMOUNTS["compact"]).tokens
 

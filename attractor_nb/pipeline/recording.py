@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import NAMED, resolve_backend
+from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.cassettes import (
     AUTO,
     RECORD,
@@ -79,7 +79,8 @@ def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend
         return AbsentBackend(resolve_backend(spec))
     except OptionError:
         if isinstance(spec, str) and spec in NAMED:
-            return AbsentBackend(None)  # what it means is not installed here, and is not needed
+            describing = UNINSTALLED.get(spec)  # it is not installed here, and nothing of it is called
+            return AbsentBackend(describing() if describing else None)
         raise
 
 

@@ -37,7 +37,7 @@ def thread_file_name(thread: str) -> str:
     """The name of a thread's file; no two threads share one, on file systems without case either.
 
     >>> thread_file_name("review"), thread_file_name("Review")
-    ('review.json', 'Review~6e84a0c4d5bbbb4e.json')
+    ('review.json', 'Review~aff0766a5290e117.json')
     """
     is_kept = is_safe_name(thread) and thread == thread.lower()
     return (thread if is_kept else escaped_name(thread)) + _SUFFIX

@@ -94,7 +94,7 @@ def test_the_backend_hands_its_limits_on(monkeypatch):
         return "http://127.0.0.1:1"
 
     monkeypatch.setattr(local_model, "complete_chat", complete)
-    monkeypatch.setattr(LocalModelBackend, "_address", address)
+    monkeypatch.setattr(LocalModelBackend, "address", address)
     backend = LocalModelBackend(connect_timeout_seconds=3, read_timeout_seconds=4)
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node

@@ -208,7 +208,7 @@ def test_processes_that_record_at_the_same_time_lose_nothing_of_each_other(tmp_p
 
 KEY = "sk-ant-api03-" + "Zq7" * 20
 OTHER_KEY = "sk-ant-api03-" + "Xr8" * 20
-TOLD = "correct horse battery staple 4711"
+TOLD = "^~correct horse battery staple 4711"
 
 
 class Leaky:
@@ -272,7 +272,7 @@ def test_planted_keys_are_in_no_cassette_and_other_keys_replay_it(tmp_path):
 
 
 def test_a_secret_that_is_learnt_later_is_not_written_either():
-    secret = "tomorrow's pass phrase 0815"
+    secret = "^~tomorrow's pass phrase 0815"
     recorded = call(answer=f"it is {secret}", system_prompt=secret)
     redact_also(secret)
     data = cassette_bytes(Cassette("", (recorded,)))

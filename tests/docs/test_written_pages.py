@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,12 +64,19 @@ def test_the_options_that_a_page_names_exist(page):
         read_options({}, {name: None})
 
 
-def test_the_trace_on_the_page_of_runs_is_made(capsys):
-    """With the exporter of the page: what it prints is the trace."""
-    code = block(section("runs.md", "Traces"), "python")
-    pipeline = Pipeline("digraph shown { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
-    code = code.replace("pipeline.run(", "pipeline.run(wait=True, durability='none', ")
-    known = {"pipeline": pipeline}
-    exec(code, known)
-    known["provider"].shutdown()
-    assert "invoke_workflow shown" in capsys.readouterr().out
+def test_the_trace_on_the_page_of_runs_is_made():
+    """With the exporter of the page, in a process of its own: what it prints is the trace."""
+    code = block(section("runs.md", "Traces"), "python").replace(
+        "pipeline.run(", "pipeline.run(wait=True, durability='none', "
+    )
+    before = (
+        "from attractor_nb import Pipeline\n"
+        "pipeline = Pipeline('digraph shown { start [shape=Mdiamond] done [shape=Msquare] start -> done }')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{before}{code}\nprovider.shutdown()"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "invoke_workflow shown" in done.stdout

@@ -232,7 +232,7 @@ def planted(monkeypatch):
         + "\n-----END RSA PRIVATE KEY-----",
         "environment": drawn(40),
         "quoted": f'{drawn(14)}"\\{drawn(14)}',
-        "told": drawn(30),
+        "told": "^~" + drawn(28),
     }
     monkeypatch.setenv("PLANTED_API_KEY", keys["environment"])
     monkeypatch.setenv("PLANTED_DB_PASSWORD", keys["quoted"])

@@ -12,7 +12,7 @@ STUBS = Path(__file__).with_name("stubs")
 class Stubs:
     """Says what the stubs shall do, and knows what they were asked."""
 
-    secret = "planted-" + "s3cretvalue0123456789"
+    secret = "^~s3cret" + "value0123456789"
     """A value that is secret when the environment says so; written in the mode ``secret``."""
     key = "sk-ant-" + "api03-0123456789abcdefABCDEF"
     """Secret by its form."""

@@ -3,6 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
 
 SOURCE = """digraph talk {{
@@ -40,3 +41,20 @@ def test_a_recorded_talk_replays_without_server_and_key(shape, serve, reply, mod
     missed = other.run(wait=True, cassette_mode="replay", **place)
     assert "its prompt changed" in missed.reason
     assert len(server.asked) == asked
+
+
+def test_a_replay_without_the_providers_libraries_still_knows_one_model_from_another(
+    serve, reply, models, tmp_path, monkeypatch
+):
+    server = serve(reply("A plan."), reply("Built."))
+    source = SOURCE.format(model=models["openai"], url=server.base_url("openai"))
+    place = {"cassette": tmp_path / "talk.json", "durability": "fast", "backend": "llm"}
+    assert Pipeline(source).run(wait=True, cassette_mode="record", **place).is_success
+
+    def missing():
+        raise OptionError("the models of providers need pydantic_ai, which is not installed")
+
+    monkeypatch.setattr("attractor_nb.backends.llm.backend.check_installed", missing)
+    assert Pipeline(source).run(wait=True, cassette_mode="replay", **place).is_success
+    changed = Pipeline(source.replace(models["openai"], "gpt-4.1-nano"))
+    assert "its model changed" in changed.run(wait=True, cassette_mode="replay", **place).reason

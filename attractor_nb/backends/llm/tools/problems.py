@@ -62,8 +62,8 @@ def shown_number(value: float) -> float | str:
 def shown_arguments(arguments: Mapping[str, Any], characters: int) -> dict[str, Any]:
     """Arguments as they are recorded: however large and deep they are, what is kept is bounded.
 
-    >>> shown_arguments({"path": "a.txt", "text": "abcdef"}, 4)
-    {'path': 'a.tx[… 1 characters left out]', 'text': 'abcd[… 2 characters left out]'}
+    >>> shown_arguments({"path": "a.txt", "text": "x" * 60}, 50)["text"]
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx[… 10 characters left out]'
     """
     shown = {cut(str(name), characters): _shown(value, characters, 1) for name, value in _first(arguments)}
     whole = json.dumps(shown, ensure_ascii=False)
