@@ -9,6 +9,8 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from attractor_nb.redaction.redactor import REDACTOR
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,6 +43,16 @@ def _own_state_of_servers(tmp_path_factory):
 def _own_state(monkeypatch, tmp_path_factory):
     """What a test lets run is remembered for the test alone, in its processes, too."""
     monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(autouse=True)
+def _own_secrets():
+    """What a test makes known as secret is none for the others: they would see the letters held back that it begins with."""
+    before = dict(REDACTOR._values)
+    yield
+    if REDACTOR._values != before:
+        REDACTOR._values = before
+        REDACTOR._compile()
 
 
 @pytest.fixture(autouse=True)
