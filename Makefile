@@ -73,7 +73,7 @@ quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
-	$(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine tests/pipeline tests/cassettes \
+	CI= $(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine tests/pipeline tests/cassettes \
 	  --ignore tests/engine/test_branch_interleavings.py -q -n $(JOBS) -m "not real_llm" --cov --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
