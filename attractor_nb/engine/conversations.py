@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.fidelity import entry_name
@@ -95,12 +95,16 @@ class StoredConversation:
         self._announce(RunWarning(message=message, node=self._node_id))
 
 
+MANAGER_TYPE: Final = "stack.manager_loop"
+
+
 def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConversation | None) -> None:
-    """Keep beside the prompt what an attempt is given of what came before; no file when that is nothing.
+    """Keep beside a model stage's prompt what it is given of what came before; no file when that is nothing.
 
     Raises:
         StorageError: The run directory cannot be written, or what the thread has said cannot be read.
     """
     said = "" if conversation is None else conversation.read()
-    if effect.preamble or said:
+    planned = effect.planned
+    if said or (effect.preamble and (planned.asks_model or planned.handler_type == MANAGER_TYPE)):
         files.create_deferred(CARRIED_FILE, partial(carried_page, effect, said))
