@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.shapes import MANAGER_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,9 +94,6 @@ class StoredConversation:
         self._is_loss_told = True
         message = f"thread {self._thread} begins anew: what {entry} had said is not in the run directory"
         self._announce(RunWarning(message=message, node=self._node_id))
-
-
-MANAGER_TYPE: Final = "stack.manager_loop"
 
 
 def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConversation | None) -> None:
