@@ -221,7 +221,7 @@ class Course:
         self.planned = self.plan.nodes["fan"]
         self.branches, self.stages, self.settling = branches, stages, settling
         self.script = {node: given for node, given in SCRIPTS[script].items() if node in self.plan.nodes}
-        self.world = None
+        self.world, self.told = None, []
         self.max_parallel = max_parallel or branches
         self.scheduler = Scheduler()
         self.chance = random.Random(f"{script} {settling}")
@@ -246,7 +246,7 @@ class Course:
         for event in events:
             state.apply(replace(event))
         world = World(self.plan, state, Context({"trail": ["start"]}), self.script, self.scheduler)
-        self.world = world
+        self.world, self.told = world, []
         world.events.extend(events)
         for event in events:
             if isinstance(event, StageEnd):
@@ -292,13 +292,15 @@ class Course:
 
     def _whole_state(self, keys):
         """All that the engine knows, as a value."""
-        records, ended = {}, []
-        for event in self.world.events:
+        for event in self.world.events[len(self.told) :]:
             plain = {name: value for name, value in event.to_plain().items() if name != "sequence"}
-            records.setdefault(event.branch, []).append(as_value(plain))
-            if isinstance(event, ParallelBranchCompleted):
-                ended.append(event.branch)
-        return as_value(records), tuple(ended), tuple(keys), as_value(self.world.state)
+            self.told.append((event.branch, as_value(plain), isinstance(event, ParallelBranchCompleted)))
+        records: dict[str, list] = {}
+        for branch, value, _ in self.told:
+            records.setdefault(branch, []).append(value)
+        ended = tuple(branch for branch, _, is_end in self.told if is_end)
+        own = tuple((branch, tuple(values)) for branch, values in sorted(records.items()))
+        return own, ended, tuple(keys), as_value(self.world.state)
 
     def check(self, choices, *, is_cut=True, look=None):
         """Run one order, and look at it; the choices after these, or None."""

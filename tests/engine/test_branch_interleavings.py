@@ -31,10 +31,9 @@ def test_every_order_of_three_branches_of_two_stages_comes_to_what_its_policy_sa
     assert run_course(3, 2, script, settling) > 1
 
 
-@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24), (3, 3, 1680)])
+@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24)])
 def test_all_orders_are_taken_when_nothing_is_cancelled(branches, stages, orders):
-    every = 1 if orders < 100 else 8
-    assert run_course(branches, stages, "all succeed", settlings(branches)[0], every=every) == orders
+    assert run_course(branches, stages, "all succeed", settlings(branches)[0]) == orders
 
 
 @pytest.mark.parametrize("settling", settlings(3), ids=named)
