@@ -420,9 +420,8 @@ class Runner:
 
 def mirror_graph(plan: Plan, context: Context) -> None:
     """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
-    for name, value in plan.graph.attrs.items():
-        context.set(f"graph.{name}", value if isinstance(value, str | int | float | bool) else str(value))
-    context.set("graph.goal", plan.graph.goal)
+    for key, value in plan.graph.mirrored().items():
+        context.set(key, value)
 
 
 async def closed(lifetime: BackendLifetime) -> None:

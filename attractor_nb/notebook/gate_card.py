@@ -16,7 +16,6 @@ from __future__ import annotations
 # pyright: reportUntypedBaseClass=false, reportIncompatibleVariableOverride=false
 import threading
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
@@ -27,13 +26,13 @@ from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewTimeout
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.question import QuestionType
+from attractor_nb.views.frontend import script, styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 
-HERE: Final = Path(__file__).parent
 MIN_BUTTONS: Final = 2
 YES_NO: Final = (("Y", "Yes"), ("N", "No"))
 BY_CLICK: Final = "widget"
@@ -50,8 +49,8 @@ class GateHead(anywidget.AnyWidget):
         answers: Lines of past questions, oldest first.
     """
 
-    _esm = HERE / "gate_card.js"
-    _css = HERE / "gate_card.css"
+    _esm = script("gate_head")
+    _css = styles("gate_head")
     gate = traitlets.Dict().tag(sync=True)
     answers = traitlets.List().tag(sync=True)
 
@@ -92,6 +91,7 @@ class GateCard:
         for row in (self._row, self._grid, self._send_row):
             row.add_class("attractor-row")
         self.widget = ipywidgets.VBox([self.head, self._row, self._grid, self.text, self._send_row])
+        self.widget.add_class("attractor-ui")
         self.widget.add_class("attractor-gate")
         self._grow(self.buttons, self._row, max(choice_count, MIN_BUTTONS), self._make_button)
         self._show_next()

@@ -13,20 +13,19 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUntypedBaseClass=false, reportIncompatibleVariableOverride=false
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 import traitlets
 
 from attractor_nb.views.folding import merge_deltas
+from attractor_nb.views.frontend import script, styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.views.state import Delta
 
-HERE: Final = Path(__file__).parent
 WHOLE_INTERVAL_SECONDS: Final = 0.2
 TAIL_CHARS: Final = 4000
 _PARTS: Final = ("nodes", "edges", "children")
@@ -44,8 +43,8 @@ class GraphView(anywidget.AnyWidget):
             (the status line), ``tail`` (latest output).
     """
 
-    _esm = HERE / "graph_view.js"
-    _css = HERE / "graph_view.css"
+    _esm = script("live_view")
+    _css = styles("live_view")
     svg = traitlets.Unicode().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)

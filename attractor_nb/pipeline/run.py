@@ -23,6 +23,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
+from attractor_nb.pipeline.past import Past
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.pipeline.why import Why, why
 from attractor_nb.storage.stage_directories import read_stage_text
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
 
 
-class Run(Handle[RunResult]):
+class Run(Past, Handle[RunResult]):
     """One execution of a pipeline.
 
     Attributes:
