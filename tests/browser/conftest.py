@@ -60,6 +60,23 @@ def lab(make_server: Callable[..., Any], tmp_path_factory: pytest.TempPathFactor
         yield server
 
 
+APPS = ("lab", "notebook") if os.environ.get("ATTRACTOR_CAMPAIGN") == "full" else ("lab",)
+
+
+@pytest.fixture(scope="session", params=APPS)
+def jupyter(
+    request: pytest.FixtureRequest,
+    make_server: Callable[..., Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Any]:
+    """JupyterLab, and in the campaign (`make browser`) Notebook 7 as well, for whole scenarios."""
+    if request.param == "lab":
+        yield request.getfixturevalue("lab")
+        return
+    with make_server(tmp_path_factory.mktemp("notebook"), app=request.param) as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def write_notebook() -> Callable[..., Path]:
     """Writes a notebook of code cells."""
@@ -160,5 +177,23 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
             view.page.goto(file.as_uri())
             view.page.wait_for_function("() => 'end' in window", timeout=10_000)
             return view
+
+        yield open_
+
+
+@pytest.fixture
+def open_notebook(
+    write_notebook: Callable[..., Path], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Any]]:
+    """Opens a notebook of the given cells, on the given server, in a page of its own."""
+    with ExitStack() as stack:
+
+        def open_(server: Any, *cells: str, **options: Any) -> Any:
+            name = f"{request.node.name.partition('[')[0][:60]}.ipynb"
+            path = write_notebook(server.root, name, *cells)
+            browser = stack.enter_context(server.browser(**options))
+            notebook = browser.open(name)
+            notebook.path, notebook.browser = path, browser
+            return notebook
 
         yield open_
