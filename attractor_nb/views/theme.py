@@ -255,6 +255,11 @@ def map_css() -> str:
     return _sheet(_MAP_RULES)
 
 
+def drawing_rules(rules: str) -> str:
+    """More rules for a drawing, beside its own sheet; ``&`` stands for the root, ``MONO`` for the font."""
+    return "\n" + rules.strip().replace("&", "." + root_class()).replace("SANS", SANS).replace("MONO", MONO)
+
+
 def _sheet(rules: str) -> str:
     root = "." + root_class()
     light, dark = _variables(LIGHT), _variables(DARK)
@@ -265,8 +270,7 @@ def _sheet(rules: str) -> str:
         '[data-jp-theme-light="true"] ' + root + ".auto" + light,
         '[data-jp-theme-light="false"] ' + root + ".auto,.jp-mod-dark " + root + ".auto" + dark,
     )
-    written = rules.strip().replace("&", root).replace("SANS", SANS).replace("MONO", MONO)
-    return "\n".join((*themes, written))
+    return "\n".join(themes) + drawing_rules(rules)
 
 
 def _variables(palette: dict[str, str]) -> str:
