@@ -62,4 +62,4 @@ def test_texts_become_text_and_never_markup(name):
 def test_a_view_is_dressed_with_the_theme_first():
     sheet = styles("live_view")
     assert sheet.startswith("/* What all views share")
-    assert sheet.index(".attractor-ui {") < sheet.index(".al-inspector {") < sheet.index(".al-canvas {")
+    assert sheet.index(".attractor-ui {") < sheet.index(".al-inspector {") < sheet.index(".al-stage {")
