@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
+    DebuggerChanged,
     ParallelBranchStarted,
     PipelineStarted,
     StageEnd,
@@ -20,7 +21,7 @@ from attractor_nb.model.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.model.events import Event
 
@@ -126,13 +127,28 @@ class Journal:
         for event in self.way:
             if event.sequence > sequence:
                 break
-            if isinstance(event, PipelineStarted):
-                contexts[""].update(event.inputs)
-            elif isinstance(event, ParallelBranchStarted):
-                contexts[event.branch] = dict(_nearest(contexts, enclosing(event.branch)))
-            elif isinstance(event, StageEnd):
-                contexts.setdefault(event.branch, dict(contexts[""])).update(event.context)
+            _follow(contexts, event)
         return dict(_nearest(contexts, branch))
+
+    def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+        """Each event on the way with the context behind it, of the branch that it is in.
+
+        For who looks at all of them: the mapping is the same one that goes on changing.
+        """
+        contexts = {"": dict(self._base)}
+        for event in self.way:
+            _follow(contexts, event)
+            yield event, _nearest(contexts, event.branch)
+
+
+def _follow(contexts: dict[str, dict[str, Any]], event: Event) -> None:
+    """Take what an event changed into the contexts, of the run and of its branches."""
+    if isinstance(event, PipelineStarted):
+        contexts[""].update(event.inputs)
+    elif isinstance(event, ParallelBranchStarted):
+        contexts[event.branch] = dict(_nearest(contexts, enclosing(event.branch)))
+    elif isinstance(event, StageEnd | DebuggerChanged):
+        contexts.setdefault(event.branch, dict(contexts[""])).update(event.context)
 
 
 def _nearest(contexts: Mapping[str, dict[str, Any]], branch: str) -> dict[str, Any]:

@@ -1,0 +1,82 @@
+"""What brought a run to a visit: an edge, a jump, a goal gate, a branch's beginning, a rewind, a restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.model.events import (
+    Event,
+    GoalGateUnsatisfied,
+    ParallelBranchStarted,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+)
+
+if TYPE_CHECKING:
+    from attractor_nb.decisions.journal import Journal, VisitRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a run came to a visit.
+
+    Attributes:
+        node: The stage that it came from; empty for the first.
+        visit: Which visit of that.
+        edge: Position of the edge in ``Graph.edges``, or None.
+        words: The same as a sentence.
+    """
+
+    node: str
+    visit: int
+    edge: int | None
+    words: str
+
+
+def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
+    """What brought the run to a visit, by the last event before it that says where the run goes on."""
+    found: Event | None = None
+    rewound = False
+    for event in journal.way:
+        if event.sequence >= visit.sequence:
+            break
+        if isinstance(event, PipelineRewound) and not visit.branch:
+            rewound = event.node == visit.node_id
+        elif _leads(event, visit.branch):
+            found, rewound = event, False
+    arrival = _told(found, visit)
+    if not rewound:
+        return arrival
+    return Arrival(
+        arrival.node, arrival.visit, arrival.edge, f"{arrival.words}; the run was rewound to just before it"
+    )
+
+
+def _leads(event: Event, branch: str) -> bool:
+    """Whether an event says where the run, or one of its branches, goes on."""
+    if isinstance(event, ParallelBranchStarted | StageEnd):
+        return event.branch == branch and (not isinstance(event, StageEnd) or event.is_commit)
+    return not branch and isinstance(event, PipelineStarted | GoalGateUnsatisfied)
+
+
+def _told(event: Event | None, visit: VisitRecord) -> Arrival:
+    match event:
+        case StageEnd():
+            how = f": {event.route_detail}" if event.route_detail else ""
+            way = "by an edge" if event.edge is not None else "by a jump"
+            words = f"from {event.name}, visit {event.visit}, {way} ({event.route}{how})"
+            return Arrival(event.name, event.visit, event.edge, words)
+        case GoalGateUnsatisfied():
+            words = f"goal gate {event.gate} was not satisfied at the end, and sent the run back here"
+            return Arrival(event.gate, 0, None, words)
+        case ParallelBranchStarted():
+            words = f"branch {event.id} of {event.name} begins here"
+            return Arrival(event.name, event.visit, event.edge, words)
+        case PipelineStarted() if event.restart_of:
+            return Arrival("", 0, None, "a loop_restart edge began the run anew here")
+        case PipelineStarted():
+            return Arrival("", 0, None, "the run begins here")
+        case _:
+            return Arrival("", 0, None, f"nothing recorded says how the run came to {visit.node_id}")
