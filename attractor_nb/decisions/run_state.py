@@ -416,6 +416,14 @@ class RunState:
             "state": self.to_plain(),
         }
 
+    def totals(self) -> dict[str, Any]:
+        """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
+        return {
+            "duration": round(self.elapsed_seconds, 3),
+            "stages": self.steps,
+            "usage": self.usage.to_plain(),
+        }
+
     @classmethod
     def from_checkpoint(
         cls, checkpoint: Mapping[str, Any], *, branch: str = "", root: RunState | None = None

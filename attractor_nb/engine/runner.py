@@ -368,7 +368,7 @@ class Runner:
         setup.state.apply(event)
         status = "completed" if end.is_success else "failed"
         self._save_checkpoint(is_forced=True)
-        setup.store.save_manifest({"status": status, "reason": end.reason, "end_time": self._now()})
+        self._save_end(status, end.reason)
         return RunOutcome(status, end.reason, duration)
 
     def _interrupted(self, reason: str) -> RunOutcome:
@@ -378,8 +378,12 @@ class Runner:
         setup.stream.announce(event, is_synced=True)
         self._save_checkpoint(is_forced=True)
         status = "paused" if reason == "paused" else "interrupted"
-        setup.store.save_manifest({"status": status, "reason": reason, "end_time": self._now()})
+        self._save_end(status, reason)
         return RunOutcome(status, reason, state.elapsed_seconds)
+
+    def _save_end(self, status: str, reason: str) -> None:
+        end = {"status": status, "reason": reason, "end_time": self._now()}
+        self.setup.store.save_manifest({**end, **self.setup.state.totals()})
 
     def _note_fault(self, fault: StorageError) -> None:
         """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.

@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attractor_nb.model.checkpoint import CheckpointUsage
+
 RunStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
 
 
@@ -38,6 +40,9 @@ class Manifest(BaseModel):
         log_sequence: Number of a record that the log had for good when this was written: a log that ends
             before it has lost records.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
+        duration: Seconds of running time at its latest end; None when it has had none, or did not say.
+        stages: Stages committed by then, likewise.
+        usage: What model calls had consumed by then, likewise.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -61,3 +66,6 @@ class Manifest(BaseModel):
     bounds: dict[str, int | float | str] = Field(default_factory=dict)
     log_sequence: int = Field(default=0, ge=0)
     is_source_redacted: bool = False
+    duration: float | None = Field(default=None, ge=0)
+    stages: int | None = Field(default=None, ge=0)
+    usage: CheckpointUsage | None = None
