@@ -34,10 +34,11 @@ from attractor_nb.model.events import (
     StageOutput,
 )
 from attractor_nb.notebook.gate_card import BY_CLICK, GateCard
-from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
+from attractor_nb.pipeline.inspecting import answer_inspection
 from attractor_nb.redaction import redacted
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
@@ -46,6 +47,7 @@ from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.views.state import Delta, RunView
@@ -57,7 +59,6 @@ SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
 CLOSING_SECONDS: Final = 3.0
 """A browser that is still loading a widget's code when the widget is closed reports an error."""
-INSPECTED_CHARS: Final = 20_000
 _NO_WORDS: Final = {"text/plain": ""}
 ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
@@ -68,6 +69,11 @@ class ShownRun(Protocol):
     @property
     def graph(self) -> Graph:
         """The graph that runs."""
+        ...
+
+    @property
+    def logs_root(self) -> Path:
+        """Its run directory."""
         ...
 
     @property
@@ -97,8 +103,6 @@ class ShownRun(Protocol):
         """Stop it."""
         ...
 
-    def __getitem__(self, node_id: str) -> Any: ...
-
 
 class LiveRun:
     """The live view of one run.
@@ -109,12 +113,19 @@ class LiveRun:
         widget: Both, one above the other.
     """
 
-    def __init__(self, run: ShownRun, *, closing_seconds: float = CLOSING_SECONDS) -> None:
+    def __init__(
+        self,
+        run: ShownRun,
+        *,
+        closing_seconds: float = CLOSING_SECONDS,
+        inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
+    ) -> None:
         """Make the widgets; call it in the cell whose output they become.
 
         Args:
             run: What to show.
             closing_seconds: How long after the end the widgets live on, unseen.
+            inspect: Answers the inspector's questions about the run.
         """
         self._run = run
         self._closing_seconds = closing_seconds
@@ -124,12 +135,15 @@ class LiveRun:
         graph = run.graph
         nodes = _with_those_below(graph)
         types = {node.handler_type for _, node in nodes}
+        has_threads = sys.platform != "emscripten"
         self.graph_view = GraphView(
             on_stop=run.cancel,
-            on_inspect=self._inspect,
+            on_inspect=lambda request: inspect(run, request),
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
             caption=redacted(graph.label),
+            directory=str(run.logs_root),
+            has_beats=has_threads,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
         )
         gates = [(owner, node.id) for owner, node in nodes if node.handler_type == GATE_TYPE]
@@ -142,8 +156,11 @@ class LiveRun:
         self.widget = ipywidgets.VBox([self.graph_view, self.gate_card.widget])
         if gates:
             self.gate_card.widget.add_class("has-gates")
-        has_threads = sys.platform != "emscripten"
-        self._painter = ThreadPainter(self.paint, last=ENDS) if has_threads else LoopPainter(self.paint)
+        self._painter = (
+            ThreadPainter(self.paint, last=ENDS, beat=self.graph_view.beat)
+            if has_threads
+            else LoopPainter(self.paint)
+        )
         run.on_event(self._painter.put)
 
     @property
@@ -169,12 +186,12 @@ class LiveRun:
 
     def _follow(self, batch: list[Event]) -> None:
         delta: Delta = {}
-        spoken: dict[str, str] = {}
+        tails: dict[str, str] = {}
         for event in batch:
             delta = merge_deltas(delta, fold_event(self._view, event)[1])
             if output := _output_of(event):
                 name, text = output
-                spoken = {name: (spoken.get(name, "") + text)[-TAIL_CHARS:]}
+                tails[name] = (tails.pop(name, "") + text)[-TAIL_CHARS:]
             match event:
                 case PipelineStarted() | PipelineResumed():
                     self._started = event.time
@@ -184,9 +201,9 @@ class LiveRun:
                     self.gate_card.settle(event)
                 case _:
                     pass
-        for node_id, text in spoken.items():
-            delta["tail"] = {"node": node_id, "text": text}
-        if delta.keys() - {"tail"}:
+        if tails:
+            delta["tails"] = dict([*tails.items()][-TAILS:])
+        if delta.keys() - {"tails"}:
             delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
         if delta:
             self.graph_view.show(delta)
@@ -211,27 +228,6 @@ class LiveRun:
         else:
             _close(self.widget)
 
-    def _inspect(self, node_id: str) -> list[dict[str, str]]:
-        """The texts of a stage for the inspector; ``node>inner`` is a stage of the node's child run."""
-        *above, node_id = node_id.split(CHILD_SEPARATOR)
-        run = self._run
-        try:
-            for name in above:
-                run = _child_of(run, name)
-            stage = run[node_id]
-        except AttractorError as error:
-            return [{"title": "Not available", "text": str(error)}]
-        outcome = stage.outcome
-        parts = [
-            ("Reason", outcome.failure_reason if outcome else ""),
-            ("Prompt", stage.prompt or ""),
-            ("Response", stage.response or ""),
-            ("Output", stage.files("stdout.txt") or ""),
-            ("Errors", stage.files("stderr.txt") or ""),
-            ("Notes", outcome.notes if outcome else ""),
-        ]
-        return [{"title": title, "text": text[:INSPECTED_CHARS]} for title, text in parts if text]
-
 
 def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
     """The nodes of a graph and of its children's, each with its graph."""
@@ -250,18 +246,6 @@ def _output_of(event: Event) -> tuple[str, str] | None:
     if not isinstance(event, StageOutput):
         return None
     return CHILD_SEPARATOR.join((*above, event.name)), event.text
-
-
-def _child_of(run: ShownRun, node_id: str) -> ShownRun:
-    """The child run of a node, in whichever branch it is.
-
-    Raises:
-        RunNotFound: It has none yet.
-    """
-    for path, child in run.children.items():
-        if path.rpartition("/")[2] == node_id:
-            return child
-    raise RunNotFound(f"{node_id} has no child run yet")
 
 
 def _close(widget: Any) -> None:

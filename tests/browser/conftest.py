@@ -129,7 +129,7 @@ class ViewPage:
 
 
 HOST = """
-const values = VALUES, listeners = {}, hearers = new Set();
+const values = VALUES, listeners = {}, hearers = new Set(), losers = new Set();
 window.sent = [];
 window.host = {
   isLive: IS_LIVE,
@@ -140,6 +140,8 @@ window.host = {
   },
   send: (message) => window.sent.push(message),
   listen: (hearer) => { hearers.add(hearer); return () => hearers.delete(hearer); },
+  onLost: (loser) => { losers.add(loser); return () => losers.delete(loser); },
+  lose: () => { for (const loser of losers) loser(); },
   tell: (message) => { for (const hearer of hearers) hearer(message); },
   set: (name, value) => { values[name] = value; for (const listener of listeners[name] || []) listener(value); },
 };

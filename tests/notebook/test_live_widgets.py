@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,7 +25,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.notebook.gate_card import GateCard, settled_words
-from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.status_line import attempts_allowed, status_line
@@ -226,8 +227,16 @@ def test_once_it_listens_only_changes_are_sent_and_the_truth_is_kept(view):
 
 def test_the_kept_output_is_bounded(view):
     for _ in range(10):
-        view.show({"tail": {"node": "plan", "text": "x" * 1000}})
-    assert len(view.states["tail"]["text"]) == TAIL_CHARS
+        view.show({"tails": {"plan": "x" * 1000}})
+    assert len(view.states["tails"]["plan"]) == TAIL_CHARS
+
+
+def test_the_words_of_those_that_spoke_last_are_kept(view):
+    for number in range(TAILS + 3):
+        view.show({"tails": {f"node_{number}": "one"}})
+    view.show({"tails": {"node_5": " two"}})
+    assert [*view.states["tails"]] == [*(f"node_{number}" for number in (3, 4, 6, 7, 8, 9, 10)), "node_5"]
+    assert view.states["tails"]["node_5"] == "one two"
 
 
 def test_messages_of_the_browser_reach_the_run(view):
@@ -252,7 +261,7 @@ def test_the_status_line_names_the_waiting_node_first():
     run.nodes["gate"] = NodeState(NodeStatus.WAITING)
     run.nodes["plan"] = NodeState(NodeStatus.RUNNING, attempt=2)
     line = status_line(run, GRAPH, started=100.0, now=112.4)
-    assert (line["status"], line["node"]) == ("waiting", "gate + 1")
+    assert (line["status"], line["node"], line["more"]) == ("waiting", "gate", 1)
     assert (line["tokens"], line["price"], line["elapsed"]) == (1240, "$0.003", 12.4)
 
 
@@ -294,6 +303,7 @@ class FakeRun:
 
     def __init__(self):
         self.graph = GRAPH
+        self.logs_root = Path("runs/one")
         self.view = RunView()
         self.is_done = False
         self.observers = []
@@ -335,8 +345,14 @@ def test_a_batch_of_events_becomes_one_change(live):
     states = live.graph_view.states
     assert states["nodes"]["plan"]["status"] == "success"
     assert states["edges"] == {"1": 1}
-    assert states["tail"] == {"node": "plan", "text": "first words"}
-    assert states["line"]["tokens"] == 15
+    assert states["tails"] == {"plan": "first words"}
+    assert (states["line"]["tokens"], states["line"]["stages"]) == (15, 1)
+    assert live.graph_view.directory == "runs/one"
+
+
+def test_branches_that_speak_at_once_are_all_heard(live):
+    live.paint([StageOutput(name=name, text=text) for name, text in (("a", "1"), ("b", "2"), ("a", "3"))])
+    assert live.graph_view.states["tails"] == {"b": "2", "a": "13"}
 
 
 def test_buttons_answer_the_run_as_a_person(live):
@@ -384,6 +400,28 @@ def test_a_painter_collects_a_burst_and_outlives_a_fault():
     painter.put(PipelineCompleted(duration=1.0))
     assert is_over.wait(10)
     assert len(painted) < 20
+
+
+def test_a_quiet_painter_says_that_it_lives_and_outlives_a_fault_of_it():
+    beats, is_enough = [], threading.Event()
+
+    def beat():
+        beats.append(len(beats))
+        if len(beats) == 3:
+            is_enough.set()
+        raise ValueError("a fault of the display")
+
+    painter = ThreadPainter(lambda batch: None, last=(PipelineCompleted,), beat=beat, beat_seconds=0.01)
+    assert is_enough.wait(10)
+    painter.put(PipelineCompleted(duration=1.0))
+
+
+def test_a_beat_is_said_only_to_who_listens(view):
+    view.beat()
+    assert view.sent == []
+    view._hear(view, {"kind": "ready"}, [])
+    view.beat()
+    assert view.sent == [{"kind": "beat"}]
 
 
 def test_without_threads_the_running_loop_paints():

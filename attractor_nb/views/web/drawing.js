@@ -9,7 +9,7 @@ import { makeViewport } from "./viewport.js";
 import { arrowOf, makeWalk } from "./walking.js";
 
 const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
-const DETAIL_CHARS = 28;
+const DETAIL_CHARS = { least: 10, width: 5.6, margin: 16 }; // what of a text fits under a label, in px of the drawing
 const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP = "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes.";
@@ -128,8 +128,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   function showWords(parts) {
     const news = parts.state.status === "fail" && parts.state.reason ? parts.state.reason : parts.state.note || "";
     const words = parts.tint || news;
-    const shown = words.length > DETAIL_CHARS ? `${words.slice(0, DETAIL_CHARS - 1)}…` : words;
-    if (parts.detail) parts.detail.textContent = shown || parts.detailText;
+    if (parts.detail) parts.detail.textContent = words ? fitted(parts, words) : parts.detailText;
     parts.element.setAttribute(
       "aria-label",
       [`${parts.name}: ${spokenState(parts.state)}`, parts.tint, parts.badges].filter(Boolean).join(", "),
@@ -245,6 +244,7 @@ function readNodes(svg) {
       // Label, id and the first words of the prompt or command, as the tooltip has them.
       words: [element.dataset.node, lines.join(" "), title ? title.textContent : ""].join("\n"),
       state: PENDING,
+      room: 0,
       tint: "",
       badges: "",
     });
@@ -270,6 +270,16 @@ function readEdges(svg) {
     if (from && to) links.push({ index, from: pathOf(shape, from), to: pathOf(shape, to) });
   }
   return { edges, links };
+}
+
+// As much of a text as a node has room for; its width is measured once, when it first has something to say.
+function fitted(parts, words) {
+  if (!parts.room) {
+    const outline = parts.element.querySelector(".outline");
+    const width = outline ? outline.getBBox().width : 0;
+    parts.room = Math.max(DETAIL_CHARS.least, Math.floor((width - DETAIL_CHARS.margin) / DETAIL_CHARS.width));
+  }
+  return words.length > parts.room ? `${words.slice(0, parts.room - 1)}…` : words;
 }
 
 function middleOf(parts) {

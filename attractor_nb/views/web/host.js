@@ -4,6 +4,7 @@
 //   host.on(name, listener)      call when that value was set anew; returns a function that stops it
 //   host.send(message)           to Python, or to the server; a page without either drops it
 //   host.listen(listener)        call with each message from there; returns a function that stops it
+//   host.onLost(listener)        call when who answers is gone; returns a function that stops it
 //   host.isLive                  whether somebody answers
 //
 // `asWidget` makes what anywidget wants of a view; `staticHost` serves a page that stands alone.
@@ -19,12 +20,13 @@ export function jupyterHost(model) {
     on: (name, listener) => stopping(`change:${name}`, () => listener(model.get(name))),
     send: (message) => model.send(message),
     listen: (listener) => stopping("msg:custom", listener),
+    onLost: (listener) => stopping("comm_live_update", () => listener()), // a restart; also said when a model is made
   };
 }
 
 export function staticHost(values) {
   const nothing = () => {};
-  return { isLive: false, get: (name) => values[name], on: () => nothing, send: nothing, listen: () => nothing };
+  return { isLive: false, get: (name) => values[name], on: () => nothing, send: nothing, listen: () => nothing, onLost: () => nothing };
 }
 
 // A view is a function of (host, el, shared) that returns one that ends it; `share`, if there is one, makes

@@ -1,10 +1,14 @@
 // The live graph: the drawing, the line under it, what is said, and what is known of the stage that was clicked.
 
+import { makeAnnouncer } from "./announcer.js";
 import { isActive, makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
-import { make } from "./parts.js";
+import { makeLostKernel } from "./lost_kernel.js";
+import { make, makeButton } from "./parts.js";
 import { shareStates } from "./run_states.js";
+import { makeSpeech } from "./speech.js";
+import { makeStateTable } from "./state_table.js";
 import { makeStatusLine } from "./status_line.js";
 
 const TICK_MS = 200;
@@ -20,35 +24,44 @@ export function showLiveRun(host, el, { truth, views, now }) {
 
   // The inspector stands beside the picture where both fit, else below: the picture keeps its size.
   const stage = make("div", "al-stage");
-  const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now });
+  const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, onEdge: selectEdge, now });
   drawing.element.classList.add("al-canvas");
-  const inspector = makeInspector(() => select(null));
+  const inspector = makeInspector({ onClose: close, onAsk: (request) => host.send({ kind: "inspect", ...request }) });
   stage.append(drawing.element, inspector.element);
 
-  const line = makeStatusLine(() => host.send({ kind: "stop" }));
-  const tail = make("div", "al-tail");
-  tail.setAttribute("aria-hidden", "true"); // it moves too fast to be read aloud; the inspector has it
-  const tailName = make("span", "al-tail-name");
-  const tailText = make("pre", "al-tail-text");
-  tail.append(tailName, tailText);
-  root.append(stage, line.element);
-  if (host.get("has_output")) root.append(tail);
+  const { nameOf } = drawing;
+  const isActiveNode = (id) => id in truth.nodes && isActive(truth.nodes[id]);
+  const line = makeStatusLine(() => host.send({ kind: "stop" }), () => showTable(true, true));
+  const table = makeStateTable(drawing.ids, { nameOf, onNode: select });
+  const speech = makeSpeech({ nameOf, onNode: select });
+  const announcer = makeAnnouncer(nameOf);
+  const lost = makeLostKernel(host, (reason) => {
+    line.setUnanswered(reason);
+    root.classList.toggle("is-lost", Boolean(reason));
+  });
+  const asTable = makeButton("", "☰", "The states as a table", () => showTable(table.element.hidden));
+  asTable.setAttribute("aria-label", "The states as a table");
+  drawing.addTool(asTable);
+  showTable(false);
+  root.append(stage, lost.element, line.element, table.element);
+  if (host.get("has_output")) root.append(speech.element);
+  root.append(announcer.element);
   el.append(root);
 
   root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && selected !== null) {
+    if (event.key === "Escape" && (selected !== null || selectedEdge !== null)) {
       event.stopPropagation();
-      select(null);
+      close();
     }
   });
 
   let selected = null;
+  let selectedEdge = null;
 
-  function showTail() {
-    tail.classList.toggle("is-empty", !truth.tail.text);
-    tailName.textContent = truth.tail.node || "";
-    tailText.textContent = truth.tail.text || "";
-    tailText.scrollTop = tailText.scrollHeight;
+  function showTable(isWanted, isActiveOnly) {
+    if (isWanted) table.open(truth.nodes, isActiveOnly);
+    else table.close();
+    asTable.setAttribute("aria-pressed", String(isWanted));
   }
 
   function showLine() {
@@ -56,29 +69,70 @@ export function showLiveRun(host, el, { truth, views, now }) {
     drawing.setEnded(truth.line.is_ended);
   }
 
-  function select(id) {
+  function close() {
     const before = selected;
-    selected = id === selected ? null : id;
-    drawing.select(selected);
-    if (selected === null) {
-      inspector.hide();
-      if (before !== null) drawing.focus(before);
+    choose(null, null);
+    inspector.hide();
+    if (before !== null) drawing.focus(before);
+  }
+
+  function choose(id, index) {
+    selected = id;
+    selectedEdge = index;
+    drawing.select(id);
+    drawing.selectEdge(index);
+  }
+
+  function selectEdge(index) {
+    if (index === selectedEdge) {
+      close();
       return;
     }
-    inspector.open(selected, drawing.nameOf(selected), spokenState(drawing.stateOf(selected)));
+    choose(null, index);
+    inspector.open(index, "Edge");
+    host.send({ kind: "inspect", edge: index });
+  }
+
+  function select(id) {
+    if (id === null || id === selected) {
+      close();
+      return;
+    }
+    choose(id, null);
+    inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
     host.send({ kind: "inspect", node: selected });
   }
 
+  function showNode(id, state) {
+    drawing.setNode(id, state);
+    table.set(id, state);
+  }
+
   function showAll() {
-    for (const id of drawing.ids) drawing.setNode(id, truth.nodes[id]);
+    for (const id of drawing.ids) showNode(id, truth.nodes[id]);
     for (const index of drawing.edgeIds) drawing.setEdge(index, truth.edges[index] || 0);
     showLine();
-    showTail();
+    speech.show(truth.tails, isActiveNode);
+  }
+
+  function showChanged(nodes) {
+    for (const [id, state] of Object.entries(nodes)) {
+      const before = drawing.stateOf(id).status;
+      showNode(id, state);
+      if (isActive(state)) drawing.follow(id);
+      if (state.status !== before) announcer.say(id, spokenState(state));
+    }
+    if (selected !== null && selected in nodes) {
+      inspector.setState(spokenState(nodes[selected]));
+      if (!isActive(nodes[selected])) host.send({ kind: "inspect", node: selected });
+    }
   }
 
   showAll();
   const ticker = setInterval(() => {
     if (truth.line.is_ended || !root.isConnected) return;
+    lost.check();
+    if (lost.isLost) return;
     line.tick(truth.line, now());
     drawing.tick();
   }, TICK_MS);
@@ -86,26 +140,22 @@ export function showLiveRun(host, el, { truth, views, now }) {
   const view = {
     showAll,
     show(delta) {
-      for (const [id, state] of Object.entries(delta.nodes || {})) {
-        drawing.setNode(id, state);
-        if (isActive(state)) drawing.follow(id);
-      }
+      if (delta.nodes) showChanged(delta.nodes);
       for (const index of Object.keys(delta.edges || {})) drawing.setEdge(index, truth.edges[index]);
       if (delta.line) showLine();
-      if (delta.tail) showTail();
-      if (selected !== null && delta.nodes && selected in delta.nodes) {
-        inspector.setState(spokenState(delta.nodes[selected]));
-        if (!isActive(delta.nodes[selected])) host.send({ kind: "inspect", node: selected });
-      }
+      if (delta.tails || delta.nodes) speech.show(truth.tails, isActiveNode);
     },
     showStage(message) {
-      if (message.node === selected) inspector.fill(message);
+      const isOfEdge = message.kind === "edge" && String(message.edge) === String(selectedEdge);
+      if (isOfEdge || (message.node !== undefined && message.node === selected)) inspector.fill(message);
     },
   };
   views.add(view);
   return () => {
     views.delete(view);
     clearInterval(ticker);
+    announcer.close();
+    lost.close();
     drawing.close();
     inspector.hide();
   };

@@ -4,7 +4,8 @@
 // messages of kind "delta" carry what changed.
 
 export const CHILD_SEPARATOR = ">"; // `review>draft` is the node `draft` of the child run of `review`
-const TAIL_CHARS = 4000;
+const TAIL_CHARS = 2000; // of each node's latest words
+const TAILS = 8; // as many nodes' words are kept
 
 // What the parts of a change say, with those of child runs under the paths of their nodes.
 export function flattened(change, prefix = "") {
@@ -22,7 +23,7 @@ export function flattened(change, prefix = "") {
 
 // What is shown of a run, for all views of it. `views` get show(change), showAll() and showStage(message).
 export function shareStates(host) {
-  const truth = { nodes: {}, edges: {}, line: {}, tail: {} };
+  const truth = { nodes: {}, edges: {}, line: {}, tails: {} };
   const views = new Set();
   let skew = 0; // seconds that the browser's clock is ahead of the kernel's
 
@@ -31,7 +32,7 @@ export function shareStates(host) {
     truth.nodes = flat.nodes;
     truth.edges = flat.edges;
     truth.line = { ...(states.line || {}) };
-    truth.tail = { ...(states.tail || {}) };
+    truth.tails = { ...(states.tails || {}) };
   };
 
   const takeDelta = (delta) => {
@@ -42,10 +43,12 @@ export function shareStates(host) {
       truth.line = delta.line;
       if (delta.line.at) skew = Date.now() / 1000 - delta.line.at;
     }
-    if (delta.tail) {
-      const before = delta.tail.node === truth.tail.node ? truth.tail.text || "" : "";
-      truth.tail = { node: delta.tail.node, text: (before + delta.tail.text).slice(-TAIL_CHARS) };
+    for (const [id, text] of Object.entries(delta.tails || {})) {
+      const whole = ((truth.tails[id] || "") + text).slice(-TAIL_CHARS);
+      delete truth.tails[id]; // who spoke last stands at the end
+      truth.tails[id] = whole;
     }
+    for (const id of Object.keys(truth.tails).slice(0, -TAILS)) delete truth.tails[id];
     return { ...delta, ...flat };
   };
 
@@ -58,7 +61,7 @@ export function shareStates(host) {
     if (message.kind === "delta") {
       const change = takeDelta(message);
       for (const view of views) view.show(change);
-    } else if (message.kind === "stage") {
+    } else if (["stage", "edge", "file"].includes(message.kind)) {
       for (const view of views) view.showStage(message);
     }
   });

@@ -7,16 +7,18 @@ const RUN_WORDS = {
   success: "completed", fail: "failed", interrupted: "stopped",
 };
 
-export function makeStatusLine(stop) {
+// `onMore` is called by who wants to see all that is under way.
+export function makeStatusLine(stop, onMore) {
   const element = make("div", "al-line");
   const dot = make("span", "al-dot");
   dot.setAttribute("aria-hidden", "true");
   const said = make("span", "al-said");
-  said.setAttribute("role", "status");
   const word = make("span", "al-word");
   const node = make("span", "al-node");
   const attempt = make("span", "al-attempt");
-  said.append(word, node, attempt);
+  const more = makeButton("al-link al-more", "", "Show all that is under way", onMore);
+  said.append(word, node, more, attempt);
+  const stages = make("span", "al-number");
   const time = make("span", "al-number");
   const tokens = make("span", "al-number");
   const price = make("span", "al-number");
@@ -26,7 +28,8 @@ export function makeStatusLine(stop) {
     button.textContent = "Stopping…";
     stop();
   });
-  element.append(dot, said, time, tokens, price, gap, button);
+  const buttons = [button];
+  element.append(dot, said, stages, time, tokens, price, gap, button);
 
   const tick = (line, now) => {
     const elapsed = line.is_ended || !line.at ? line.elapsed || 0 : (line.elapsed || 0) + now - line.at;
@@ -39,13 +42,29 @@ export function makeStatusLine(stop) {
       element.dataset.status = line.status || "ready";
       word.textContent = RUN_WORDS[line.status] || "ready";
       node.textContent = line.node || "";
+      more.hidden = !line.more;
+      more.textContent = line.more ? `and ${line.more.toLocaleString("en")} more` : "";
+      stages.textContent = line.stages ? `${line.stages.toLocaleString("en")} stage${line.stages === 1 ? "" : "s"}` : "";
       attempt.textContent = line.attempt > 1
         ? `attempt ${line.attempt}${line.attempts ? `/${line.attempts}` : ""}`
         : "";
       tick(line, now);
       tokens.textContent = line.tokens ? `${line.tokens.toLocaleString("en")} tokens` : "";
       price.textContent = [line.price, line.cached].filter(Boolean).join("   ");
-      button.hidden = Boolean(line.is_ended);
+      for (const asking of buttons) asking.hidden = Boolean(line.is_ended);
+    },
+    // A button of the caller's that asks the kernel for something, beside Stop.
+    addButton(asking) {
+      buttons.push(asking);
+      button.before(asking);
+    },
+    // With a reason nothing can be asked; without one it can again.
+    setUnanswered(reason) {
+      for (const asking of buttons) {
+        asking.disabled = Boolean(reason);
+        if (!("title" in asking.dataset)) asking.dataset.title = asking.title;
+        asking.title = reason || asking.dataset.title;
+      }
     },
   };
 }

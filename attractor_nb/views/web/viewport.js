@@ -17,7 +17,6 @@ export function makeViewport(frame, svg) {
   let scale = 1;
   let isFitted = false;
   let isPlaced = false;
-  const listeners = new Set();
 
   function resize(value) {
     scale = Math.min(LARGEST, Math.max(SMALLEST, value));
@@ -25,7 +24,7 @@ export function makeViewport(frame, svg) {
     svg.style.height = `${Math.floor(size.height * scale)}px`;
     frame.classList.toggle("is-far", scale < FAR);
     frame.classList.toggle("is-farther", scale < FARTHER);
-    for (const listener of listeners) listener();
+    frame.classList.toggle("is-cut", size.height * scale > frame.clientHeight + 4 || size.width * scale > frame.clientWidth + 4);
   }
 
   // The first time that the frame has a width: its height is kept from then on, so that nothing below moves.
@@ -36,6 +35,7 @@ export function makeViewport(frame, svg) {
     isFitted = wholeScale >= READABLE;
     resize(isFitted ? wholeScale : Math.max(acrossScale, READABLE));
     frame.style.height = `${Math.ceil(Math.min(most, size.height * scale)) + 2}px`;
+    resize(scale);
     isPlaced = true;
   }
 
@@ -100,7 +100,6 @@ export function makeViewport(frame, svg) {
     get isLarger() {
       return frame.scrollWidth > frame.clientWidth + 1 || frame.scrollHeight > frame.clientHeight + 1;
     },
-    onChange: (listener) => listeners.add(listener),
     close() {
       observer.disconnect();
       stopDragging();
