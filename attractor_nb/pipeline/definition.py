@@ -19,6 +19,7 @@ from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.estimating import Estimate, estimate
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.mending import Mendable
 from attractor_nb.pipeline.model_report import ModelReport, model_report
 from attractor_nb.pipeline.options import (
     BackendSpec,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 
 
-class Definition:
+class Definition(Mendable):
     """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
 
     def __init__(
