@@ -1,0 +1,34 @@
+"""What a pipeline gives away without being run: pictures for other programs, verdicts on past runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.hindsight import Hindsight
+
+
+class Sharing:
+    """The part of a pipeline that looks at its graph and at past runs only."""
+
+    graph: Graph
+
+    def refuse_errors(self) -> None:
+        """Raise where lint found errors."""
+        raise NotImplementedError
+
+    def hindsight(self, runs: object) -> Hindsight:
+        """Which past runs would go elsewhere on this graph; no model is called and nothing is run.
+
+        Args:
+            runs: Runs, results or directories: one, or several, such as ``runs()`` gives.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: Something among them can be no run.
+        """
+        from attractor_nb.pipeline.hindsight import hindsight  # noqa: PLC0415 - few pipelines look back
+
+        self.refuse_errors()
+        return hindsight(self.graph, runs)
