@@ -32,6 +32,7 @@
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
         ├── RunInterrupted         waiting for a run that was stopped
+        ├── RunStands              waiting for a run that stands at a breakpoint
         ├── GraphChanged           resume with another graph than the one that ran
         ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
@@ -304,6 +305,10 @@ class GraphChanged(RunError):
 
 class InputsChanged(RunError):
     """The inputs are not those that the map was started with."""
+
+
+class RunStands(RunError):
+    """The run that is waited for stands at a breakpoint, and nobody has it go on."""
 
 
 class CheckpointCorrupt(RunError):

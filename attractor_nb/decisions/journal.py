@@ -147,7 +147,7 @@ def _follow(contexts: dict[str, dict[str, Any]], event: Event) -> None:
         contexts[""].update(event.inputs)
     elif isinstance(event, ParallelBranchStarted):
         contexts[event.branch] = dict(_nearest(contexts, enclosing(event.branch)))
-    elif isinstance(event, StageEnd | DebuggerChanged):
+    elif isinstance(event, StageEnd | DebuggerChanged | PipelineForked | PipelineRewound):
         contexts.setdefault(event.branch, dict(contexts[""])).update(event.context)
 
 

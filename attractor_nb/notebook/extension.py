@@ -31,7 +31,7 @@ def load(shell: InteractiveShell) -> None:
     if shell in _loaded:
         return
     presenter = Presenter(shell)
-    remove_presenter = register_presenter(presenter.present, presenter.check_wait)
+    remove_presenter = register_presenter(presenter.present, presenter.check_wait, presenter.can_click)
     forget_cells = stop_runs_with_their_cell(shell)
     shell.register_magics(AttractorMagics(shell, presenter))
     completer = shell.Completer

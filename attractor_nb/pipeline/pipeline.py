@@ -10,6 +10,7 @@ from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.checking import check_result, read_expectation
 from attractor_nb.pipeline.composing import PipelineNode
+from attractor_nb.pipeline.debugger import check_breakpoints
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.maps.launch import MapWish, continue_map, start_map
@@ -283,6 +284,7 @@ class Pipeline(Definition):
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
         )
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
@@ -299,6 +301,7 @@ class Pipeline(Definition):
         beginning = begin(self, options, seams)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
     def _launch(
         self,
         options: RunOptions,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -67,6 +68,7 @@ class Run(Past, Handle[RunResult]):
         stream: EventStream | None = None,
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Run]] | None = None,
+        debugging: Debugging | None = None,
     ) -> None:
         super().__init__()
         self.id = run_id
@@ -84,6 +86,7 @@ class Run(Past, Handle[RunResult]):
         self._live_children = live_children
         self._stream = stream
         self._gates = gates
+        self._debugging = debugging
 
     # -- what the pipeline package calls ------------------------------------------------------------
 
@@ -122,7 +125,7 @@ class Run(Past, Handle[RunResult]):
             return _LONG_STATUS.get(self._finished.status, self._finished.status)
         if self.is_done:
             return "interrupted"
-        return "waiting" if self.gates else "running"
+        return "waiting" if self.gates or self.stops else "running"
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -296,7 +299,7 @@ class Run(Past, Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = run_summary(self.view, self.graph)
+        text = "\n".join([run_summary(self.view, self.graph), *map(str, self.stops)])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
     def __repr__(self) -> str:

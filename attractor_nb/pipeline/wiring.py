@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.engine.debugging import Debugging
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
@@ -34,6 +35,7 @@ from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.budget_check import check_budget
 from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
+from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.recording import (
     Recording,
@@ -157,6 +159,7 @@ def wire(
         pipeline: What runs.
         options: How.
         seams: Clock, randomness and disk.
+    above: tuple[Debugging, str] | None = None,
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         is_child: A stage of another run has started it, and may steer it.
@@ -172,6 +175,7 @@ def wire(
     stream = EventStream(start.store, seams.clock, start.run_id, sequence=start.sequence)
     gates = Gates(
         people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
+        above: Of a child: the debugger of its parent, and the node there.
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -187,7 +191,15 @@ def wire(
     lifetimes = () if is_shared else plugs.lifetimes
     plugs = on_tape(plugs, answering, tape)
     registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, tape))
-    handlers = plugs.shipped(_handlers(registry, start.plan))
+    handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
+    debugging = Debugging(
+        start.plan,
+        stream,
+        handlers,
+        recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
+        breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
+        above=above,
+    )
     children = None
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
         shared = Household(
@@ -209,6 +221,7 @@ def wire(
         plan=start.plan,
         handlers=handlers,
         context=start.context,
+            debugging=debugging,
         inputs=start.inputs,
         state=start.state,
         store=start.store,
@@ -241,6 +254,7 @@ def wire(
     def read(node_id: str, name: str, branch: str) -> str | None:
         return setup.store.read_stage_file(node_id, name, branch)  # the store changes with a restart
 
+        debugging=debugging,
     run = Run(
         pipeline,
         start.run_id,
@@ -257,6 +271,7 @@ def wire(
     trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
     recording = None if tape is None or is_child else Recording(tape)
     return Wired(run, Runner(setup), recording)
+        debugging=debugging,
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:

@@ -21,6 +21,11 @@ from attractor_nb.model.events.children import (
     ChildSteered,
     InstructionGiven,
 )
+from attractor_nb.model.events.debugging import (
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
+)
 from attractor_nb.model.events.event import (
     Event,
     EventObserver,
@@ -72,6 +77,9 @@ __all__ = [
     "ChildStarted",
     "ChildSteered",
     "Event",
+    "DebuggerChanged",
+    "DebuggerMoved",
+    "DebuggerStopped",
     "EventObserver",
     "EventsDropped",
     "GoalGateUnsatisfied",
