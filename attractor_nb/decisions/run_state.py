@@ -184,9 +184,6 @@ class RunState:
             self._stop(event)
         elif isinstance(event, PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted):
             self._go_on(event)
-
-    def _start(self, event: StageStarted) -> None:
-        flight = self.in_flight
         elif isinstance(event, DebuggerChanged):
             self._amend(event)
 
@@ -195,6 +192,9 @@ class RunState:
         if self.root is not None and (branch := self.root.branches.open.get(self.branch)):
             branch.take_edit(event)
         self._remember_values(event.context)
+
+    def _start(self, event: StageStarted) -> None:
+        flight = self.in_flight
         failures = flight.failures if flight and flight.node_id == event.name else 0
         self.in_flight = InFlight(
             event.name, event.visit, event.attempt, failures, is_started=True, fidelity=event.fidelity
@@ -252,10 +252,6 @@ class RunState:
 
     def spend(self, node_id: str, usage: Usage) -> None:
         """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""
-        if isinstance(event, PipelineForked):  # what its parent spent is its parent's
-            self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
-        if isinstance(event, PipelineForked | PipelineRewound):
-            self._remember_values(event.context)
         if self.root is not None:
             self.root.spend(node_id, usage)
         self.usage += usage
@@ -315,12 +311,12 @@ class RunState:
                 attempts=event.attempt,
             )
         )
-        values = self.recent_values
-        for key, value in changed.items():
-            if key not in _NOT_CARRIED and not key.startswith("internal.") and not key.endswith(".response"):
         self._remember_values(event.context)
 
     def _remember_values(self, changed: Mapping[str, Any]) -> None:
+        values = self.recent_values
+        for key, value in changed.items():
+            if key not in _NOT_CARRIED and not key.startswith("internal.") and not key.endswith(".response"):
                 values.pop(key, None)
                 values[key] = value if not isinstance(value, str) else value[:EXCERPT_LENGTH]
         while len(values) > RECENT_VALUES:
