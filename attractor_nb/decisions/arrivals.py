@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.explaining import because
 from attractor_nb.model.events import (
     Event,
     GoalGateUnsatisfied,
@@ -64,9 +65,7 @@ def _leads(event: Event, branch: str) -> bool:
 def _told(event: Event | None, visit: VisitRecord) -> Arrival:
     match event:
         case StageEnd():
-            how = f": {event.route_detail}" if event.route_detail else ""
-            way = "by an edge" if event.edge is not None else "by a jump"
-            words = f"from {event.name}, visit {event.visit}, {way} ({event.route}{how})"
+            words = f"from {event.name}, visit {event.visit}: {because(event.route, event.route_detail)}"
             return Arrival(event.name, event.visit, event.edge, words)
         case GoalGateUnsatisfied():
             words = f"goal gate {event.gate} was not satisfied at the end, and sent the run back here"

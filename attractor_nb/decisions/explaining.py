@@ -216,10 +216,11 @@ def _sentence(commit: StageEnd) -> str:
         return f"the run failed here: {detail}"
     if not where:
         return "the run ends here"
-    return f"to {where}: {_because(route, detail)}"
+    return f"to {where}: {because(route, detail)}"
 
 
-def _because(route: str, detail: str) -> str:
+def because(route: str, detail: str) -> str:
+    """Why a way was taken, in words: of a route and its detail, as recorded."""
     if route == "condition":
         return f"the condition `{detail}` holds"
     if route == "preferred_label":
@@ -238,7 +239,7 @@ def _mismatch(commit: StageEnd, step: Step | None) -> str:
     edge = None if step is None or step.edge is None else step.edge.index
     if (target, edge) == (commit.next_node, commit.edge) and (step is None or step.reason == commit.route):
         return ""
-    now = "would end here" if step is None else f"would go to {target}: {_because(step.reason, step.detail)}"
+    now = "would end here" if step is None else f"would go to {target}: {because(step.reason, step.detail)}"
     before = f"went to {commit.next_node} ({commit.route})" if commit.next_node else f"ended ({commit.route})"
     return (
         f"the run {before}, but by the graph as it is now it {now};"
@@ -255,7 +256,7 @@ def _rules(
     asked: list[Rule] = []
     for name, step, otherwise in _asked(plan, planned, commit, seen, lookup):
         if step is not None:
-            asked.append(Rule(name, f"{step.target}: {_because(step.reason, step.detail)}", decides=True))
+            asked.append(Rule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
             return tuple(asked)
         asked.append(Rule(name, otherwise))
     asked.append(Rule("end", "no rule gave a way on", decides=True))
@@ -314,7 +315,7 @@ def _candidate(
         holds = all(verdict.holds for verdict in values)
     is_taken = commit.edge == edge.index and commit.next_node == edge.target
     if is_taken:
-        words = f"taken: {_because(commit.route, commit.route_detail)}"
+        words = f"taken: {because(commit.route, commit.route_detail)}"
     else:
         words = _refused(
             plan, planned, edge, values, step, has_failed=is_failed(plan, planned, commit.outcome, seen)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.explained import Explanation, LoopExplanation, WayExplanation
+    from attractor_nb.pipeline.inspection import EdgeInspection, StageInspection
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.debugger import Debugger
     from attractor_nb.pipeline.explained import Explanation, LoopExplanation, WayExplanation
@@ -104,3 +107,23 @@ class Past:
         from attractor_nb.pipeline.heating import heat  # noqa: PLC0415 - as above
 
         return heat(self, by)
+
+    def inspect(
+        self, what: str | int, visit: int | None = None, attempt: int | None = None
+    ) -> StageInspection | EdgeInspection:
+        """What is known of a stage, by its node's id, or of an edge, by ``"a -> b"``; see ``inspecting``."""
+        from attractor_nb.pipeline.inspecting import inspect  # noqa: PLC0415 - most runs are not looked into
+
+        return inspect(cast("Run", self), what, visit, attempt)
+
+    def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
+        """Why a stage was reached and left as it was; without a node the whole way; see ``explained``."""
+        from attractor_nb.pipeline.explained import explain  # noqa: PLC0415 - as above
+
+        return explain(cast("Run", self), node, visit)
+
+    def explain_loop(self, node: str, branch: str = "") -> LoopExplanation:
+        """Why a node was visited again and again; see ``explained.explain_loop``."""
+        from attractor_nb.pipeline.explained import explain_loop  # noqa: PLC0415 - as above
+
+        return explain_loop(cast("Run", self), node, branch)

@@ -206,8 +206,9 @@ _INSPECTION_RULES: Final = (
     + """
 & details{margin:4px 8px}
 & summary{cursor:pointer;font-weight:600;padding:2px 0}
-& pre{margin:2px 0;padding:6px 8px;max-height:22em;overflow:auto;border:1px solid var(--frame);border-radius:6px;
-background:var(--panel);color:inherit;font:11.5px/1.45 MONO;white-space:pre-wrap;overflow-wrap:anywhere}
+& pre{margin:2px 0;padding:6px 8px;max-height:22em;overflow:auto;border:1px solid var(--frame);
+border-radius:6px;background:var(--panel);color:inherit;font:11.5px/1.45 MONO;
+white-space:pre-wrap;overflow-wrap:anywhere}
 & ol{margin:2px 0;padding-left:24px}
 &.attractor-table table th[scope="row"]{color:var(--dim);font-weight:500;white-space:nowrap}
 &.attractor-table table .taken td{color:var(--success-line);font-weight:600}
