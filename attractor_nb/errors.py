@@ -299,16 +299,16 @@ class RunInterrupted(RunError):
     """The run that was waited for was stopped before its end; it can be resumed."""
 
 
+class RunStands(RunError):
+    """The run that is waited for stands at a breakpoint, and nobody has it go on."""
+
+
 class GraphChanged(RunError):
     """The graph is not the one that the run was started with (ruling 29)."""
 
 
 class InputsChanged(RunError):
     """The inputs are not those that the map was started with."""
-
-
-class RunStands(RunError):
-    """The run that is waited for stands at a breakpoint, and nobody has it go on."""
 
 
 class CheckpointCorrupt(RunError):

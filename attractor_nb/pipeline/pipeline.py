@@ -280,11 +280,11 @@ class Pipeline(Definition):
         options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
         check_host(options.host)
         check_plugs(options, self.handlers, self.graph, tape)
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
         )
-        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
     def _options(self, given: Mapping[str, Any]) -> RunOptions:
@@ -297,11 +297,11 @@ class Pipeline(Definition):
         options, tape = with_cassette(options)
         check_host(options.host)
         check_plugs(options, self.handlers, self.graph, tape)
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = begin(self, options, seams)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
-        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
     def _launch(
         self,
         options: RunOptions,

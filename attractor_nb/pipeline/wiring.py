@@ -152,6 +152,7 @@ def wire(
     shipping: Shipping | None = None,
     workspace: Workspace | None = None,
     tape: Tape | None = None,
+    above: tuple[Debugging, str] | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -159,7 +160,6 @@ def wire(
         pipeline: What runs.
         options: How.
         seams: Clock, randomness and disk.
-    above: tuple[Debugging, str] | None = None,
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         is_child: A stage of another run has started it, and may steer it.
@@ -168,6 +168,7 @@ def wire(
         shipping: The way to the workers that the caller has opened for several runs.
         workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
         tape: What its calls are recorded on or replayed from.
+        above: Of a child: the debugger of its parent, and the node there.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -175,7 +176,6 @@ def wire(
     stream = EventStream(start.store, seams.clock, start.run_id, sequence=start.sequence)
     gates = Gates(
         people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
-        above: Of a child: the debugger of its parent, and the node there.
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -213,6 +213,7 @@ def wire(
             tape=tape,
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
+            debugging=debugging,
             wire=wire,
         )
         children = _children(shared, stream, start)
@@ -221,7 +222,6 @@ def wire(
         plan=start.plan,
         handlers=handlers,
         context=start.context,
-            debugging=debugging,
         inputs=start.inputs,
         state=start.state,
         store=start.store,
@@ -246,6 +246,7 @@ def wire(
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
         cache=cache_of(options, start.plan) if tape is None else None,
+        debugging=debugging,
         workplace=RunWorkplace(
             start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
         ),
@@ -254,7 +255,6 @@ def wire(
     def read(node_id: str, name: str, branch: str) -> str | None:
         return setup.store.read_stage_file(node_id, name, branch)  # the store changes with a restart
 
-        debugging=debugging,
     run = Run(
         pipeline,
         start.run_id,
@@ -263,6 +263,7 @@ def wire(
         stream=stream,
         gates=gates,
         live_children=children.live if children else None,
+        debugging=debugging,
     )
     run.recall(start.events, start.kept, start.state.visits)
     stream.add_sink(run.take)
@@ -270,8 +271,7 @@ def wire(
         stream.observe(observer)
     trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
     recording = None if tape is None or is_child else Recording(tape)
-    return Wired(run, Runner(setup), recording)
-        debugging=debugging,
+    return Wired(run, Runner(setup), gates, recording, is_child)
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
