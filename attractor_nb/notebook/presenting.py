@@ -100,6 +100,9 @@ class Presenter:
             return {"text/plain": str(result)}
         return bundle_of(result)
 
+    def display_map(self, run: Any) -> None:
+        """A map as a cell's value: its live table while it runs, otherwise as it stands."""
+        view = self._views.get(run)
     def display_inbox(self, inbox: Inbox) -> None:
         """The questions that wait as a cell's value: as cards where somebody can click."""
         if not is_live(probe(self._shell), self.live_mode):
@@ -109,9 +112,6 @@ class Presenter:
         self._inbox = self._inbox or LiveInbox()
         self._inbox.show(inbox)
 
-    def display_map(self, run: Any) -> None:
-        """A map as a cell's value: its live table while it runs, otherwise as it stands."""
-        view = self._views.get(run)
         if view is None or view.is_over:
             raise NotImplementedError  # IPython then asks the map itself
         if self._cells.get(run) != self._shell.execution_count:

@@ -17,6 +17,7 @@ from attractor_nb.model.events.children import (
     InstructionGiven,
 )
 from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
+from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
 from attractor_nb.model.events.event import Event, field_names
 from attractor_nb.model.events.fan_outs import (
     ParallelBranchCompleted,
@@ -89,6 +90,9 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         ChildSteered,
         ChildEvent,
         InstructionGiven,
+        DebuggerStopped,
+        DebuggerChanged,
+        DebuggerMoved,
     )
 }
         DebuggerStopped,
