@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import QuestionType as QuestionType
     from attractor_nb.pipeline.comparing import diff as diff
     from attractor_nb.pipeline.diagnosis import diagnose_run as diagnose_run
+    from attractor_nb.pipeline.heating import heat as heat
     from attractor_nb.pipeline.history import runs as runs
     from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
@@ -103,6 +104,7 @@ _HOMES = {
     "current_stage": "stage",
     "diagnose_run": "pipeline.diagnosis",
     "diff": "pipeline.comparing",
+    "heat": "pipeline.heating",
     "load_checkpoint": "pipeline.spec_names",
     "load_pipeline": "pipeline.loading",
     "parse_dot": "languages.dot",
@@ -151,6 +153,7 @@ __all__ = [
     "current_stage",
     "diagnose_run",
     "diff",
+    "heat",
     "load_checkpoint",
     "load_ipython_extension",
     "load_pipeline",

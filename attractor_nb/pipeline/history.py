@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from attractor_nb.engine.system_clock import SystemClock
@@ -174,13 +175,13 @@ class RunTable(Sequence[RunRow]):
             OptionError: pandas is not installed.
         """
         try:
-            import pandas as pd  # noqa: PLC0415 - no dependency of ours
+            pandas: Any = import_module("pandas")  # no dependency of ours
         except ImportError:
             hint = "pip install pandas; without it: [row.status for row in runs()]"
             raise OptionError("to_frame() needs pandas, which is not installed", hint=hint) from None
-        frame = pd.DataFrame([_record(row) for row in self], columns=list(_record_names()))
+        frame = pandas.DataFrame([_record(row) for row in self], columns=list(_record_names()))
         for name in ("start_time", "end_time"):
-            frame[name] = pd.to_datetime(frame[name], utc=True)
+            frame[name] = pandas.to_datetime(frame[name], utc=True)
         return frame
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
@@ -25,16 +23,16 @@ def test_a_run_is_removed_with_all_that_is_in_it_and_links_are_not_followed(crea
     (kept / "file").write_text("mine")
     (store.logs_root / "link").symlink_to(kept)
     remove("a")
-    assert os.listdir(tmp_path / "runs") == []
+    assert list((tmp_path / "runs").iterdir()) == []
     assert (kept / "file").read_text() == "mine"
 
 
 def test_a_live_run_is_not_removed_and_stays_whole(create, remove):
     store = create("runs/a")
-    before = sorted(os.listdir(store.logs_root))
+    before = sorted(store.logs_root.iterdir())
     with pytest.raises(RunLocked):
         remove("a")
-    assert sorted(os.listdir(store.logs_root)) == before
+    assert sorted(store.logs_root.iterdir()) == before
 
 
 def test_a_run_with_something_alive_inside_is_not_removed(create, remove, tmp_path):
@@ -90,4 +88,4 @@ def test_a_removal_that_was_cut_off_is_listed_as_what_it_is_and_ended(create, re
     assert (row.status, "delete it again" in row.note) == ("half-deleted", True)
     monkeypatch.undo()
     remove(row.logs_root.name)
-    assert os.listdir(tmp_path / "runs") == []
+    assert list((tmp_path / "runs").iterdir()) == []
