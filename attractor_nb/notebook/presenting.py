@@ -70,14 +70,14 @@ class Presenter:
         if gates:
             refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
 
-    # -- formatters ----------------------------------------------------------------------------------
-
-    def display_run(self, run: Any) -> None:
     def can_click(self, *, is_blocking: bool) -> bool:
         """Whether somebody sees runs in this shell and can click while a cell waits in this way."""
         around = probe(self._shell)
         return is_live(around, self.live_mode) and not is_click_lost(around, is_blocking=is_blocking)
 
+    # -- formatters ----------------------------------------------------------------------------------
+
+    def display_run(self, run: Any) -> None:
         """A run as a cell's value: its live view while it runs, otherwise its own picture.
 
         The value of the very cell that started it is not shown twice.
@@ -103,15 +103,6 @@ class Presenter:
     def display_map(self, run: Any) -> None:
         """A map as a cell's value: its live table while it runs, otherwise as it stands."""
         view = self._views.get(run)
-    def display_inbox(self, inbox: Inbox) -> None:
-        """The questions that wait as a cell's value: as cards where somebody can click."""
-        if not is_live(probe(self._shell), self.live_mode):
-            raise NotImplementedError  # IPython then asks the inbox itself
-        from attractor_nb.notebook.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
-
-        self._inbox = self._inbox or LiveInbox()
-        self._inbox.show(inbox)
-
         if view is None or view.is_over:
             raise NotImplementedError  # IPython then asks the map itself
         if self._cells.get(run) != self._shell.execution_count:

@@ -17,7 +17,6 @@ from attractor_nb.model.events.children import (
     InstructionGiven,
 )
 from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
-from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
 from attractor_nb.model.events.event import Event, field_names
 from attractor_nb.model.events.fan_outs import (
     ParallelBranchCompleted,
@@ -95,9 +94,6 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         DebuggerMoved,
     )
 }
-        DebuggerStopped,
-        DebuggerChanged,
-        DebuggerMoved,
 """All events by name: the page where every signal can be seen."""
 
 _REQUIRED_TEXTS: dict[type[Event], dict[str, Any]] = {
