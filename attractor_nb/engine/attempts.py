@@ -405,18 +405,18 @@ def _composed(outcome: Outcome, visit: int, attempt: int, duration: float) -> Ca
     return partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
 
 
-def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:
-    if not files.create_deferred(STATUS_FILE, compose):
-        files.write_text(STATUS_FILE, compose())
-
-
-def _without_secrets(files: StageFiles, text: str) -> str:
 def rewrite_status(files: StageFiles, effect: Execute, outcome: Outcome, duration: float) -> None:
     """Write the status of an attempt anew that has ended: somebody decided otherwise about it."""
     started = effect.started
     _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
 
 
+def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:
+    if not files.create_deferred(STATUS_FILE, compose):
+        files.write_text(STATUS_FILE, compose())
+
+
+def _without_secrets(files: StageFiles, text: str) -> str:
     """What an agent wrote stays as evidence, and the secrets in it do not."""
     clean = redacted_status(text)
     if clean != text:
