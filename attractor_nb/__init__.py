@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.diagnosis import diagnose_run as diagnose_run
     from attractor_nb.pipeline.heating import heat as heat
     from attractor_nb.pipeline.history import runs as runs
+    from attractor_nb.pipeline.inbox import gates as gates
     from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
@@ -105,6 +106,7 @@ _HOMES = {
     "diagnose_run": "pipeline.diagnosis",
     "diff": "pipeline.comparing",
     "heat": "pipeline.heating",
+    "gates": "pipeline.inbox",
     "load_checkpoint": "pipeline.spec_names",
     "load_pipeline": "pipeline.loading",
     "parse_dot": "languages.dot",
@@ -153,6 +155,7 @@ __all__ = [
     "current_stage",
     "diagnose_run",
     "diff",
+    "gates",
     "heat",
     "load_checkpoint",
     "load_ipython_extension",

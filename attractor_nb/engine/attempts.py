@@ -138,6 +138,7 @@ class Attempts:
             instructions=self.instructions.waiting,
             conversation=conversation,
             workplace=self.workplace,
+            read_file=self._read_file,
             check_spending=spending.check,
         )
         enter_stage(scope)
@@ -197,6 +198,11 @@ class Attempts:
         if not effect.started.thread:
             return None
         return StoredConversation(self.store, effect, self.branch, self.announce)
+
+    def _read_file(self, node_id: str, name: str) -> str | None:
+        """What a stage has left: in a branch the one of the branch goes before the run's of that name."""
+        found = self.store.read_stage_file(node_id, name, self.branch)
+        return self.store.read_stage_file(node_id, name) if found is None and self.branch else found
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
         """Announce an event of where these attempts are."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import ipywidgets
 from IPython.display import DisplayHandle, display
 
-from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import (
     ChildEvent,
     Event,
@@ -33,15 +32,17 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageOutput,
 )
-from attractor_nb.notebook.gate_card import BY_CLICK, GateCard
+from attractor_nb.notebook.gate_card import GateCards, HandedIn
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
+from attractor_nb.pipeline.inbox import resume_call
 from attractor_nb.pipeline.inspecting import answer_inspection
 from attractor_nb.redaction import redacted
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.questions import BY_CLICK, plain_question
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 
@@ -95,7 +96,15 @@ class ShownRun(Protocol):
         """Hear every event."""
         ...
 
-    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "") -> object:
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "",
+    ) -> object:
         """Answer a gate."""
         ...
 
@@ -146,16 +155,11 @@ class LiveRun:
             has_beats=has_threads,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
         )
-        gates = [(owner, node.id) for owner, node in nodes if node.handler_type == GATE_TYPE]
-        self.gate_card = GateCard(
-            lambda gate, choice, text: run.answer(gate, choice, text=text, answered_by=BY_CLICK),
-            choice_count=max((len(owner.outgoing_edges(gate)) for owner, gate in gates), default=0),
-        )
+        gates = [node.id for _, node in nodes if node.handler_type == GATE_TYPE]
+        self.gate_card = GateCards(self._answer, has_gates=bool(gates))
         if self._view.nodes:  # a resumed run begins with what was done before
             self.graph_view.show(self._view.to_plain())
-        self.widget = ipywidgets.VBox([self.graph_view, self.gate_card.widget])
-        if gates:
-            self.gate_card.widget.add_class("has-gates")
+        self.widget = ipywidgets.VBox([self.graph_view, self.gate_card])
         self._painter = (
             ThreadPainter(self.paint, last=ENDS, beat=self.graph_view.beat)
             if has_threads
@@ -196,17 +200,22 @@ class LiveRun:
                 case PipelineStarted() | PipelineResumed():
                     self._started = event.time
                 case InterviewStarted():
-                    self.gate_card.ask(event)
+                    self.gate_card.ask(plain_question(event, resume=resume_call(self._run.logs_root)))
                 case InterviewCompleted() | InterviewTimeout():
-                    self.gate_card.settle(event)
+                    self.gate_card.settle(event.question_id, event)
                 case _:
                     pass
+        self._view.attempts.clear()  # nothing here shows them; a loop of many turns would fill the memory
         if tails:
             delta["tails"] = dict([*tails.items()][-TAILS:])
         if delta.keys() - {"tails"}:
             delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
         if delta:
             self.graph_view.show(delta)
+
+    def _answer(self, handed: HandedIn) -> None:
+        """Hand in what a person has clicked; raises what the run says against it."""
+        self._run.answer(handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=BY_CLICK)
 
     def _end(self) -> None:
         """Put the static picture in the widget's place, and let the widget go."""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.notebook.gate_inbox import LiveInbox
     from attractor_nb.notebook.live_map import LiveMap
     from attractor_nb.notebook.live_run import LiveRun
+    from attractor_nb.pipeline.inbox import Inbox
     from attractor_nb.pipeline.maps.map_run import MapRun
 
 
@@ -39,6 +41,7 @@ class Presenter:
         self._views: WeakKeyDictionary[Any, LiveRun | LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
+        self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
         """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
@@ -99,6 +102,15 @@ class Presenter:
         if result.run_id in self._live_run_ids:
             return {"text/plain": str(result)}
         return bundle_of(result)
+
+    def display_inbox(self, inbox: Inbox) -> None:
+        """The questions that wait as a cell's value: as cards where somebody can click."""
+        if not is_live(probe(self._shell), self.live_mode):
+            raise NotImplementedError  # IPython then asks the inbox itself
+        from attractor_nb.notebook.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
+
+        self._inbox = self._inbox or LiveInbox()
+        self._inbox.show(inbox)
 
     def display_map(self, run: Any) -> None:
         """A map as a cell's value: its live table while it runs, otherwise as it stands."""

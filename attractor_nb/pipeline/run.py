@@ -207,25 +207,34 @@ class Run(Past, Handle[RunResult]):
 
     # -- acting --------------------------------------------------------------------------------------
 
-    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "call") -> Gate:
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "call",
+    ) -> Gate:
         """Answer a gate; the first durable answer wins.
 
         Args:
             gate: The gate's id, or the id of the node that asks.
             choice: Key, label or target of the choice.
             text: Free text.
+            form: What is filled in, by field, where the gate has a form.
             answered_by: Who answers, for the record.
 
         Raises:
             NoSuchGate: No such gate is waiting.
-            AnswerRefused: The answer matches no choice; the gate still waits.
+            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:
             raise NoSuchGate(
                 f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
             )
-        return self._gates.answer(gate, choice, text=text, answered_by=answered_by)
+        return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
 
     def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
         """Block until a gate waits, and return it.
@@ -263,7 +272,7 @@ class Run(Past, Handle[RunResult]):
         Args:
             node: The node.
             visit: Which of its visits, by number; the latest by default.
-            **options: See ``Pipeline.resume``.
+            **options: See ``Pipeline.resume``; among them ``context`` and ``prompt``.
         """
         return self.resume(rewind_to=node, visit=visit, **options)
 

@@ -37,6 +37,7 @@ from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.open_gates import gates_open, tell
 from attractor_nb.pipeline.recording import (
     Recording,
     answering_backend,
@@ -81,7 +82,9 @@ class Wired:
 
     run: Run
     runner: Runner
+    gates: Gates
     recording: Recording | None = None
+    is_child: bool = False
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result.
@@ -91,7 +94,7 @@ class Wired:
             StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
         try:
-            with self._watched():
+            with self._watched(), self._gates_open():
                 ended = await self.runner.run()
         except BaseException:
             if self.recording is not None:
@@ -107,6 +110,10 @@ class Wired:
             result = replace(result, cassette=self.recording.end(ended.status))
         self.run.settle(result)
         return result
+
+    def _gates_open(self) -> contextlib.AbstractContextManager[None]:
+        """The gates of a child run are its parent's, which are open for it."""
+        return contextlib.nullcontext() if self.is_child else gates_open(self.run, self.gates)
 
     def listen(self, sinks: Iterable[EventSink]) -> None:
         """Hand sinks of ours every event from now on."""
@@ -179,6 +186,7 @@ def wire(
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
+        on_change=None if is_child else lambda gate, event: tell(run, gate, event),
     )
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = workspace_of(options, start.store, seams.disk, workspace)
@@ -350,7 +358,7 @@ def _registry(
     registry.register("tool", ToolHandler(processes))
     registry.register("parallel", ParallelHandler())
     registry.register("parallel.fan_in", FanInHandler(backend))
-    registry.register("wait.human", WaitHumanHandler(gates))
+    registry.register("wait.human", WaitHumanHandler(gates, pipeline.schemas))
     registry.register("stack.manager_loop", ManagerLoopHandler(backend, pipeline.guards))
     registry.register("pipeline", SubPipelineHandler())
     registry.register_all(pipeline.handlers)
