@@ -93,6 +93,19 @@ def write_notebook() -> Callable[..., Path]:
     return write
 
 
+def folder_of_pictures() -> Path:
+    """Where pictures are kept, for looking at."""
+    folder = Path(os.environ.get("ATTRACTOR_PICTURES", REPOSITORY / ".venv" / "pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path:
+    """The folder of artefacts."""
+    return folder_of_pictures()
+
+
 class ViewPage:
     """A view of the front-end in a page of its own; the test is its host.
 
@@ -122,8 +135,7 @@ class ViewPage:
 
     def shoot(self, name: str, selector: str = "") -> None:
         """Keep a picture in the folder of artefacts, for looking at."""
-        folder = Path(os.environ.get("ATTRACTOR_PICTURES", REPOSITORY / ".venv" / "pictures"))
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = folder_of_pictures()
         target = self.page.locator(selector).first if selector else self.page
         target.screenshot(path=str(folder / f"{name}.png"))
 

@@ -58,7 +58,7 @@ def scrolled(view):
 
 
 def width(view):
-    return view.page.evaluate("() => document.querySelector('.ad-frame > svg').getBoundingClientRect().width")
+    return view.page.evaluate("() => document.querySelector('.ad-sheet').getBoundingClientRect().width")
 
 
 def test_a_drawing_is_walked_along_its_edges_and_a_node_opened_by_keys_alone(open_view):
@@ -111,6 +111,7 @@ def test_nodes_are_found_by_label_id_and_prompt_and_enter_goes_on(open_view):
 
 def test_a_drawing_is_zoomed_fitted_dragged_and_follows_until_it_is_moved(open_view):
     view = open_live(open_view, LONG)
+    view.page.emulate_media(reduced_motion="reduce")  # it follows in one step then
     frame = view.page.locator(".ad-frame")
     height = frame.bounding_box()["height"]
     assert height <= 800, "a long drawing does not push the notebook away"
@@ -143,7 +144,7 @@ def test_a_drawing_is_zoomed_fitted_dragged_and_follows_until_it_is_moved(open_v
     view.page.mouse.wheel(0, 300)
     view.page.keyboard.up("Control")
     view.page.wait_for_function(
-        f"() => document.querySelector('.ad-frame > svg').getBoundingClientRect().width < {natural - 2}"
+        f"() => document.querySelector('.ad-sheet').getBoundingClientRect().width < {natural - 2}"
     )
     assert frame.bounding_box()["height"] == height, "nothing below has moved"
     assert view.console == []
@@ -208,6 +209,9 @@ def test_a_lost_kernel_is_said_with_what_to_do_and_nothing_can_be_asked(open_vie
     assert stop.is_disabled()
     assert stop.get_attribute("title") == "The kernel is gone."
     view.shoot("live_view_lost_kernel")
+    view.page.locator("[data-node=plan]").click()
+    assert "The kernel is gone." in view.page.locator(".al-inspector").text_content()
+    assert view.sent == [{"kind": "ready"}], "nobody is asked"
     view.tell(kind="beat")
     assert notice.is_hidden()
     assert stop.is_enabled()

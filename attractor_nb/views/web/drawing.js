@@ -10,6 +10,7 @@ import { arrowOf, makeWalk } from "./walking.js";
 
 const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
 const DETAIL_CHARS = { least: 10, width: 5.6, margin: 16 }; // what of a text fits under a label, in px of the drawing
+const LIVELY = 20; // with more nodes under way than that nothing moves: each frame would draw them all
 const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP = "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes.";
@@ -36,7 +37,6 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   element.dataset.lmSuppressShortcuts = "true";
   svg.setAttribute("role", "group");
   element.style.setProperty("--ad-width", `${parseFloat(svg.getAttribute("width")) || 340}px`);
-  frame.append(svg);
   element.append(frame);
 
   const nodes = readNodes(svg);
@@ -46,6 +46,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   const tools = makeDrawingTools(viewport, nodes, { mark: showFound, look: focusNode, frame });
   element.append(tools.element);
 
+  let activeCount = 0;
   let selected = null;
   let selectedEdge = null;
   let stop = nodes.keys().next().value; // the one node that Tab reaches; arrows go on from it
@@ -114,9 +115,15 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     if (current !== null) viewport.reveal(nodes.get(current).element);
   }
 
+  function countActive(change) {
+    activeCount += change;
+    svg.classList.toggle("is-busy", activeCount > LIVELY);
+  }
+
   function setNode(id, state = PENDING) {
     const parts = nodes.get(id);
     if (!parts) return;
+    if (isActive(state) !== isActive(parts.state)) countActive(isActive(state) ? 1 : -1);
     parts.state = state;
     const kept = [...parts.element.classList].filter((name) => !name.startsWith("state-"));
     parts.element.setAttribute("class", [...kept, `state-${state.status}`].join(" "));

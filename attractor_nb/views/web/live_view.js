@@ -26,7 +26,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
   const stage = make("div", "al-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, onEdge: selectEdge, now });
   drawing.element.classList.add("al-canvas");
-  const inspector = makeInspector({ onClose: close, onAsk: (request) => host.send({ kind: "inspect", ...request }) });
+  const inspector = makeInspector({ onClose: close, onAsk: ask });
   stage.append(drawing.element, inspector.element);
 
   const { nameOf } = drawing;
@@ -76,6 +76,12 @@ export function showLiveRun(host, el, { truth, views, now }) {
     if (before !== null) drawing.focus(before);
   }
 
+  // Ask the kernel what is known; nobody is asked who is gone.
+  function ask(request) {
+    if (lost.isLost) inspector.fill({ problems: [`${lost.reason} The drawing and the table have what was heard.`] });
+    else host.send({ kind: "inspect", ...request });
+  }
+
   function choose(id, index) {
     selected = id;
     selectedEdge = index;
@@ -90,7 +96,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     }
     choose(null, index);
     inspector.open(index, "Edge");
-    host.send({ kind: "inspect", edge: index });
+    ask({ edge: index });
   }
 
   function select(id) {
@@ -100,7 +106,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     }
     choose(id, null);
     inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
-    host.send({ kind: "inspect", node: selected });
+    ask({ node: selected });
   }
 
   function showNode(id, state) {
@@ -124,7 +130,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     }
     if (selected !== null && selected in nodes) {
       inspector.setState(spokenState(nodes[selected]));
-      if (!isActive(nodes[selected])) host.send({ kind: "inspect", node: selected });
+      if (!isActive(nodes[selected])) ask({ node: selected });
     }
   }
 

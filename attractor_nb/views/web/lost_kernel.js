@@ -35,6 +35,9 @@ export function makeLostKernel(host, onChange) {
   ];
   return {
     element,
+    get reason() {
+      return reason;
+    },
     get isLost() {
       return Boolean(reason);
     },
