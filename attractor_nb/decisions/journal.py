@@ -15,6 +15,8 @@ from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     DebuggerChanged,
     ParallelBranchStarted,
+    PipelineForked,
+    PipelineRewound,
     PipelineStarted,
     StageEnd,
     StageStarted,

@@ -25,6 +25,7 @@ from attractor_nb.model.events import (
     ParallelBranchStarted,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -40,6 +41,8 @@ from attractor_nb.model.outcome import StageStatus, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+GoesOn = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
+GOES_ON = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
 RECENT_STAGES = 30
 RECENT_VALUES = 50
 EXCERPT_LENGTH = 600
@@ -182,7 +185,7 @@ class RunState:
             self.stale_gates.update(event.passed_over)
         elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
             self._stop(event)
-        elif isinstance(event, PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted):
+        elif isinstance(event, GOES_ON):
             self._go_on(event)
         elif isinstance(event, DebuggerChanged):
             self._amend(event)
@@ -241,7 +244,7 @@ class RunState:
         fresh.threads = dict(before.threads)
         return fresh
 
-    def _go_on(self, event: PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted) -> None:
+    def _go_on(self, event: GoesOn) -> None:
         self.reopen()
         if isinstance(event, PipelineStarted):
             self.next_node = event.start_node
@@ -249,6 +252,10 @@ class RunState:
             self.restart_target, self.restart_logs_root = event.target, event.logs_root
         if isinstance(event, PipelineStarted | PipelineRewound):
             self._carry(event.carried)
+        if isinstance(event, PipelineForked):  # what its parent spent is its parent's
+            self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
+        if isinstance(event, PipelineForked | PipelineRewound):
+            self._remember_values(event.context)
 
     def spend(self, node_id: str, usage: Usage) -> None:
         """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""

@@ -33,6 +33,8 @@ class Manifest(BaseModel):
         stage_directories: Directory names of the stages whose name is not the node's id.
         restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
         restarted_as: Run directory that continues this one, relative.
+        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and the
+            ``sequence`` of the parent's log before which it begins.
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
@@ -61,6 +63,7 @@ class Manifest(BaseModel):
     stage_directories: dict[str, str] = Field(default_factory=dict)
     restart_of: str = ""
     restarted_as: str = ""
+    fork_of: dict[str, str | int] = Field(default_factory=dict[str, str | int])
     continued_from: str = ""
     backend: str = ""
     bounds: dict[str, int | float | str] = Field(default_factory=dict)

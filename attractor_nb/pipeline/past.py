@@ -13,13 +13,11 @@ from attractor_nb.errors import RunNotFound
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
+    from os import PathLike
     from pathlib import Path
 
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.explained import Explanation, LoopExplanation, WayExplanation
-    from attractor_nb.pipeline.inspection import EdgeInspection, StageInspection
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.debugger import Debugger
     from attractor_nb.pipeline.explained import Explanation, LoopExplanation, WayExplanation
@@ -108,22 +106,8 @@ class Past:
 
         return heat(self, by)
 
-    def inspect(
-        self, what: str | int, visit: int | None = None, attempt: int | None = None
-    ) -> StageInspection | EdgeInspection:
-        """What is known of a stage, by its node's id, or of an edge, by ``"a -> b"``; see ``inspecting``."""
-        from attractor_nb.pipeline.inspecting import inspect  # noqa: PLC0415 - most runs are not looked into
+    def export_html(self, path: str | PathLike[str] | None = None) -> Path:
+        """Write the run as one page that opens without kernel and network; see ``exporting``."""
+        from attractor_nb.pipeline.exporting import export_html  # noqa: PLC0415 - as above
 
-        return inspect(cast("Run", self), what, visit, attempt)
-
-    def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
-        """Why a stage was reached and left as it was; without a node the whole way; see ``explained``."""
-        from attractor_nb.pipeline.explained import explain  # noqa: PLC0415 - as above
-
-        return explain(cast("Run", self), node, visit)
-
-    def explain_loop(self, node: str, branch: str = "") -> LoopExplanation:
-        """Why a node was visited again and again; see ``explained.explain_loop``."""
-        from attractor_nb.pipeline.explained import explain_loop  # noqa: PLC0415 - as above
-
-        return explain_loop(cast("Run", self), node, branch)
+        return export_html(cast("Run", self), path)

@@ -232,6 +232,8 @@ class Pipeline(Definition):
         on_graph_change: str = "error",
         rewind_to: str | None = None,
         visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
         **options: Any,
     ) -> Run:
         """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
@@ -244,6 +246,8 @@ class Pipeline(Definition):
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             rewind_to: The node to go back to.
             visit: Before which of its visits, by number; the latest by default.
+            context: With ``rewind_to``: values of the context that are others from there on.
+            prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
             **options: See ``RunOptions``. Directory and inputs are the run's own and are refused; bounds and
                 backend are those that the run had, unless others are given.
 
@@ -254,7 +258,7 @@ class Pipeline(Definition):
         """
         logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
         check_own(logs_root, options)
-        rewind = read_rewind(rewind_to, visit)
+        rewind = read_rewind(rewind_to, visit, context, prompt)
         chosen = self._options(options)
         with held_interrupts() as interrupt:
             run_on = self._go_on(

@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     ParallelStarted,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -216,6 +217,16 @@ def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
     return ()
 
 
+def _fold_forked(view: RunView, event: PipelineForked) -> tuple[str, ...]:
+    """What was copied is shown as it was; what it had cost is the parent's."""
+    view.usage, view.usage_by_node, view.saved = Usage(), {}, Usage()
+    for spent in (view.attempts, view.calls_by_node, view.cached):
+        spent.clear()
+    view.duration = 0.0
+    view.status, view.reason, view.next_node = RunStatus.RUNNING, "", event.node
+    return ()
+
+
 def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> None:
     if event.carried:
         view.usage = Usage.from_plain(event.carried.get("usage", {}))
@@ -247,6 +258,7 @@ _OF_THE_RUN: Final = (
     PipelineStarted,
     PipelineResumed,
     PipelineRewound,
+    PipelineForked,
     PipelineRestarted,
     PipelineCompleted,
     PipelineFailed,
@@ -258,6 +270,7 @@ _FOLDS: Final = cast(
         PipelineStarted: _fold_begun,
         PipelineResumed: _fold_going,
         PipelineRewound: _fold_rewound,
+        PipelineForked: _fold_forked,
         PipelineRestarted: _fold_going,
         PipelineCompleted: _fold_end,
         PipelineFailed: _fold_end,

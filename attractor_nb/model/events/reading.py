@@ -36,6 +36,7 @@ from attractor_nb.model.events.pipelines import (
     GoalGateUnsatisfied,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -61,6 +62,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         PipelineStarted,
         PipelineResumed,
         PipelineRewound,
+        PipelineForked,
         PipelineCompleted,
         PipelineFailed,
         PipelineInterrupted,
@@ -118,6 +120,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "node_usage": Usage.from_plain,
     "run_usage": Usage.from_plain,
     "saved": Usage.from_plain,
+    "spent": Usage.from_plain,
     "event": lambda plain: event_from_plain(plain),  # noqa: PLW0108 - it is defined below
 }
 _READERS_OF: dict[type[Event], tuple[tuple[str, Callable[[Any], Any]], ...]] = {
