@@ -23,6 +23,7 @@ _RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
 _MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
 _MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
+_EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 
@@ -41,6 +42,7 @@ def load(shell: InteractiveShell) -> None:
         # By name: the classes are imported when the first pipeline is.
         formatter.ipython_display_formatter.for_type_by_name(*_RUN, presenter.display_run)
         formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
+        formatter.ipython_display_formatter.for_type_by_name(*_EDITOR, presenter.display_editor)
         formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.notebook.editing import Desks
     from attractor_nb.notebook.gate_inbox import LiveInbox
     from attractor_nb.notebook.live_map import LiveMap
     from attractor_nb.notebook.live_run import LiveRun
+    from attractor_nb.pipeline.editor import Editor
     from attractor_nb.pipeline.inbox import Inbox
     from attractor_nb.pipeline.maps.map_run import MapRun
 
@@ -41,6 +43,7 @@ class Presenter:
         self._views: WeakKeyDictionary[Any, LiveRun | LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
+        self._desks: Desks | None = None
         self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
@@ -138,8 +141,30 @@ class Presenter:
         from attractor_nb.views.findings import findings_html  # noqa: PLC0415 - %load_ext stays light
 
         display(bundle_of(pipeline), raw=True)
-        table = {"text/html": findings_html(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
-        display(table, raw=True)
+        place = self._open_desks().place_findings(pipeline) if self._is_live() else ""
+        html = findings_html(pipeline.diagnostics, place=place)
+        display({"text/html": html, "text/plain": str(pipeline.lint())}, raw=True)
+
+    def display_editor(self, editor: Editor) -> None:
+        """An editor as a cell's value: to be clicked where somebody can click, else its picture and words."""
+        if not self._is_live():
+            raise NotImplementedError  # IPython then asks the editor itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.editing import editor_html  # noqa: PLC0415 - imports widgets
+
+        html = editor_html(editor, self._open_desks().place_editor(editor))
+        display({"text/html": html, "text/plain": str(editor)}, raw=True)
+
+    def _is_live(self) -> bool:
+        return is_live(probe(self._shell), self.live_mode)
+
+    def _open_desks(self) -> Desks:
+        if self._desks is None:
+            from attractor_nb.notebook.editing import Desks  # noqa: PLC0415 - imports widgets
+
+            self._desks = Desks()
+        return self._desks
 
     def _display_with_words(self, ended: Any) -> None:
         """The picture of a run, and under it the line that only a terminal would show otherwise."""

@@ -58,6 +58,16 @@ class Editor:
         return self._now.diagnostics
 
     @property
+    def begun(self) -> str:
+        """The text that it began with."""
+        return self._begun.to_dot()
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the pipeline was read from, or None."""
+        return Path(self._name) if isinstance(self._first.origin, Path) else None
+
+    @property
     def can_undo(self) -> bool:
         """Whether there is a change to take back."""
         return bool(self._before)
@@ -77,11 +87,11 @@ class Editor:
 
     def diff(self) -> str:
         """All changes as a unified diff; empty when there is none."""
-        return redacted(_diff(self._begun.to_dot(), self.source, self._name, f"{self._name} (edited)"))
+        return redacted(_diff(self.begun, self.source, self._name, f"{self._name} (edited)"))
 
     def changed_lines(self) -> tuple[int, ...]:
         """The lines of the text, from 1 on, that are not those that it began with."""
-        before, after = self._begun.to_dot().splitlines(), self.source.splitlines()
+        before, after = self.begun.splitlines(), self.source.splitlines()
         blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
         return tuple(
             line + 1 for kind, *_, start, end in blocks if kind != "equal" for line in range(start, end)
@@ -235,7 +245,7 @@ class Editor:
             OptionError: There is no file to save to, or it holds what was not read: says what differs.
             StorageError: The disk refused; the old file is intact.
         """
-        own = Path(self._name) if isinstance(self._first.origin, Path) else None
+        own = self.file
         place = own if path is None else as_path(path, "path")
         if place is None:
             raise OptionError("the pipeline came from no file", hint='save("review.dot")')
