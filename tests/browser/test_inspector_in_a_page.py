@@ -152,6 +152,7 @@ def test_tabs_are_walked_with_the_arrow_keys_and_long_values_are_unfolded(shown,
     for _ in range(3):
         view.page.keyboard.press("ArrowRight")
     assert view.page.get_by_role("tab", name="Context").get_attribute("aria-selected") == "true"
+    view.tell(**answer_inspection(run, {"node": "check", "visit": 1}))
     more = view.page.get_by_role("button", name="show all (").first
     more.click()
     assert more.text_content() == "show less"

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run
-from attractor_nb.errors import OptionError, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, OptionError, RunNotFound
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.pipeline.inspecting import answer_inspection
 
@@ -297,6 +297,19 @@ def test_a_directory_without_a_log_shows_its_files_and_says_so(run):
     found = loaded.inspect("draft")
     assert found.response == "answer to Write ship"
     assert "has no events.jsonl" in found.problems[0]
+
+
+def test_a_damaged_log_leaves_what_the_files_say(run):
+    loaded = Run.load(run.logs_root)
+    log = run.logs_root / "events.jsonl"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    found = loaded.inspect("draft")
+    assert (found.status, found.response) == ("success", "answer to Write ship")
+    assert "events.jsonl" in found.problems[0]
+    with pytest.raises(CheckpointCorrupt):
+        loaded.explain()
 
 
 def test_a_stage_that_goes_on_is_running_and_shows_what_it_sent(tmp_path):
