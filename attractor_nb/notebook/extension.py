@@ -22,6 +22,7 @@ _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
 _MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
 _MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
+_INBOX: Final = ("attractor_nb.pipeline.inbox", "Inbox")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
@@ -46,6 +47,7 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)
+        formatter.ipython_display_formatter.for_type_by_name(*_INBOX, presenter.display_inbox)
         formatter.mimebundle_formatter.for_type_by_name(*_MAP_RESULT, presenter.bundle_map_result)
 
     def take_out() -> None:
