@@ -222,7 +222,7 @@ class AlreadyAnswered(GateError):
 
 
 class AnswerRefused(GateError):
-    """The answer matches no choice of the question, or its form will not do; the gate still waits (ruling 23).
+    """The answer matches no choice, or its form will not do; the gate still waits (ruling 23).
 
     Attributes:
         fields: What is wrong with the form, by field; under the empty name what is wrong with all together.

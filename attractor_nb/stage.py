@@ -274,7 +274,7 @@ class StageScope:
     instructions: tuple[str, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
-    read_file: Callable[[str, str], str | None] = field(default=lambda node, name: None, repr=False)
+    read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)
     check_spending: Callable[[], None] = field(default=lambda: None, repr=False)
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 

@@ -177,7 +177,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "human.review",
             _S,
             "",
-            "What a gate shows beside its question: files of stages, such as `plan/response.md`, with commas.",
+            "What a gate shows beside its question: files of stages, `plan/response.md`, with commas.",
         ),
         AttributeSpec(
             "human.type",
