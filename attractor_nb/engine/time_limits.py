@@ -77,13 +77,14 @@ class RunningTime:
 
     async def sleep(self, seconds: float) -> None:
         """Let so much running time go by: the clock's time without that in which it stands still."""
-        left = seconds
+        left, end, stood = seconds, self.elapsed_seconds + seconds, self.stood_seconds
         while left > 0:
-            stood = self.stood_seconds
             await self.clock.sleep(left)
             while self._holders:
                 await self._going.wait()
-            left = self.stood_seconds - stood
+            if self.stood_seconds == stood:  # timers round, and that is no reason for another one
+                return
+            left, stood = end - self.elapsed_seconds, self.stood_seconds
 
     @property
     def left_seconds(self) -> float | None:

@@ -55,7 +55,7 @@ def check_breakpoints(options: RunOptions, graph: Graph, *, is_waited_for: bool)
     if is_waited_for:
         raise OptionError(
             "breakpoints are given, and this call waits for the end: nobody could have the run go on",
-            hint="run = pipeline.run(breakpoints=[…]); run.debugger.wait_for_stop(); run.debugger.continue_()",
+            hint="run = pipeline.run(breakpoints=[…]), then run.debugger.wait_for_stop() and continue_()",
         )
 
 
