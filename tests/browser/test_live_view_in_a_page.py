@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from attractor_nb import Pipeline
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
@@ -284,3 +285,78 @@ def test_pictures_of_the_live_view_are_kept_for_looking_at(open_view, dark):
     view = open_live(open_view, FAN, states=fan, has_output=True, dark=dark, height=700)
     view.shoot(f"{name}_branches")
     assert view.console == []
+
+
+DRAWING = (
+    "(window.drawing = makeDrawing(host.get('svg'), host.get('marks'),"
+    " { onNode: (node) => host.send({ node }), onEdge: (edge) => host.send({ edge }) }),"
+    " el.classList.add('attractor-ui'), el.append(window.drawing.element), () => {})"
+)
+PARENT = """digraph parent {
+  start [shape=Mdiamond]
+  boss [shape=house, label="Editor", "stack.child_pipeline"=article]
+  done [shape=Msquare]
+  start -> boss -> done
+}"""
+
+
+def open_drawing(open_view, graph):
+    return open_view("drawing", DRAWING, svg=render_svg(graph), marks=MARK_PATHS)
+
+
+def test_who_shows_a_graph_can_dress_it_and_hears_clicks_on_nodes_and_edges(open_view):
+    view = open_drawing(open_view, parse_dot(DEMO))
+
+    def call(script):
+        return view.page.evaluate(f"() => {{ const drawing = window.drawing; return {script}; }}")
+
+    assert call("drawing.ids.length") == 7
+    assert call("drawing.links.find((link) => link.index === '4')") == {
+        "index": "4",
+        "from": "green",
+        "to": "review",
+    }
+    call("drawing.tint('plan', '#ffd6a0', '12.4 s')")
+    plan = view.page.locator("[data-node=plan]")
+    assert plan.get_attribute("aria-label") == "Plan the change: pending, 12.4 s"
+    assert plan.locator(".detail").text_content() == "12.4 s"
+    fill = "getComputedStyle(document.querySelector('[data-node=plan] .outline')).fill"
+    assert call(fill) == "rgb(255, 214, 160)"
+    call("drawing.tint('plan', null)")
+    assert call(fill) != "rgb(255, 214, 160)"
+    assert plan.locator(".detail").text_content() == "codergen"
+    call(
+        "drawing.setBadges('plan', [{ kind: 'breakpoint', words: 'stops here' }, { kind: 'constructor', words: '<b>' }])"
+    )
+    assert plan.locator(".ad-badge title").all_text_contents() == ["stops here", "<b>"]
+    assert "stops here, <b>" in plan.get_attribute("aria-label")
+    call("drawing.setEdgeBadges(4, [{ kind: 'breakpoint', words: 'stops here' }])")
+    view.shoot("drawing_badges")
+    call("drawing.setBadges('plan', [])")
+    assert plan.locator(".ad-badge").count() == 0
+    plan.click()
+    view.page.locator("[data-edge='1'] .ad-reach").click(force=True)
+    assert view.sent == [{"node": "plan"}, {"edge": "1"}]
+    call("drawing.focus('green')")
+    view.page.keyboard.press("e")
+    call("drawing.selectEdge('4')")
+    view.page.keyboard.press("e")
+    assert view.sent[2:] == [{"edge": "4"}, {"edge": "5"}]
+    assert view.page.locator("[data-edge='4'].selected").count() == 2
+    assert view.console == []
+
+
+def test_nodes_of_child_runs_have_paths_and_a_drawing_that_cannot_be_read_says_so(open_view):
+    article = 'digraph article { start [shape=Mdiamond] draft [label="Draft"] done [shape=Msquare] start -> draft -> done }'
+    parent = Pipeline(PARENT, pipelines={"article": article})
+    view = open_drawing(open_view, parent.graph)
+    assert "boss>draft" in view.page.evaluate("() => window.drawing.ids")
+    view.page.evaluate("() => window.drawing.setNode('boss>draft', { status: 'running' })")
+    assert view.page.locator("[data-child=boss] [data-node=draft].state-running").count() == 1
+    view.page.evaluate("() => window.drawing.focus('boss>start')")
+    view.page.keyboard.press("ArrowDown")
+    assert view.page.evaluate("() => document.activeElement.dataset.node") == "draft"
+    broken = open_view("drawing", DRAWING, svg="no drawing <b>", marks=MARK_PATHS)
+    assert "could not be read" in broken.page.locator("#view").text_content()
+    assert broken.page.evaluate("() => window.drawing.ids") == []
+    assert broken.console == []
