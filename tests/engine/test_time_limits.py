@@ -84,6 +84,7 @@ def test_a_race_against_running_time_is_not_lost_while_it_is_held():
         time = RunningTime(clock, before=0.0, bound=None, started_at=clock.monotonic())
         never = asyncio.Event()
         racing = asyncio.create_task(race(time, never.wait(), 10.0))
+        await clock.push(0.0)  # it begins
         await clock.push(9.0)
         time.hold()
         await clock.push(3600.0)
