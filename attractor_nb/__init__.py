@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.heating import heat as heat
     from attractor_nb.pipeline.history import runs as runs
     from attractor_nb.pipeline.inbox import gates as gates
+    from attractor_nb.pipeline.lineage import lineage as lineage
     from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
@@ -107,6 +108,7 @@ _HOMES = {
     "diff": "pipeline.comparing",
     "heat": "pipeline.heating",
     "gates": "pipeline.inbox",
+    "lineage": "pipeline.lineage",
     "load_checkpoint": "pipeline.spec_names",
     "load_pipeline": "pipeline.loading",
     "parse_dot": "languages.dot",
@@ -157,6 +159,7 @@ __all__ = [
     "diff",
     "gates",
     "heat",
+    "lineage",
     "load_checkpoint",
     "load_ipython_extension",
     "load_pipeline",

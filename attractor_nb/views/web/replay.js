@@ -5,6 +5,7 @@ import { makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
 import { make } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
 import { makePlayer } from "./replay_player.js";
 import { makeContextTable } from "./replay_context.js";
 import { makeMoments, contextOf } from "./replay_frames.js";
@@ -15,7 +16,7 @@ const NOT_YET = "It was not visited by then.";
 const NOT_HERE = "The texts of this visit are not part of this page.";
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
 
-export default asWidget(showReplay);
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showReplay(host, el)));
 
 export function showReplay(host, el) {
   const root = make("div", "attractor-ui attractor-replay");
