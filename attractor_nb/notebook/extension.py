@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
+from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.pipeline.presenters import register_presenter
 
@@ -23,6 +24,9 @@ _RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
 _MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
 _MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
 _INBOX: Final = ("attractor_nb.pipeline.inbox", "Inbox")
+_RUNS: Final = ("attractor_nb.pipeline.history", "RunTable")
+_TIMELINE: Final = ("attractor_nb.pipeline.timing", "RunTimeline")
+_REPLAY: Final = ("attractor_nb.pipeline.replaying", "Replay")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
@@ -49,6 +53,10 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)
         formatter.ipython_display_formatter.for_type_by_name(*_INBOX, presenter.display_inbox)
         formatter.mimebundle_formatter.for_type_by_name(*_MAP_RESULT, presenter.bundle_map_result)
+        past = PastViews(shell)
+        formatter.ipython_display_formatter.for_type_by_name(*_RUNS, past.display_runs)
+        formatter.ipython_display_formatter.for_type_by_name(*_TIMELINE, past.display_timeline)
+        formatter.ipython_display_formatter.for_type_by_name(*_REPLAY, past.display_replay)
 
     def take_out() -> None:
         remove_presenter()

@@ -208,7 +208,7 @@ def _damaged(path: Path, problem: str) -> RunSummary:
 
 def _with_remedy(problem: str, path: Path) -> str:
     words = problem.replace(f"{path}/", "").replace(f"{path}: ", "")
-    return f"{words}; attractor-nb doctor {path.name} says what can be saved"
+    return f"attractor-nb doctor {path.name} says what can be saved: {words}"
 
 
 def _newer(path: Path, version: int, manifest: Mapping[str, Any]) -> RunSummary:

@@ -101,7 +101,7 @@ def test_a_damaged_run_names_its_fault_and_the_doctor(create, tmp_path):
     (path / "events.jsonl").write_text("nonsense\n{}\n")
     row = one(tmp_path)
     assert row.status == "damaged"
-    assert row.note.endswith("attractor-nb doctor a says what can be saved")
+    assert row.note.startswith("attractor-nb doctor a says what can be saved: ")
 
 
 def test_a_planted_directory_in_place_of_a_file_breaks_no_list(create, tmp_path):
