@@ -1,7 +1,7 @@
 """Where a past run would go on a changed graph: the recorded outcomes and contexts, the graph's rules (pure).
 
 Each recorded stage is left once more by the traversal's own rules (``failures.next_step``, goal gates), with
-the outcome and the context that were recorded. As long as that leads where the run went the next stage is known.
+the outcome and the context that were recorded. While that leads where the run went the next stage is known.
 Where it leads elsewhere knowledge ends: what a stage that was not executed would have come to, nobody knows.
 Bounds are not looked at: they are another question.
 """

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.comparison import align, changed_values, step_of, unite
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.pipeline.looking_up import VisitTexts, as_run
+from attractor_nb.pipeline.lookback import look_back
+from attractor_nb.pipeline.looking_up import as_run, texts_of
+from attractor_nb.pipeline.options import as_path
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.user_files import write_file
 from attractor_nb.views.comparison import (
     Compared,
     Side,
@@ -24,6 +27,7 @@ from attractor_nb.views.table import table_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
+    from pathlib import Path
 
     from attractor_nb.decisions.comparison import Pair, Step, United, ValueChange
     from attractor_nb.model.graph import Edge, Graph
@@ -86,6 +90,18 @@ class Comparison:
 
         return comparison_html(self.compared)
 
+    def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
+        """Write both as one page, where a click on a stage shows both sides; no kernel, no network.
+
+        Raises:
+            StorageError: The disk refused; what was there before is intact.
+        """
+        from attractor_nb.views.comparison_html import comparison_page  # noqa: PLC0415 - for pages only
+
+        place = as_path(path, "the page")
+        write_file(place, redacted(comparison_page(self.compared, text_chars=PLAIN_TEXT_CHARS)))
+        return place
+
     def to_plain(self) -> dict[str, Any]:
         """Everything as JSON values, times too; texts of more than 20,000 characters are cut."""
         return {"is_same": self.is_same, **comparison_plain(self.compared, text_chars=PLAIN_TEXT_CHARS)}
@@ -124,8 +140,7 @@ class Comparison:
 def diff(a: Run | RunResult | str | PathLike[str], b: Run | RunResult | str | PathLike[str]) -> Comparison:
     """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
 
-    They may be of the same graph or of two; a run that goes on is compared as far as it has come. A run that
-    a ``loop_restart`` took on is looked at in its last directory.
+    They may be of the same graph or of two; a run that goes on is compared as far as it has come.
 
     Args:
         a: A run, its result, or its directory.
@@ -162,15 +177,15 @@ def _side(name: str, run: Run) -> Side:
 
 
 def _steps(run: Run) -> Iterator[Step]:
-    journal = run.journal()
-    texts = VisitTexts(run)
-    for visit in journal.visits:
-        yield step_of(visit, texts.of(visit))
+    """The visits on the way, over all directories of the run."""
+    for known in look_back(run).visits:
+        if not known.is_set_aside:
+            yield step_of(known.record, texts_of(run, known))
 
 
 def _context(run: Run) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
-    journal = run.journal()
+    journal = look_back(run).directories[-1].journal
     last = journal.way[-1].sequence if journal.way else 0
     clean: Any = redacted_value(journal.values_at(last))
     return clean

@@ -63,7 +63,13 @@ def inspect(run: Run, what: str | int, visit: int | None = None, attempt: int | 
 
 
 def inspect_stage(
-    run: Run, node: str, visit: int | None = None, attempt: int | None = None, branch: str = ""
+    run: Run,
+    node: str,
+    visit: int | None = None,
+    attempt: int | None = None,
+    branch: str = "",
+    *,
+    is_context_whole: bool = True,
 ) -> StageInspection:
     """Everything that is known of a stage.
 
@@ -73,6 +79,7 @@ def inspect_stage(
         visit: Which of its visits, by number; the latest on the way by default.
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
+        is_context_whole: Tell of the context what stayed the same, too.
 
     Raises:
         OptionError: There is no such node, visit or attempt.
@@ -90,7 +97,7 @@ def inspect_stage(
             raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
         return StageInspection(node, _label(spec), spec.handler_type, status=_standing(run, node))
     chosen = _chosen(known, node, visit, branch)
-    return _stage(run, past, spec, known, chosen, attempt)
+    return _stage(run, past, spec, known, chosen, attempt, is_context_whole=is_context_whole)
 
 
 def inspect_edge(run: Run, edge: str | int) -> EdgeInspection:
@@ -164,7 +171,14 @@ def _chosen(known: Sequence[KnownVisit], node: str, visit: int | None, branch: s
 
 
 def _stage(
-    run: Run, past: Lookback, spec: Node, known: Sequence[KnownVisit], chosen: KnownVisit, attempt: int | None
+    run: Run,
+    past: Lookback,
+    spec: Node,
+    known: Sequence[KnownVisit],
+    chosen: KnownVisit,
+    attempt: int | None,
+    *,
+    is_context_whole: bool,
 ) -> StageInspection:
     record = chosen.record
     tried = next((one for one in reversed(record.attempts) if attempt in (None, one.number)), None)
@@ -184,7 +198,7 @@ def _stage(
     is_live = not run.is_done and not chosen.is_set_aside
     commit = record.commit
     spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
-    context, unresolved = _context(chosen)
+    context, unresolved = _context(chosen, is_whole=is_context_whole)
     why_next = None
     if commit is not None and ended is commit:
         why_next = past.way_of(chosen)
@@ -283,7 +297,7 @@ def _attempt_status(one: AttemptRecord, record: VisitRecord, *, is_live: bool) -
     return "running" if is_live and one is record.attempts[-1] else "cut off"
 
 
-def _context(chosen: KnownVisit) -> tuple[tuple[ContextChange, ...], list[str]]:
+def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
     """Each key around the visit, changed ones first; and what could not be read."""
     journal, record, problems = chosen.journal, chosen.record, list[str]()
     before = journal.context_before(record)
@@ -309,6 +323,8 @@ def _context(chosen: KnownVisit) -> tuple[tuple[ContextChange, ...], list[str]]:
             change = "removed"
         else:
             change = "same" if _is_same(old, new) else "changed"
+        if change == "same" and not is_whole:
+            continue
         found.append(ContextChange(key, change, value(old), value(new)))
     return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
 

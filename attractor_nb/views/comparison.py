@@ -330,12 +330,18 @@ class TextChange:
 def text_changes(compared: Compared, node: str = "", *, max_lines: int = 40) -> Iterator[TextChange]:
     """The texts that differ, of one node or of all, in the order of the steps."""
     for pair in compared.pairs:
-        if pair.a is None or pair.b is None or node not in {"", pair.node}:
-            continue
-        for name in dict.fromkeys((*pair.a.texts, *pair.b.texts)):
-            before, after = pair.a.texts.get(name, ""), pair.b.texts.get(name, "")
-            if lines := text_diff(before, after, max_lines=max_lines):
-                yield TextChange(pair.node, pair.a.number, name, tuple(lines))
+        if node in {"", pair.node}:
+            yield from pair_changes(pair, max_lines=max_lines)
+
+
+def pair_changes(pair: Pair, *, max_lines: int) -> Iterator[TextChange]:
+    """The texts of one step that differ."""
+    if pair.a is None or pair.b is None:
+        return
+    for name in dict.fromkeys((*pair.a.texts, *pair.b.texts)):
+        before, after = pair.a.texts.get(name, ""), pair.b.texts.get(name, "")
+        if lines := text_diff(before, after, max_lines=max_lines):
+            yield TextChange(pair.node, pair.a.number, name, tuple(lines))
 
 
 def comparison_plain(compared: Compared, *, text_chars: int) -> dict[str, Any]:

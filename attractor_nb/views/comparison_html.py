@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
 from attractor_nb.views.comparison import (
+    comparison_plain,
     comparison_svg,
     context_table,
+    node_states_plain,
+    pair_changes,
     steps_table,
     text_changes,
     totals_table,
 )
+from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.pages import page
 from attractor_nb.views.table import table_html
 from attractor_nb.views.theme import compare_css, root_class
 
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from attractor_nb.views.theme import Theme
 
 MAX_TEXTS: Final = 40
+MAX_LINES: Final = 80
 LEGEND: Final = (
     ("only-a", "A", "only A"),
     ("only-b", "B", "only B"),
@@ -52,6 +58,29 @@ def comparison_html(compared: Compared, *, theme: Theme = "auto", has_times: boo
         _texts_html(compared),
     ]
     return str(element("div", {"class": f"attractor-compare {root_class()} {theme}"}, *parts))
+
+
+def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
+    """What the front-end's ``showCompare`` is given."""
+    plain = comparison_plain(compared, text_chars=text_chars)
+    for pair, step in zip(compared.pairs, plain["steps"], strict=True):
+        changes = pair_changes(pair, max_lines=MAX_LINES)
+        step["changes"] = [{"name": change.name, "lines": list(change.lines)} for change in changes]
+    return {
+        "svg": comparison_svg(compared),
+        "marks": {status.value: path for status, path in MARK_PATHS.items()},
+        "states": node_states_plain(compared),
+        "comparison": plain,
+        "legend": [{"name": name, "sign": sign, "words": words} for name, sign, words in LEGEND],
+    }
+
+
+def comparison_page(compared: Compared, *, text_chars: int) -> str:
+    """A page of its own: the drawing with both sides of each stage that is clicked, and the static form."""
+    values = comparison_values(compared, text_chars=text_chars)
+    static = Markup(comparison_html(compared, has_times=True))  # noqa: S704 - by our own builders
+    line = f"{compared.a.headline}\n{compared.b.headline}"
+    return page("Two runs beside each other", line, "compare", "showCompare", values, static)
 
 
 def legend_html() -> Markup:
