@@ -87,11 +87,11 @@ def review_exists(survey: Survey) -> Iterator[Finding]:
     nodes = survey.graph.nodes
     for node in nodes.values():
         named = [part.strip() for part in node.get(_REVIEW, str, "").split(",") if part.strip()]
-        for stage in dict.fromkeys(name.partition("/")[0] for name in named):
-            if stage not in nodes:
-                message = f'the {_REVIEW} of "{node.id}" names the stage "{stage}", which there is not'
-                fix = Fix(f"name one that there is{did_you_mean(stage, nodes)}")
-                yield Finding(message, value_span(node, _REVIEW), node.id, fix=fix)
+        missing = dict.fromkeys(stage for name in named if (stage := name.partition("/")[0]) not in nodes)
+        if missing:
+            listed = ", ".join(f'"{stage}"{did_you_mean(stage, nodes)}' for stage in missing)
+            message = f'the {_REVIEW} of "{node.id}" names what is no stage of the graph: {listed}'
+            yield Finding(message, value_span(node, _REVIEW), node.id, fix=Fix("name a stage that there is"))
 
 
 RULES: Final = (form_valid, review_exists)
