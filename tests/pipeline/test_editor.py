@@ -185,3 +185,19 @@ def test_another_file_is_not_overwritten_either(tmp_path):
     place.write_bytes(b"\xff")
     with pytest.raises(OptionError, match="not UTF-8"):
         editor.save(place)
+
+
+def test_the_exercise_of_notebook_14(editor):
+    editor.rename("plan", "think").rename("look", "implement")
+    before = editor.source.splitlines()
+    editor.add_node("review", prompt="Look for gaps in the plan", after="think")
+    editor.remove("think -> implement")
+    editor.add_edge("think", "review").add_edge("review", "implement")
+    after = editor.source.splitlines()
+    assert [line.strip() for line in after if line not in before] == [
+        'review [prompt="Look for gaps in the plan"]',
+        "start -> think",
+        "think -> review",
+        "review -> implement",
+    ]
+    assert [line.strip() for line in before if line not in after] == ["start -> think -> implement"]
