@@ -43,6 +43,6 @@ def test_a_click_asks_for_the_stage_and_its_texts_are_shown_as_text(open_view):
     view = open_live(open_view)
     view.page.locator("[data-node=plan]").click()
     assert view.sent[-1] == {"kind": "inspect", "node": "plan"}
-    view.tell(kind="stage", node="plan", parts=[{"title": "Prompt", "text": "<img src=x onerror=alert(1)>"}])
-    assert view.page.locator(".al-part pre").text_content() == "<img src=x onerror=alert(1)>"
-    assert view.page.locator(".al-part img").count() == 0
+    view.tell(kind="stage", node="plan", status="success", visit=1, prompt="<img src=x onerror=alert(1)>")
+    assert view.page.locator(".al-tab-panel pre").text_content() == "<img src=x onerror=alert(1)>"
+    assert view.page.locator(".al-inspector img").count() == 0
