@@ -37,5 +37,5 @@ export function showBadges(group, badges, x, y) {
 export function badgePlace(element) {
   const mark = element.querySelector(".mark");
   const found = /translate\(\s*(-?[\d.]+)[\s,]+(-?[\d.]+)/.exec((mark && mark.getAttribute("transform")) || "");
-  return found ? [Number(found[1]) + GAP + 2, Number(found[2])] : [0, 0];
+  return found ? [Number(found[1]) + GAP + 2, Number(found[2]) - 4] : [0, 0];
 }
