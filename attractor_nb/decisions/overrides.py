@@ -123,6 +123,11 @@ def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> li
     return said
 
 
+def is_of_the_engine(key: str) -> bool:
+    """Whether a key of the context is the engine's own."""
+    return key in _ENGINES_OWN or key.startswith(_ENGINES_PREFIXES)
+
+
 def check_key(key: object) -> str:
     """A key of the context that may be set by hand.
 

@@ -45,7 +45,8 @@ class GraphView(anywidget.AnyWidget):
         has_beats: Whether the kernel says now and then that it lives.
         has_output: Whether room is reserved for streamed output.
         states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
-            (the status line), ``tails`` (the latest words of nodes, who spoke last at the end).
+            (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
+            (``Debugger.to_plain``).
     """
 
     _esm = script("live_view")
@@ -63,6 +64,7 @@ class GraphView(anywidget.AnyWidget):
         *,
         on_stop: Callable[[], None],
         on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
+        on_debug: Callable[[dict[str, Any]], dict[str, Any]],
         **traits: Any,
     ) -> None:
         """Make the widget, in the cell that shows it.
@@ -70,6 +72,7 @@ class GraphView(anywidget.AnyWidget):
         Args:
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``pipeline.inspecting.answer_inspection``.
+            on_debug: Does what the debugger's bar asks for; see ``pipeline.debug_requests``.
             traits: Initial values.
         """
         super().__init__(
@@ -78,6 +81,7 @@ class GraphView(anywidget.AnyWidget):
         )
         self._on_stop = on_stop
         self._on_inspect = on_inspect
+        self._on_debug = on_debug
         self._is_heard = False
         self._whole_at = 0.0
         self.on_msg(self._hear)
@@ -106,8 +110,9 @@ class GraphView(anywidget.AnyWidget):
             {part: states[part] for part in _PARTS}, {part: delta[part] for part in _PARTS if part in delta}
         )
         states.update(kept)
-        if "line" in delta:
-            states["line"] = delta["line"]
+        for part in ("line", "debugger"):
+            if part in delta:
+                states[part] = delta[part]
         tails: dict[str, str] = states["tails"]
         for node_id, text in delta.get("tails", {}).items():
             tails[node_id] = (tails.pop(node_id, "") + text)[-TAIL_CHARS:]
@@ -128,5 +133,7 @@ class GraphView(anywidget.AnyWidget):
                 self._on_stop()
             case "inspect":
                 self.send(self._on_inspect(content))
+            case "debug":
+                self.send(self._on_debug(content))
             case _:
                 pass

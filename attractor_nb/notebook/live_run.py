@@ -21,6 +21,9 @@ from IPython.display import DisplayHandle, display
 
 from attractor_nb.model.events import (
     ChildEvent,
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
     Event,
     InterviewCompleted,
     InterviewStarted,
@@ -37,6 +40,7 @@ from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
+from attractor_nb.pipeline.debug_requests import answer_debugging
 from attractor_nb.pipeline.inbox import resume_call
 from attractor_nb.pipeline.inspecting import answer_inspection
 from attractor_nb.redaction import redacted
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline.debugger import Debugger
     from attractor_nb.views.state import Delta, RunView
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
@@ -61,6 +66,16 @@ SETTLE_SECONDS: Final = 5.0
 CLOSING_SECONDS: Final = 3.0
 """A browser that is still loading a widget's code when the widget is closed reports an error."""
 _NO_WORDS: Final = {"text/plain": ""}
+DEBUGGER_NEWS: Final = (
+    DebuggerStopped,
+    DebuggerChanged,
+    DebuggerMoved,
+    PipelineStarted,
+    PipelineResumed,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+)
 ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
@@ -85,6 +100,11 @@ class ShownRun(Protocol):
     @property
     def children(self) -> Mapping[str, ShownRun]:
         """The child runs of its stages by node, in a branch by ``branch/node``."""
+        ...
+
+    @property
+    def debugger(self) -> Debugger:
+        """Breakpoints, steps, changes by hand."""
         ...
 
     @property
@@ -128,6 +148,7 @@ class LiveRun:
         *,
         closing_seconds: float = CLOSING_SECONDS,
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
+        debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
     ) -> None:
         """Make the widgets; call it in the cell whose output they become.
 
@@ -135,6 +156,7 @@ class LiveRun:
             run: What to show.
             closing_seconds: How long after the end the widgets live on, unseen.
             inspect: Answers the inspector's questions about the run.
+            debug: Does what the debugger's bar asks for.
         """
         self._run = run
         self._closing_seconds = closing_seconds
@@ -148,6 +170,7 @@ class LiveRun:
         self.graph_view = GraphView(
             on_stop=run.cancel,
             on_inspect=lambda request: inspect(run, request),
+            on_debug=lambda request: debug(run, request),
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
             caption=redacted(graph.label),
@@ -208,6 +231,8 @@ class LiveRun:
         self._view.attempts.clear()  # nothing here shows them; a loop of many turns would fill the memory
         if tails:
             delta["tails"] = dict([*tails.items()][-TAILS:])
+        if any(_is_debugging(event) for event in batch):
+            delta["debugger"] = self._run.debugger.to_plain()
         if delta.keys() - {"tails"}:
             delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
         if delta:
@@ -255,6 +280,13 @@ def _output_of(event: Event) -> tuple[str, str] | None:
     if not isinstance(event, StageOutput):
         return None
     return CHILD_SEPARATOR.join((*above, event.name)), event.text
+
+
+def _is_debugging(event: Event) -> bool:
+    """Whether an event says that a debugger looks otherwise now, here or in a child run."""
+    while isinstance(event, ChildEvent):
+        event = event.event
+    return isinstance(event, DEBUGGER_NEWS)
 
 
 def _close(widget: Any) -> None:

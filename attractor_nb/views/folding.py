@@ -12,6 +12,7 @@ from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
     ChildStarted,
+    DebuggerStopped,
     Event,
     InterviewCompleted,
     InterviewStarted,
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from attractor_nb.views.state import Delta, RunView
 
 _PENDING: Final = NodeState()
+STANDS: Final = "stands here"
+"""The note of a node at which a debugger has stopped the run."""
 _STATUS_OF_OUTCOME: Final = {
     StageStatus.SUCCESS: NodeStatus.SUCCESS,
     StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
@@ -193,6 +196,14 @@ def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
     return (event.stage,)
 
 
+def _fold_stopped(view: RunView, event: DebuggerStopped) -> tuple[str, ...]:
+    """A walk stands: the node waits for a person, as at a gate."""
+    before = view.nodes.get(event.node, _PENDING)
+    state = before._replace(status=NodeStatus.WAITING, since=event.time, until=None, note=STANDS)
+    put(view, event.branch, event.node, state)
+    return (event.node,)
+
+
 def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
     put(view, event.branch, event.stage, before._replace(status=_RUNNING, since=event.time, until=None))
@@ -250,7 +261,9 @@ def _fold_end(
     view.going.clear()
     view.under_way.clear()
     for node_id in stopped:
-        view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
+        before = view.nodes[node_id]
+        note = "" if before.note == STANDS else before.note
+        view.nodes[node_id] = before._replace(status=NodeStatus.PENDING, until=None, note=note)
     return stopped
 
 
@@ -284,6 +297,7 @@ _FOLDS: Final = cast(
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,
         InterviewTimeout: _fold_answer,
+        DebuggerStopped: _fold_stopped,
         ParallelStarted: fold_fan_out,
         ParallelBranchStarted: fold_branch,
         ParallelBranchCompleted: fold_branch_end,

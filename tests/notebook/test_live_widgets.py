@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import (
+    ChildEvent,
+    DebuggerMoved,
+    DebuggerStopped,
     InterviewStarted,
     ModelCallEnded,
     PipelineCompleted,
@@ -54,7 +58,10 @@ def question(question_id="gate:1", kind="multiple_choice", options=OPTIONS, **mo
 @pytest.fixture
 def view():
     made = GraphView(
-        on_stop=lambda: None, on_inspect=lambda asked: {"kind": "stage", "node": asked["node"]}, svg="<svg/>"
+        on_stop=lambda: None,
+        on_inspect=lambda asked: {"kind": "stage", "node": asked["node"]},
+        on_debug=lambda asked: {"kind": "debug", "problem": asked["call"]},
+        svg="<svg/>",
     )
     made.sent = []
     made.send = lambda content, buffers=None: made.sent.append(content)
@@ -164,6 +171,7 @@ class FakeRun:
         self.view = RunView()
         self.is_done = False
         self.observers = []
+        self.debugger = SimpleNamespace(to_plain=lambda: {"breakpoints": ["plan"], "stops": []})
 
     def on_event(self, observer):
         self.observers.append(observer)
@@ -326,3 +334,12 @@ def test_the_picture_is_put_in_place_even_after_a_fault_of_the_display(live):
     with pytest.raises(TypeError):
         live.paint([StageStarted(name="plan"), PipelineCompleted(duration=1.0)])
     assert live.widget.comm is None
+
+
+def test_what_the_debugger_says_is_part_of_the_truth_and_its_bar_is_answered(live, view):
+    live.paint([DebuggerMoved()])
+    assert live.graph_view.states["debugger"] == {"breakpoints": ["plan"], "stops": []}
+    live.paint([ChildEvent(name="sub", child_id="1", event=DebuggerStopped(node="draft"))])
+    assert live.graph_view.states["debugger"]["breakpoints"] == ["plan"]
+    view._hear(view, {"kind": "debug", "call": "step"}, [])
+    assert view.sent == [{"kind": "debug", "problem": "step"}]

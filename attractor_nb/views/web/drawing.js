@@ -209,6 +209,11 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     edgeIds: [...edges.keys()],
     // The ends of each edge: { index, from, to }.
     links,
+    // The node in which an element of the drawing lies; null for none.
+    idOf(target) {
+      const node = target.closest("[data-node]");
+      return node ? pathOf(node, node.dataset.node) : null;
+    },
     nameOf: (id) => (nodes.has(id) ? nodes.get(id).name : id),
     stateOf: (id) => (nodes.has(id) ? nodes.get(id).state : PENDING),
     setNode,

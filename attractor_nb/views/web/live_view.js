@@ -1,6 +1,7 @@
 // The live graph: the drawing, the line under it, what is said, and what is known of the stage that was clicked.
 
 import { makeAnnouncer } from "./announcer.js";
+import { makeDebugger } from "./debugger.js";
 import { isActive, makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
@@ -39,11 +40,12 @@ export function showLiveRun(host, el, { truth, views, now }) {
     line.setUnanswered(reason);
     root.classList.toggle("is-lost", Boolean(reason));
   });
+  const debugBar = makeDebugger(drawing, (request) => lost.isLost || host.send({ kind: "debug", ...request }));
   const asTable = makeButton("", "☰", "The states as a table", () => showTable(table.element.hidden));
   asTable.setAttribute("aria-label", "The states as a table");
   drawing.addTool(asTable);
   showTable(false);
-  root.append(stage, lost.element, line.element, table.element);
+  root.append(stage, lost.element, line.element, debugBar.element, table.element);
   if (host.get("has_output")) root.append(speech.element);
   root.append(announcer.element);
   el.append(root);
@@ -118,6 +120,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     for (const id of drawing.ids) showNode(id, truth.nodes[id]);
     for (const index of drawing.edgeIds) drawing.setEdge(index, truth.edges[index] || 0);
     showLine();
+    debugBar.show(truth.debugger);
     speech.show(truth.tails, isActiveNode);
   }
 
@@ -149,8 +152,10 @@ export function showLiveRun(host, el, { truth, views, now }) {
       if (delta.nodes) showChanged(delta.nodes);
       for (const index of Object.keys(delta.edges || {})) drawing.setEdge(index, truth.edges[index]);
       if (delta.line) showLine();
+      if (delta.debugger) debugBar.show(delta.debugger);
       if (delta.tails || delta.nodes) speech.show(truth.tails, isActiveNode);
     },
+    showDebug: debugBar.answer,
     showStage(message) {
       const isOfEdge = message.kind === "edge" && String(message.edge) === String(selectedEdge);
       if (isOfEdge || (message.node !== undefined && message.node === selected)) inspector.fill(message);
@@ -161,6 +166,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     views.delete(view);
     clearInterval(ticker);
     announcer.close();
+    debugBar.close();
     lost.close();
     drawing.close();
     inspector.hide();

@@ -21,9 +21,10 @@ export function flattened(change, prefix = "") {
   return flat;
 }
 
-// What is shown of a run, for all views of it. `views` get show(change), showAll() and showStage(message).
+// What is shown of a run, for all views of it. `views` get show(change), showAll(),
+// showStage(message), and showDebug(message) where they have it.
 export function shareStates(host) {
-  const truth = { nodes: {}, edges: {}, line: {}, tails: {} };
+  const truth = { nodes: {}, edges: {}, line: {}, tails: {}, debugger: null };
   const views = new Set();
   let skew = 0; // seconds that the browser's clock is ahead of the kernel's
 
@@ -33,6 +34,7 @@ export function shareStates(host) {
     truth.edges = flat.edges;
     truth.line = { ...(states.line || {}) };
     truth.tails = { ...(states.tails || {}) };
+    truth.debugger = states.debugger || truth.debugger;
   };
 
   const takeDelta = (delta) => {
@@ -43,6 +45,7 @@ export function shareStates(host) {
       truth.line = delta.line;
       if (delta.line.at) skew = Date.now() / 1000 - delta.line.at;
     }
+    if (delta.debugger) truth.debugger = delta.debugger;
     for (const [id, text] of Object.entries(delta.tails || {})) {
       const whole = ((truth.tails[id] || "") + text).slice(-TAIL_CHARS);
       delete truth.tails[id]; // who spoke last stands at the end
@@ -61,6 +64,8 @@ export function shareStates(host) {
     if (message.kind === "delta") {
       const change = takeDelta(message);
       for (const view of views) view.show(change);
+    } else if (message.kind === "debug") {
+      for (const view of views) if (view.showDebug) view.showDebug(message);
     } else if (["stage", "edge", "file"].includes(message.kind)) {
       for (const view of views) view.showStage(message);
     }
