@@ -3,10 +3,14 @@
 Usage: python tests/engine/interleavings.py [--branches N] [--stages N] [--jobs N] [--every N]
 
 The real branches run (``engine.branches.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
-whose only outside world is a scheduler: when nothing can go on, it lets one of the waiting stages end. Every
-choice is taken in turn. Each run is looked at in three ways: what it came to under each policy, whether the log
-folds to the state that the live run had, and whether a run that is cut off somewhere and goes on from its log
-repeats nothing and comes to the same.
+whose only outside world is a scheduler: when nothing can go on, it lets one of the waiting stages end. Each run
+is looked at in three ways: what it came to under each policy, whether the log folds to the state that the live
+run had, and whether a run that is cut off somewhere and goes on from its log repeats nothing and comes to the same.
+
+``run_course`` takes every choice in turn: every order. ``run_states`` takes every choice once in every state:
+where two orders have come to the same state, what follows is the same, and is not taken again. A state is
+all that the engine knows: the records of each branch in their order, the order in which branches have ended,
+which stages wait, and the run's state. The tests of this folder compare both where both can be had.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ import itertools
 import random
 import sys
 import time
+from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,7 +35,12 @@ from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.branches import FanOut
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import ParallelBranchStarted, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.model.outcome import Outcome, StageStatus
 
 NAMES = "abcd"
@@ -80,6 +91,7 @@ class Scheduler:
     def __init__(self):
         self.loop = Idle(self.release)
         self.chance = None
+        self.before_choice = None
         self.begin(())
 
     def begin(self, choices):
@@ -97,6 +109,8 @@ class Scheduler:
         keys = sorted(key for key, future in self.waiting.items() if not future.done())
         assert keys, "deadlock: nothing is waited for, and the fan-out has not ended"
         turn = len(self.widths)
+        if self.before_choice is not None:
+            self.before_choice(turn, keys)
         self.widths.append(len(keys))
         chosen = self.choices[turn] if turn < len(self.choices) else 0
         if self.chance is not None:
@@ -105,9 +119,13 @@ class Scheduler:
             raise NoSuchChoice
         self.waiting[keys[chosen]].set_result(None)
 
+    def taken(self):
+        """The choices that were taken, those that nobody named included."""
+        return [*self.choices, *[0] * (len(self.widths) - len(self.choices))]
+
     def following(self):
         """The choices after these; None after the last."""
-        taken = [*self.choices, *[0] * (len(self.widths) - len(self.choices))]
+        taken = self.taken()
         for turn in range(len(self.widths) - 1, -1, -1):
             if taken[turn] + 1 < self.widths[turn]:
                 return [*taken[:turn], taken[turn] + 1]
@@ -183,6 +201,18 @@ def graph_text(branches, stages):
     )
 
 
+def as_value(thing):
+    """A thing as a value that can be compared: dicts without their order, records without their numbers."""
+    if is_dataclass(thing):
+        names = (entry.name for entry in fields(thing) if entry.name not in {"root", "sequence"})
+        return tuple((name, as_value(getattr(thing, name))) for name in names)
+    if isinstance(thing, Mapping):
+        return tuple(sorted((name, as_value(value)) for name, value in thing.items()))
+    if isinstance(thing, list | tuple | deque):
+        return tuple(as_value(value) for value in thing)
+    return repr(sorted(thing)) if isinstance(thing, set | frozenset) else repr(thing)
+
+
 class Course:
     """All runs of one fan-out under one way of settling."""
 
@@ -191,6 +221,7 @@ class Course:
         self.planned = self.plan.nodes["fan"]
         self.branches, self.stages, self.settling = branches, stages, settling
         self.script = {node: given for node, given in SCRIPTS[script].items() if node in self.plan.nodes}
+        self.world, self.told = None, []
         self.max_parallel = max_parallel or branches
         self.scheduler = Scheduler()
         self.chance = random.Random(f"{script} {settling}")
@@ -215,8 +246,8 @@ class Course:
         for event in events:
             state.apply(replace(event))
         world = World(self.plan, state, Context({"trail": ["start"]}), self.script, self.scheduler)
+        self.world, self.told = world, []
         world.events.extend(events)
-        world.tries = {}
         for event in events:
             if isinstance(event, StageEnd):
                 world.tries[event.name] = world.tries.get(event.name, 0) + 1
@@ -231,9 +262,51 @@ class Course:
         )
         return results, world
 
-    def check(self, choices, *, is_cut=True):
+    def explore(self, *, every=1):
+        """Run so many orders that every choice was taken in every state; the results of each.
+
+        Args:
+            every: How many orders there are to one that is cut off and gone on with.
+        """
+        known, planned, count = set(), [()], 0
+        while planned:
+            choices = planned.pop()
+            new = []
+            results, _ = self.check(
+                choices, is_cut=count % every == 0, look=partial(self._look, known, new, choices)
+            )
+            planned += new
+            count += 1
+            yield results
+
+    def _look(self, known, new, choices, turn, keys):
+        """Before a choice: when the state is new, plan the other choices in it."""
+        if turn < len(choices):
+            return
+        state = self._whole_state(keys)
+        if state in known:
+            self.scheduler.before_choice = None  # and whatever follows is known, too
+            return
+        known.add(state)
+        new += [(*self.scheduler.taken(), other) for other in range(1, len(keys))]
+
+    def _whole_state(self, keys):
+        """All that the engine knows, as a value."""
+        for event in self.world.events[len(self.told) :]:
+            plain = {name: value for name, value in event.to_plain().items() if name != "sequence"}
+            self.told.append((event.branch, as_value(plain), isinstance(event, ParallelBranchCompleted)))
+        records: dict[str, list] = {}
+        for branch, value, _ in self.told:
+            records.setdefault(branch, []).append(value)
+        ended = tuple(branch for branch, _, is_end in self.told if is_end)
+        own = tuple((branch, tuple(values)) for branch, values in sorted(records.items()))
+        return own, ended, tuple(keys), as_value(self.world.state)
+
+    def check(self, choices, *, is_cut=True, look=None):
         """Run one order, and look at it; the choices after these, or None."""
+        self.scheduler.before_choice = look
         results, world = self.walk(choices)
+        self.scheduler.before_choice = None
         following = self.scheduler.following()
         assert [result.id for result in results] == [f"{name}1" for name in NAMES[: self.branches]]
         assert world.context.snapshot() == {"trail": ["start"]}, "a branch reached its parent's context"
@@ -330,7 +403,7 @@ def check_judgement(settling, results):
         assert len(kept(policy, results)) == (succeeded if policy.error == "ignore" else len(results))
 
 
-def run_course(branches, stages, script, settling, *, first=(), max_parallel=None, every=1):
+def run_course(branches, stages, script, settling, *, first=(), max_parallel=None, every=1, ends=None):
     """Run all orders of a course that begin with ``first``; how many there were.
 
     Args:
@@ -341,6 +414,7 @@ def run_course(branches, stages, script, settling, *, first=(), max_parallel=Non
         first: Choices with which all orders begin.
         max_parallel: How many branches at a time.
         every: How many orders there are to one that is folded, cut off and gone on with.
+        ends: Takes what they came to.
     """
     course = Course(branches, stages, script, settling, max_parallel=max_parallel)
     choices, count = list(first), 0
@@ -350,9 +424,27 @@ def run_course(branches, stages, script, settling, *, first=(), max_parallel=Non
         except NoSuchChoice:
             break
         check_judgement(settling, results)
+        if ends is not None:
+            ends.add(as_value([result.to_plain() for result in results]))
         count += 1
     course.scheduler.loop.close()
     return count
+
+
+def run_states(branches, stages, script, settling, *, every=1):
+    """Take every choice in every state of a course.
+
+    Returns:
+        How many orders that took, and what they came to, each once.
+    """
+    course = Course(branches, stages, script, settling)
+    count, ends = 0, set()
+    for results in course.explore(every=every):
+        check_judgement(settling, results)
+        ends.add(as_value([result.to_plain() for result in results]))
+        count += 1
+    course.scheduler.loop.close()
+    return count, ends
 
 
 def run_random(branches, stages, script, settling, *, seed, runs):

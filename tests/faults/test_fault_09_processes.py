@@ -99,7 +99,7 @@ def timed_out(case):
     is_over = "timed out" in result.outcomes["tool"].failure_reason
     if is_over == (case.program in ENDS_BY_ITSELF) and case.program != "plants_a_pipe_for_its_status":
         text += f" ended as {result.outcomes['tool']}"
-    if not case.is_alone_by(time.monotonic() + 0.1):
+    if not case.is_alone_by(time.monotonic() + 1.0):
         text += " left a process"
     for channel in ("stdout", "stderr"):
         if (case.root / "tool" / f"{channel}.txt").stat().st_size > MAX_SPOOLED_BYTES:
@@ -123,7 +123,7 @@ def cancelled(case):
         run.result(60)
     seconds = time.monotonic() - began
     text = f" took {seconds:.1f} s" if seconds > 2 else ""
-    if not case.is_alone_by(time.monotonic() + 0.1):
+    if not case.is_alone_by(time.monotonic() + 1.0):
         text += " left a process"
     return text and f"{case.program}:{text}"
 

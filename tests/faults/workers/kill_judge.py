@@ -199,9 +199,7 @@ class History:
     def _check_counts(self, case, reference):
         marks, counts = self.sights[-1].marks, Counter(reference["marks"])
         if case.get("on_interrupted") == "fail":
-            again = [name for name, times in marks.items() if times > max(1, counts[name])]
-            if again:
-                self._blame(f"executed again although on_interrupted=fail: {again}")
+            self._check_nothing_again()
             return
         more = marks - counts
         interruptions = sum(1 for life in self.lives[:-1] if _is_interrupted(life))
@@ -210,6 +208,15 @@ class History:
         for name, times in more.items():
             if times > sum(1 for earlier in self.sights[:-1] if name in earlier.in_flight):
                 self._blame(f"{name} ran {times} times more than it was cut off")
+
+    def _check_nothing_again(self):
+        """What a kill cut off was not executed after it; a visit that is new may be tried again, by its retries."""
+        marks = self.sights[-1].marks
+        for life, sight in zip(self.lives, self.sights, strict=True):
+            if life["killed_by"] and (
+                again := [name for name in sight.in_flight if marks[name] > sight.marks[name]]
+            ):
+                self._blame(f"executed again although on_interrupted=fail: {again}")
 
     def _check_files(self):
         strays = [str(path) for path in self._root.rglob(f"{TEMPORARY_PREFIX}*")]

@@ -202,10 +202,10 @@ def picture(place):
 def changes(before, after):
     """What changed between two pictures.
 
-    Two things may, both among the evidence of the old owner's own earlier attempt: a file that it was just
-    moving there arrives, or the directory for it is made; and a status that it had just created, and that is
-    still empty, is written. No other file is lost, overwritten or new. What it was making for a restart that had
-    not begun is nobody's: the taker has set it aside.
+    Three things may, all among the evidence of the old owner's own earlier attempt: a file that it was just
+    moving there arrives, or the directory for it is made; a file that it had just created, and that is still
+    empty, is written; and the one file that it was just creating is created. No other file is lost, overwritten
+    or new. What it was making for a restart that had not begun is nobody's: the taker has set it aside.
     """
     names = sorted(
         name
@@ -215,8 +215,12 @@ def changes(before, after):
     files = [sorted(set(found.values()) - {"directory"}) for found in (before, after)]
     counts = [sum(content != "directory" for content in found.values()) for found in (before, after)]
     is_moved = files[0] == files[1] and counts[0] == counts[1]
+    is_created = counts[1] == counts[0] + 1 and before.keys() < after.keys()
     return [
-        name for name in names if not ("/visits/" in name and (is_moved or before.get(name) == EMPTY_FILE))
+        name
+        for name in names
+        if "/visits/" not in name
+        or not (is_moved or before.get(name) == EMPTY_FILE or (is_created and name not in before))
     ]
 
 
