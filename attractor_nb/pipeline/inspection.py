@@ -63,6 +63,7 @@ class StageInspection:
         why_here: How the run came to the visit.
         why_next: Why it was left as it was; None while it has not ended.
         is_set_aside: A rewind went behind the visit.
+        by_hand: What a debugger changed of it, a line each.
         cached: What the look into the cache came to, or empty.
         directory: Where the files are; None when nothing is stored.
         problems: What could not be read, and why.
@@ -90,6 +91,7 @@ class StageInspection:
     why_here: str = ""
     why_next: WayOn | None = None
     is_set_aside: bool = False
+    by_hand: tuple[str, ...] = ()
     cached: str = ""
     directory: Path | None = None
     problems: tuple[str, ...] = ()
@@ -145,6 +147,7 @@ class StageInspection:
             "why_here": redacted(self.why_here),
             "why_next": None if self.why_next is None else cleaned(self.why_next.to_plain()),
             "is_set_aside": self.is_set_aside,
+            "by_hand": [redacted(line) for line in self.by_hand],
             "cached": redacted(self.cached) if with_place else self.cached.partition(":")[0],
             "path": str(self.directory) if with_place and self.directory is not None else "",
             "editor_url": "",

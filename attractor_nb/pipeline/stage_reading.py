@@ -9,6 +9,7 @@ from attractor_nb.decisions.arrivals import arrival_of
 from attractor_nb.decisions.carried import CARRIED_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.cached import INPUTS_FILE
+from attractor_nb.model.events import DebuggerChanged
 from attractor_nb.pipeline.inspection import StageInspection
 from attractor_nb.pipeline.inspection_lines import AttemptLine, ContextChange, VisitLine
 from attractor_nb.pipeline.why import words_of_look
@@ -93,6 +94,7 @@ def read_stage(
         why_here=arrival_of(chosen.journal, record).words,
         why_next=why_next,
         is_set_aside=chosen.is_set_aside,
+        by_hand=_by_hand(chosen),
         cached=_cached(directory, record, problems),
         directory=directory,
         problems=(*problems, *unresolved),
@@ -136,6 +138,22 @@ def _cached(directory: Path, record: VisitRecord, problems: list[str]) -> str:
     words = "" if found is None else words_of_look(found[0])
     commit = record.commit
     return words or ("cached" if commit is not None and commit.is_cached else "")
+
+
+def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
+    """What a debugger changed of a visit, a line each."""
+    record = chosen.record
+    last = record.attempts[-1].ended
+    found: list[str] = []
+    for event in chosen.journal.way:
+        if last is not None and event.sequence > last.sequence:
+            break
+        if not isinstance(event, DebuggerChanged) or event.node != record.node_id:
+            continue
+        if event.visit in {0, record.number} and event.branch == record.branch:
+            before = f"; by itself it came to {event.before}" if event.before else ""
+            found.append(f"{event.description}{before}")
+    return tuple(found)
 
 
 def _visit_line(one: KnownVisit, run: Run) -> VisitLine:
