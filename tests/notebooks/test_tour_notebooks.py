@@ -202,3 +202,26 @@ def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
     release = Pipeline(cell_source("07", "sheet"))
     way = ["start", "outline", "write", "review", "polish", "done"]
     assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
+
+
+def test_exercise_12_a_lenient_reviewer_ends_one_run_sooner_and_sends_one_back(tmp_path):
+    text = cell_source("12", "share-02")
+    release = Pipeline(text)
+
+    def writer(*points):
+        left = list(points)
+
+        def answer(node, prompt, context):
+            if node.id == "review":
+                return Outcome.success(context_updates={"points": left.pop(0)})
+            return "text"
+
+        return answer
+
+    runs = [
+        release.run(wait=True, backend=writer(*points), logs_root=tmp_path / str(len(points)))
+        for points in ((5,), (3, 5))
+    ]
+    first, second = (verdict.foretold.turn for verdict in Pipeline(text.replace("=5", "=3")).hindsight(runs))
+    assert (first.now, first.known) == ("draft", "not known from draft on")
+    assert (second.now, second.visit, second.known) == ("done", 1, "the run would end at done")
