@@ -185,3 +185,20 @@ def test_a_table_is_a_sequence(kept):
     assert kept != "well"
     (well,) = kept.where(text="well")
     assert kept.where(text="well").open(0).id == well.run_id
+
+
+def test_hostile_names_stay_texts_wherever_they_are_shown():
+    hostile = '<img src=x onerror="alert(1)">\u202e'
+    text = TEXT.replace(
+        "digraph talk {", f'digraph talk {{ graph [label="{hostile.replace(chr(34), chr(92) + chr(34))}"]'
+    )
+    Pipeline(text, backend="simulated").run(wait=True, logs_root="kept/run", is_shown=False)
+    (row,) = runs("kept")
+    row.tag("<b>bold</b>")
+    table = runs("kept")
+    html = table._repr_mimebundle_()["text/html"]
+    assert "<b>bold" not in html
+    assert "&lt;b&gt;bold" in html
+    assert "<img" not in html + row.load().heat()._repr_mimebundle_()["image/svg+xml"]
+    assert "\u202e" not in html + str(table) + json.dumps(HistoryDesk(table).rows(), ensure_ascii=False)
+    assert "<img" not in row.load().timeline().to_svg()
