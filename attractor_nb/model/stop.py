@@ -22,7 +22,7 @@ class Stop:
         branch: Path of the branch that stands, or empty.
         path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
         edge: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
-        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what this one did.
+        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
     """
 
     number: int
