@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.explaining import because
 from attractor_nb.model.events import (
+    DebuggerChanged,
     Event,
     GoalGateUnsatisfied,
     ParallelBranchStarted,
+    PipelineForked,
     PipelineRewound,
     PipelineStarted,
     StageEnd,
@@ -39,20 +41,34 @@ class Arrival:
 def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
     """What brought the run to a visit, by the last event before it that says where the run goes on."""
     found: Event | None = None
-    rewound = False
+    by_hand: list[str] = []
     for event in journal.way:
         if event.sequence >= visit.sequence:
             break
-        if isinstance(event, PipelineRewound) and not visit.branch:
-            rewound = event.node == visit.node_id
-        elif _leads(event, visit.branch):
-            found, rewound = event, False
+        if _leads(event, visit.branch):
+            found = event
+            by_hand.clear()
+        elif event.branch == visit.branch and (words := _by_hand(event, visit.node_id)):
+            by_hand.append(words)
     arrival = _told(found, visit)
-    if not rewound:
-        return arrival
-    return Arrival(
-        arrival.node, arrival.visit, arrival.edge, f"{arrival.words}; the run was rewound to just before it"
-    )
+    return replace(arrival, words="; ".join([arrival.words, *by_hand]))
+
+
+def _by_hand(event: Event, node_id: str) -> str:
+    """What a person did between the stage before and a visit, in words; empty for what only happened."""
+    changed = ""
+    if isinstance(event, PipelineRewound | PipelineForked):
+        parts = [*event.context, *(["the prompt"] if event.prompt else [])]
+        changed = f" with {', '.join(parts)} changed" if parts else ""
+    match event:
+        case PipelineRewound() if event.node == node_id:
+            return f"the run was rewound to just before it{changed}"
+        case PipelineForked():
+            return f"the run began as a fork just before it{changed}"
+        case DebuggerChanged(change="context"):
+            return f"{', '.join(event.context)} set by hand"
+        case _:
+            return ""
 
 
 def _leads(event: Event, branch: str) -> bool:

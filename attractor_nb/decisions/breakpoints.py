@@ -88,7 +88,7 @@ class Moment(NamedTuple):
     is_error: bool = False
     status: str = "success"
     label: str = ""
-    lookup: Callable[[str], object] = {}.get
+    lookup: Callable[[str], object] = lambda _: None
 
 
 def read_breakpoint(text: object, graph: Graph) -> Breakpoint:

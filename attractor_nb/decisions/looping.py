@@ -15,8 +15,8 @@ from attractor_nb.model.events import GoalGateUnsatisfied, PipelineFailed, Stage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.explaining import WayOn
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.ways import WayOn
     from attractor_nb.model.events import Event
 
 CHOSEN: Final = frozenset({"preferred_label", "suggested_id"})

@@ -33,8 +33,8 @@ class Manifest(BaseModel):
         stage_directories: Directory names of the stages whose name is not the node's id.
         restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
         restarted_as: Run directory that continues this one, relative.
-        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and the
-            ``sequence`` of the parent's log before which it begins.
+        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and
+            the ``sequence`` of the parent's log before which it begins.
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.

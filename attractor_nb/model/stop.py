@@ -21,8 +21,8 @@ class Stop:
         breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
         branch: Path of the branch that stands, or empty.
         path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
-        edge: The edge by which the stage is entered, as ``plan->review``; empty after a jump and ``after`` it.
-        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what this one did.
+        edge: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
+        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
     """
 
     number: int

@@ -69,6 +69,11 @@ class LiveInbox:
         for run in runs_under_way():
             for gate in run.gates:
                 self._ask(run, question_here(run, gate.as_event(), gate.since).event)
+        waiting = {_key(run.id, gate.id) for run in runs_under_way() for gate in run.gates}
+        for key in [
+            key for key in tuple(self._runs) if key not in waiting
+        ]:  # answered while it was being put here
+            self.cards.settle(key, None)
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
             how = f"Nobody works on this run here: {asked.how}"

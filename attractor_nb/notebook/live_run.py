@@ -180,6 +180,7 @@ class LiveRun:
         )
         gates = [node.id for _, node in nodes if node.handler_type == GATE_TYPE]
         self.gate_card = GateCards(self._answer, has_gates=bool(gates))
+        self.graph_view.show({"debugger": run.debugger.to_plain()})
         if self._view.nodes:  # a resumed run begins with what was done before
             self.graph_view.show(self._view.to_plain())
         self.widget = ipywidgets.VBox([self.graph_view, self.gate_card])

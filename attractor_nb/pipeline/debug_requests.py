@@ -1,7 +1,7 @@
 """What a view asks of a run's debugger, as plain messages, and what it is answered.
 
-Each request is one call of ``Debugger``: nothing can be clicked that cannot be called. An error of ours is a part
-of the answer, in words.
+Each request is one call of ``Debugger``: nothing can be clicked that cannot be called. An error of ours is
+part of the answer, in words.
 """
 
 from __future__ import annotations

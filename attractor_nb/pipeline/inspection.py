@@ -6,12 +6,12 @@ cut with their length said.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError
+from attractor_nb.pipeline.inspection_lines import AttemptLine, ContextChange, VisitLine, cleaned, cut_text
 from attractor_nb.redaction import redacted
 from attractor_nb.views.inspection import edge_html, edge_text, stage_html, stage_text
 from attractor_nb.views.summary import usage_words
@@ -19,7 +19,7 @@ from attractor_nb.views.summary import usage_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.explaining import Candidate, WayOn
+    from attractor_nb.decisions.ways import Candidate, WayOn
     from attractor_nb.model.outcome import Usage
     from attractor_nb.storage.stage_listing import StageFile
 
@@ -34,95 +34,6 @@ Reader = Callable[[str, int], "tuple[str, int] | None"]
 _TEXTS: Final = ("prompt", "carried", "response", "notes", "reason")
 _OF_TEXTS: Final = frozenset({"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt"})
 """Files whose text the plain form has already."""
-
-
-@dataclass(frozen=True, slots=True)
-class VisitLine:
-    """A visit of the node.
-
-    Attributes:
-        number: Its number.
-        branch: Path of the branch that it is in, or empty.
-        status: How it ended, or ``running``, ``cut off``.
-        attempts: How many there were.
-        is_set_aside: A rewind went behind it.
-        is_cached: Its result came from the cache.
-    """
-
-    number: int
-    branch: str
-    status: str
-    attempts: int
-    is_set_aside: bool = False
-    is_cached: bool = False
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
-        return {
-            "number": self.number,
-            "branch": self.branch,
-            "status": self.status,
-            "attempts": self.attempts,
-            "is_set_aside": self.is_set_aside,
-            "is_cached": self.is_cached,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptLine:
-    """A try of the visit.
-
-    Attributes:
-        number: Its number.
-        status: How it ended, or ``running``, ``cut off``.
-        reason: Why it failed, or empty.
-        seconds: How long it took; None while it goes on, and when nobody knows.
-        usage: What it consumed; None when it did not say.
-    """
-
-    number: int
-    status: str
-    reason: str = ""
-    seconds: float | None = None
-    usage: Usage | None = None
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
-        return {
-            "number": self.number,
-            "status": self.status,
-            "reason": redacted(self.reason),
-            "seconds": None if self.seconds is None else round(self.seconds, 3),
-            "usage": None if self.usage is None else self.usage.to_plain(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ContextChange:
-    """A key of the context around a visit.
-
-    Attributes:
-        key: The key.
-        change: ``added``, ``changed``, ``removed`` or ``same``.
-        before: Its value before the visit; None when it had none.
-        after: Its value behind it; None when it has none.
-    """
-
-    key: str
-    change: str
-    before: Any = None
-    after: Any = None
-
-    def to_plain(self, limit: int) -> dict[str, Any]:
-        """JSON values: both as texts, None for no value."""
-        before = None if self.change == "added" else _value_text(self.before)
-        after = None if self.change == "removed" else _value_text(self.after)
-        if self.change == "changed" and before == after:  # 1 became "1"
-            before, after = _json_text(self.before), _json_text(self.after)
-        return {"key": redacted(self.key), "change": self.change} | {
-            name: None if text is None else cut_text(text, limit)
-            for name, text in (("before", before), ("after", after))
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +63,7 @@ class StageInspection:
         why_here: How the run came to the visit.
         why_next: Why it was left as it was; None while it has not ended.
         is_set_aside: A rewind went behind the visit.
+        by_hand: What a debugger changed of it, a line each.
         cached: What the look into the cache came to, or empty.
         directory: Where the files are; None when nothing is stored.
         problems: What could not be read, and why.
@@ -179,6 +91,7 @@ class StageInspection:
     why_here: str = ""
     why_next: WayOn | None = None
     is_set_aside: bool = False
+    by_hand: tuple[str, ...] = ()
     cached: str = ""
     directory: Path | None = None
     problems: tuple[str, ...] = ()
@@ -232,8 +145,9 @@ class StageInspection:
             "usage_words": "" if usage is None else ", ".join(usage_words(usage)),
             "cost_usd": None if usage is None else usage.cost_usd,
             "why_here": redacted(self.why_here),
-            "why_next": None if self.why_next is None else _clean(self.why_next.to_plain()),
+            "why_next": None if self.why_next is None else cleaned(self.why_next.to_plain()),
             "is_set_aside": self.is_set_aside,
+            "by_hand": [redacted(line) for line in self.by_hand],
             "cached": redacted(self.cached) if with_place else self.cached.partition(":")[0],
             "path": str(self.directory) if with_place and self.directory is not None else "",
             "editor_url": "",
@@ -337,7 +251,7 @@ class EdgeInspection:
             "is_default": self.is_default,
             "is_restart": self.is_restart,
             "passes": self.passes,
-            "verdicts": [_clean(verdict.to_plain()) for verdict in self.verdicts],
+            "verdicts": [cleaned(verdict.to_plain()) for verdict in self.verdicts],
             "problems": [redacted(problem) for problem in self.problems],
         }
 
@@ -349,27 +263,3 @@ class EdgeInspection:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         plain = self.to_plain()
         return {"text/html": edge_html(plain), "text/plain": edge_text(plain)}
-
-
-def cut_text(text: str, limit: int) -> str:
-    """The beginning of a text without secrets; they go before it is cut: half of one has no form."""
-    return redacted(text)[:limit]
-
-
-def _clean(value: Any) -> Any:
-    """A plain form without secrets; its keys are ours."""
-    if isinstance(value, str):
-        return redacted(value)
-    if isinstance(value, dict):
-        return {name: _clean(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType] - of JSON values
-    return [_clean(one) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType] - as above
-
-
-def _value_text(value: Any) -> str:
-    return value if isinstance(value, str) else _json_text(value)
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(
-        value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None, default=str
-    )

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor_nb.decisions.explaining import WayOn
     from attractor_nb.decisions.journal import VisitRecord
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.ways import WayOn
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run

@@ -111,3 +111,15 @@ class Past:
         from attractor_nb.pipeline.exporting import export_html  # noqa: PLC0415 - as above
 
         return export_html(cast("Run", self), path)
+
+    def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
+        """Write the drawing as PNG, with the extra ``png``; see ``picturing``."""
+        from attractor_nb.pipeline.picturing import write_png  # noqa: PLC0415 - as above
+
+        return write_png(cast("Run", self).to_svg(), path, theme=theme, scale=scale)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart with its present states; edges taken are thick."""
+        from attractor_nb.views.mermaid import to_mermaid  # noqa: PLC0415 - as above
+
+        return to_mermaid(self.graph, cast("Run", self).view)

@@ -63,7 +63,8 @@ class Moment:
         )
 
     def __str__(self) -> str:
-        words = self.event.description if self.event else "before the first event"
+        event = self.event
+        words = f"{event.type} {event.node_id}".rstrip() if event else "before the first"
         return f"event {self.number}: {words}\n{run_table(self.view, self.graph)}"
 
     __repr__ = __str__

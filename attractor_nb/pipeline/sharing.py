@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.hindsight import Hindsight
 
@@ -16,6 +19,10 @@ class Sharing:
 
     def refuse_errors(self) -> None:
         """Raise where lint found errors."""
+        raise NotImplementedError
+
+    def to_svg(self) -> str:
+        """The graph as a picture."""
         raise NotImplementedError
 
     def hindsight(self, runs: object) -> Hindsight:
@@ -32,3 +39,9 @@ class Sharing:
 
         self.refuse_errors()
         return hindsight(self.graph, runs)
+
+    def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
+        """Write the drawing as PNG, with the extra ``png``; see ``picturing``."""
+        from attractor_nb.pipeline.picturing import write_png  # noqa: PLC0415 - as above
+
+        return write_png(self.to_svg(), path, theme=theme, scale=scale)

@@ -9,6 +9,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.views.table import table_text
 from attractor_nb.views.timeline import BY, Timeline, timeline_of
 from attractor_nb.views.timeline_svg import timeline_svg
+from attractor_nb.views.timeline_table import timeline_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class RunTimeline:
     @property
     def table(self) -> Table:
         """Every bar in words."""
-        return self.timeline.table
+        return timeline_table(self.timeline)
 
     def to_svg(self, theme: Theme = "auto") -> str:
         """The picture."""

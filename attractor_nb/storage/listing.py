@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
 from attractor_nb.storage.checkpoint_file import read_checkpoint
 from attractor_nb.storage.disk import storage_error
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
@@ -101,11 +101,17 @@ class RunSummary:
 def list_runs(base: Path) -> list[RunSummary]:
     """The runs and maps under a runs base, newest first; directories that are neither are passed over.
 
+    So is what a killed process had begun to write and never gave its name: a fork.
+
     Raises:
         StorageError: The base may not be read, so there is no telling.
     """
     try:
-        entries = [entry.name for entry in os.scandir(base) if entry.is_dir(follow_symlinks=False)]
+        entries = [
+            entry.name
+            for entry in os.scandir(base)
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(TEMPORARY_PREFIX)
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -10,6 +10,11 @@ from attractor_nb.errors import StorageError
 
 
 def write_file(path: Path, text: str) -> None:
+    """Write a text as ``write_bytes`` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole, or not at all; one that was there keeps its rights, a link its target.
 
     Raises:
@@ -20,10 +25,10 @@ def write_file(path: Path, text: str) -> None:
     try:
         mode = place.stat().st_mode & 0o7777 if place.exists() else 0o666 & ~_creation_mask()
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="", dir=place.parent, prefix=f".{place.name}.", delete=False
+            "wb", dir=place.parent, prefix=f".{place.name}.", delete=False
         ) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(data)
         temporary.chmod(mode)
         temporary.replace(place)
     except OSError as error:

@@ -129,7 +129,7 @@ def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
 def node_states_plain(compared: Compared) -> dict[str, Any]:
     """The state of each node as JSON, its sign where counts stand: for a drawing to be clicked."""
     return {
-        node_id: {**state.to_plain(), "progress": mark.words, "note": state.note or mark.tip}
+        node_id: {**state.to_plain(), "progress": mark.words}
         for node_id, (mark, state) in _node_marks(compared).items()
     }
 

@@ -152,6 +152,7 @@ def _facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     pairs = (
         *((name, plain[name]) for name in ("label", "reason", "notes")),
         *(pair for pair in ways if pair[0] != "not known"),
+        ("by hand", "; ".join(plain["by_hand"])),
         ("cache", plain["cached"].partition(":")[0]),
         ("used", plain["usage_words"]),
         ("attempts", "; ".join(_attempt_words(one) for one in attempts) if len(attempts) > 1 else ""),

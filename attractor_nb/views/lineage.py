@@ -27,7 +27,7 @@ _SIGNS: Final = {"completed": "✓", "failed": "✕", "running": "●", "resumed
 _SIGNS_OF_KINDS: Final = {"rewind": "↶", "restart": "↻"}
 _CLASSES: Final = {"completed": "success", "failed": "fail", "running": "running", "resumed": "running"}
 _RULES: Final = """
-& .ln-line{fill:none;stroke:var(--edge);stroke-width:1.25}
+& .ln-line{fill:none;stroke:var(--dim);stroke-width:1.25}
 & .ln-box{fill:var(--pending-fill);stroke:var(--pending-line);stroke-width:1.25}
 & .ln-success .ln-box{fill:var(--success-fill);stroke:var(--success-line)}
 & .ln-fail .ln-box{fill:var(--fail-fill);stroke:var(--fail-line)}

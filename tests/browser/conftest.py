@@ -34,12 +34,18 @@ def _load_driver() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def driver() -> Iterator[ModuleType]:
+def driver() -> ModuleType:
     module = _load_driver()
     if not Path(module.CHROMIUM).exists():
         pytest.fail(f"the browser tests need Chromium at {module.CHROMIUM}; `make test` says how to get it")
-    yield module
-    module.close_chromium()
+    return module
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _chromium(driver: ModuleType) -> Iterator[None]:
+    """One Chromium for a module: as long as one is open, its driver's loop runs here, and no other can."""
+    yield
+    driver.close_chromium()
 
 
 @pytest.fixture(scope="session")

@@ -152,6 +152,18 @@ def test_runs_under_way_are_asked_about_again_and_the_keyboard_keeps_its_place(o
     assert view.page.evaluate("() => document.activeElement.dataset.focus") == "Tag well"
 
 
+def test_a_kernel_that_is_gone_or_silent_is_told(open_view, table):
+    view = open_list(open_view, table)
+    assert view.page.locator(".ah-panel").is_hidden()
+    view.page.locator("tr[data-run=well]").get_by_text("Open").click()
+    view.page.wait_for_function(
+        "() => document.querySelector('.ah-panel').textContent.includes('busy, or gone')", timeout=15000
+    )
+    view.page.evaluate("() => window.host.lose()")
+    assert "The kernel is gone." in view.page.locator(".ah-panel.is-error").text_content()
+    assert len(shown(view)) == 4, "what was heard stays"
+
+
 def test_a_page_without_a_kernel_has_no_buttons_that_do_nothing(open_view, table):
     view = open_list(open_view, table, is_live=False)
     assert view.page.locator(".ah-actions").count() == 0

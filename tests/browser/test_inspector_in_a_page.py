@@ -127,6 +127,25 @@ def test_visits_and_attempts_are_switched_and_files_are_read_on_demand(shown, ru
     assert view.console == []
 
 
+def test_a_page_that_stands_alone_has_the_texts_of_files_or_says_that_it_has_not(shown, run):
+    view = shown()
+    view.page.locator("[data-node=build]").click()
+    plain = run.inspect("build").to_plain(with_files=True, with_place=False)
+    plain["files"].append({"name": "large.bin", "bytes": 9_000_000, "text": None})
+    view.tell(**plain | {"kind": "stage"})
+    count = len(view.sent)
+    open_tab(view, "Files")
+    for name, words in (
+        ("status.json", '"outcome"'),
+        ("stdout.txt", "built 12"),
+        ("large.bin", "not in this page"),
+    ):
+        view.page.get_by_role("button", name=name).click()
+        assert words in view.page.locator("li", has_text=name).text_content()
+    assert view.page.locator(".al-path").count() == 0
+    assert len(view.sent) == count
+
+
 def test_an_edge_is_clicked_and_shows_its_condition_the_values_and_the_verdicts(shown, run):
     view = shown()
     index = next(
@@ -153,7 +172,7 @@ def test_tabs_are_walked_with_the_arrow_keys_and_long_values_are_unfolded(shown,
         view.page.keyboard.press("ArrowRight")
     assert view.page.get_by_role("tab", name="Context").get_attribute("aria-selected") == "true"
     view.tell(**answer_inspection(run, {"node": "check", "visit": 1}))
-    more = view.page.get_by_role("button", name="show all (").first
+    more = view.page.locator(".al-more").first
     more.click()
     assert more.text_content() == "show less"
 

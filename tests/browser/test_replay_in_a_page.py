@@ -77,12 +77,13 @@ def a_run():
 
 def texts(node, visit):
     """A stage's texts in the inspector's form."""
+    line = {"number": visit, "status": "success", "branch": "", "attempts": 1}
     return {
-        "node": node, "label": node, "handler": "codergen", "visit": visit, "visits": [visit], "attempt": 1,
+        "node": node, "label": node, "handler": "codergen", "visit": visit, "visits": [line], "attempt": 1,
         "attempts": [], "status": "success", "reason": "", "prompt": f"prompt of {node}, visit {visit}",
-        "carried": "", "response": f"response of {node}, visit {visit}", "notes": "",
+        "carried": "", "response": f"response of {node}, visit {visit}", "notes": "", "branch": "",
         "output": {"stdout": "", "stderr": ""}, "context": [], "files": [], "usage": None, "cost_usd": None,
-        "why_here": "", "why_next": None, "path": "", "editor_url": "",
+        "why_here": None, "why_next": None, "path": "", "editor_url": "",
     }  # fmt: skip
 
 

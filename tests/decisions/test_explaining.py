@@ -9,6 +9,13 @@ from attractor_nb.decisions.arrivals import arrival_of
 from attractor_nb.decisions.explaining import way_on_of, ways_on
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    PipelineForked,
+    PipelineStarted,
+    StageCompleted,
+    StageStarted,
+)
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run
 
@@ -154,6 +161,22 @@ def test_stages_in_branches_are_explained_by_the_context_of_their_branch(tmp_pat
     assert arrival_of(journal, journal.visits_of("a")[0]).words == "branch a of fork begins here"
     assert arrival_of(journal, journal.visits_of("start")[0]).words == "the run begins here"
     assert told[branch, "a"] == way_on_of(plan, journal, journal.visits_of("a")[0].commit)
+
+
+def test_what_a_person_did_before_a_visit_is_told_with_how_the_run_came_there():
+    start = StageStarted(name="start", sequence=2)
+    ended = StageCompleted(
+        name="start", sequence=3, outcome=Outcome.success(), next_node="a", route="only_edge"
+    )
+    forked = PipelineForked(node="a", visit=1, context={"n": 5}, prompt="Write it", sequence=4)
+    changed = DebuggerChanged(change="context", context={"grade": "A"}, sequence=5)
+    visit = StageStarted(name="a", sequence=6)
+    begun = PipelineStarted(name="g", id="1", start_node="start", sequence=1)
+    journal = Journal([begun, start, ended, forked, changed, visit])
+    assert arrival_of(journal, journal.visits_of("a")[0]).words == (
+        "from start, visit 1: only_edge; the run began as a fork just before it with n, the prompt changed;"
+        " grade set by hand"
+    )
 
 
 GATED = "draft [goal_gate=true, retry_target=draft] start -> draft -> done [default=true]"

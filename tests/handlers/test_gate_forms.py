@@ -230,9 +230,7 @@ def test_files_of_stages_can_be_named(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["plan/../../secret", "plan/visits/1.1/x", "../x", "/etc/passwd", "plan/..", "plan/\u0000"]
-)
+@pytest.mark.parametrize("name", ["plan/../../secret", "plan/visits/1.1/x", "../x", "/etc/passwd", "plan/.."])
 def test_nothing_outside_of_the_stages_is_shown(tmp_path, name):
     (tmp_path / "secret").write_text("hidden", encoding="utf-8")
     (shown,) = reviewed(tmp_path, f', human.review="{name}"')

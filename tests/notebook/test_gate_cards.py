@@ -300,10 +300,11 @@ def test_the_live_inbox_has_a_card_for_each_question_and_answers_it(start, live,
     assert live.cards.answers[0]["words"].startswith("first · review: Approve, by you, in the inbox")
 
 
-def test_what_waits_on_the_disk_has_a_card_that_says_how_to_go_on(start, live, tmp_path):
+def test_what_waits_on_the_disk_has_a_card_that_says_how_to_go_on(start, tmp_path, request):
     run = start("left")
     run.cancel()
     run.result(timeout=30)
+    live = request.getfixturevalue("live")
     live.place(gates(tmp_path / "runs"))
     (shown,) = live.cards.gates
     assert "Run.load(" in shown["how"]

@@ -85,6 +85,6 @@ class DebuggerChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class DebuggerMoved(Event):
-    """Breakpoints were set or cleared, or the run goes on after a stop: a view looks at the debugger again."""
+    """Breakpoints are others now, or the run goes on after a stop: a view looks at the debugger again."""
 
     is_durable: ClassVar[bool] = False

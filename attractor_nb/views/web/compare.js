@@ -17,7 +17,7 @@ export function showCompare(host, el) {
   const root = make("div", "attractor-ui attractor-compared");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", "Two runs beside each other");
-  const stage = make("div", "al-stage");
+  const stage = make("div", "ac-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
   for (const [id, state] of Object.entries(host.get("states"))) drawing.setNode(id, state);
   drawing.setEnded(true);

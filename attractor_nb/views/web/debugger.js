@@ -21,7 +21,7 @@ export function makeDebugger(drawing, ask) {
   const going = makeButton("al-button", "Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
   const step = makeButton("al-button", "Step", "Execute this stage and stop at the next (s)", call("step"));
   const over = makeButton("al-button", "Step over", "The same; a fan-out with all its branches (o)", call("step_over"));
-  const pause = makeButton("al-button", "Pause", "Stop at the next stage (p)", () => ask({ call: "pause" }));
+  const pause = makeButton("al-button db-pause", "Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
   const pin = makeButton("al-button", "Pin", "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
   buttons.append(going, step, over, pause, pin);
   const points = make("ul", "db-points");
@@ -49,7 +49,9 @@ export function makeDebugger(drawing, ask) {
     state = next;
     if (!current() || current().number !== chosen) chosen = current() ? current().number : null;
     const isLive = !state.is_over;
-    element.hidden = !isLive || !(state.stops.length || state.breakpoints.length || state.is_pausing || Object.keys(state.pins).length);
+    element.hidden = !isLive;
+    const isUsed = state.stops.length || state.breakpoints.length || state.is_pausing || Object.keys(state.pins).length;
+    element.dataset.idle = String(!isUsed); // only Pause is there then
     element.dataset.stands = String(state.stops.length > 0);
     showSaid();
     for (const button of [going, step, over]) button.disabled = !state.stops.length;
@@ -100,7 +102,12 @@ export function makeDebugger(drawing, ask) {
 
   function showBadges() {
     const badges = new Map();
-    const put = (id, kind, words) => badges.set(id, [...(badges.get(id) || []), { kind, words }]);
+    const put = (id, kind, words) => {
+      const there = badges.get(id) || [];
+      const same = there.find((badge) => badge.kind === kind);
+      if (same) same.words += `, ${words}`;
+      else badges.set(id, [...there, { kind, words }]);
+    };
     for (const stop of state.stops) put(pathOfStop(stop), "here", `stands ${stop.moment} it`);
     for (const text of state.breakpoints) {
       const id = nodeOf(text);

@@ -31,6 +31,7 @@ export function makeFileList(plain, onFile) {
       button.setAttribute("aria-expanded", "true");
       if (problem) place.append(makeWords(problem));
       else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[WHOLE_NAME[name]], { nothing: "It is empty." }));
+      else if (!plain.path) place.append(makeWords("Its text is not in this page.")); // nobody can be asked
       else {
         place.append(makeWords("The text is asked for."));
         onFile(name);

@@ -4,14 +4,13 @@
 
 import { make } from "./parts.js";
 
-let formCount = 0;
-
 export function makeGateForm(form) {
   const element = make("div", "ag-form");
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", `Form ${form.name}`);
-  const number = ++formCount;
-  const rows = form.fields.map((field, index) => makeGateField(field, `ag-${number}-${index}`));
+  // Not counted: every widget has a module of its own, and a label must name the field beside it.
+  const own = Math.random().toString(36).slice(2);
+  const rows = form.fields.map((field, index) => makeGateField(field, `ag-${own}-${index}`));
   const together = make("p", "ag-problem");
   together.setAttribute("role", "alert");
   element.append(...rows.map((row) => row.element), together);

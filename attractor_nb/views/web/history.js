@@ -9,6 +9,7 @@ import { standIn } from "./place.js";
 
 const SHOWN_ROWS = 100; // at a time
 const LOOK_MS = 2000; // at least, between two looks at runs that go on
+const HISTORY_SILENCE_MS = 5000;
 const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showHistory(host, el)));
@@ -52,7 +53,8 @@ export function showHistory(host, el) {
   let room = SHOWN_ROWS;
   let asked = 0;
   let wait = LOOK_MS;
-  const actions = makeHistoryActions({ send: (message) => host.send(message), say });
+  let silence = 0;
+  const actions = makeHistoryActions({ send: ask, say });
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   head.append(...headings.map(({ element }) => element));
   if (host.isLive) head.append(make("th", "", "do"));
@@ -136,6 +138,15 @@ export function showHistory(host, el) {
     }
   }
 
+  // A click that nothing comes of is told: a busy kernel answers it later, one that is gone never.
+  function ask(message) {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      say({ title: "The kernel has not answered yet.", words: "It is busy, or gone. A busy one does it when it is free." });
+    }, HISTORY_SILENCE_MS);
+    host.send(message);
+  }
+
   function look() {
     asked = performance.now();
     host.send({ kind: "refresh" });
@@ -148,11 +159,17 @@ export function showHistory(host, el) {
   }, LOOK_MS / 4);
   const stops = [
     host.on("rows", () => {
+      clearTimeout(silence);
       if (asked) wait = Math.max(LOOK_MS, LOOK_FACTOR * (performance.now() - asked));
       showRows();
     }),
     host.listen((message) => {
+      clearTimeout(silence);
       if (message.kind === "said") say(message);
+    }),
+    host.onLost(() => {
+      const words = "What is listed is the last that was heard. Run the cell again; the runs are in their directories.";
+      say({ title: "The kernel is gone.", words, call: "runs()", isError: true });
     }),
   ];
   field.addEventListener("input", () => {
@@ -162,6 +179,7 @@ export function showHistory(host, el) {
   showRows();
   return () => {
     clearInterval(ticker);
+    clearTimeout(silence);
     actions.close();
     for (const stop of stops) stop();
   };

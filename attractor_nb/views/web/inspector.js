@@ -149,6 +149,7 @@ function statusOf(plain) {
   add("Outcome", plain.status.replace("_", " "));
   add("Reason", plain.reason);
   add("Notes", plain.notes);
+  add("By hand", (plain.by_hand || []).join("\n"));
   add("Cache", plain.cached);
   add("Used", plain.usage_words);
   if (plain.usage?.calls) add("Calls", String(plain.usage.calls));

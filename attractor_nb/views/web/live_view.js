@@ -45,7 +45,9 @@ export function showLiveRun(host, el, { truth, views, now }) {
   asTable.setAttribute("aria-label", "The states as a table");
   drawing.addTool(asTable);
   showTable(false);
-  root.append(stage, lost.element, line.element, debugBar.element, table.element);
+  const control = make("div", "al-control");
+  control.append(line.element, debugBar.element);
+  root.append(stage, lost.element, control, table.element);
   if (host.get("has_output")) root.append(speech.element);
   root.append(announcer.element);
   el.append(root);

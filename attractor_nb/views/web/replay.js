@@ -39,7 +39,7 @@ export function showReplay(host, el) {
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
   const inspector = makeInspector({ onClose: () => select(null), onAsk: ask });
   stage.append(drawing.element, inspector.element);
-  const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: () => player.toggle() });
+  const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
   const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
   const context = makeContextTable();
   root.append(stage, scrubber.element, context.element);

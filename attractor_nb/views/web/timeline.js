@@ -134,6 +134,9 @@ export function showTimeline(host, el) {
     host.on("svg", showLanes),
     host.on("states", showStates),
     host.on("heats", showTints),
+    host.onLost(() => {
+      if (host.get("timeline").is_live) words.textContent = "The kernel is gone: this is the last that was heard. Run.load(…) has the rest.";
+    }),
   ];
   showLanes();
   showStates();

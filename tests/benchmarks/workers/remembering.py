@@ -31,6 +31,7 @@ def main(count: int, nodes: int) -> None:
     run = SimpleNamespace(
         graph=graph, view=RunView(), logs_root=Path("run"), children={}, is_done=False,
         on_event=lambda observer: lambda: None, cancel=lambda: None,
+        debugger=SimpleNamespace(to_plain=dict),
     )  # fmt: skip
     live = LiveRun(run)
     live.graph_view._hear(live.graph_view, {"kind": "ready"}, [])
