@@ -36,8 +36,9 @@ class HistoryDesk:
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
-        """What is shown of each run."""
-        return [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
+        """What is shown of each run; one that was resumed here is followed until the list has its end."""
+        rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
+        return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
@@ -53,7 +54,10 @@ class HistoryDesk:
         try:
             if kind in doing:
                 said = doing[kind](self._row(key))
+            over = [name for name, run in self.resumed.items() if run.is_done]
             self.table = self.table.refreshed()
+            for name in over:
+                del self.resumed[name]
         except AttractorError as error:
             said = {"title": f"{kind} {key}", "words": redacted(str(error)), "isError": True}
         return None if said is None else {"kind": "said", **said}

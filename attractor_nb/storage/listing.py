@@ -268,11 +268,7 @@ def _totals(standing: Standing) -> tuple[float | None, int | None, Usage | None]
 def _lineage(manifest: Mapping[str, Any], standing: Standing) -> str:
     parts = [
         f"{words} {value}"
-        for key, words in (
-            ("fork_of", "fork of"),
-            ("continued_from", "continues"),
-            ("restart_of", "restart of"),
-        )
+        for key, words in _LINEAGE
         if (value := _place(manifest.get(key)))
     ]
     if standing.manifest is not manifest:
@@ -283,7 +279,7 @@ def _lineage(manifest: Mapping[str, Any], standing: Standing) -> str:
 def _place(value: Any) -> str:
     """The last name of a path that a manifest holds; of a mapping, that of its directory."""
     if isinstance(value, dict):
-        value = value.get("directory") or value.get("logs_root") or value.get("run_id")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        value = value.get("directory") or value.get("run_id")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return value.rstrip("/").rpartition("/")[2] if isinstance(value, str) else ""
 
 

@@ -117,5 +117,5 @@ def test_a_planted_directory_in_place_of_a_file_breaks_no_list(create, tmp_path)
 
 
 def test_lineage_is_told(create, tmp_path):
-    ended(create, fork_of="../first", restart_of="")
+    ended(create, fork_of={"run_id": "r-1", "directory": "../first", "node": "plan", "visit": 1})
     assert one(tmp_path).lineage == "fork of first"

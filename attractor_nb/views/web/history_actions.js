@@ -31,23 +31,27 @@ export function makeHistoryActions({ send, say }) {
   }
 
   function askForTag(row) {
-    const form = make("form", "ah-tagging");
+    const form = make("div", "ah-tagging");
     const field = make("input", "ah-tag-field");
     field.setAttribute("aria-label", `A new tag for ${row.key}`);
     field.placeholder = "a new tag";
     field.maxLength = 60;
-    const add = make("button", "al-button", "Add");
-    add.type = "submit";
-    form.append(field, add);
+    const give = () => {
+      if (field.value.trim()) send({ kind: "tag", key: row.key, tag: field.value });
+    };
+    // No form: in a notebook's page the host has its own idea of what Enter does in one.
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+      give();
+    });
+    form.append(field, makeButton("al-button", "Add", "", give));
     for (const tag of row.tags) {
       const gone = makeButton("al-button", `${tag} ×`, "", () => send({ kind: "untag", key: row.key, tag }));
       gone.setAttribute("aria-label", `Take the tag ${tag} away`);
       form.append(gone);
     }
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (field.value.trim()) send({ kind: "tag", key: row.key, tag: field.value });
-    });
     say({ title: `Tags of ${row.key}`, extra: form, call: `runs()[${row.index}].tag("…")` });
     field.focus();
   }
