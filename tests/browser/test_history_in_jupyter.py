@@ -51,7 +51,8 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     page.locator("tr[data-run=badly]").get_by_text("Sure?", exact=True).click()
     page.wait_for_function("!document.querySelector('tr[data-run=badly]')")
 
-    page.locator("[data-bar][data-for=plan]").first.click()
+    assert page.locator("[data-attractor-place] > svg:visible").count() == 0, "the picture is stood in for"
+    page.locator(".at-timeline [data-bar][data-for=plan]").click()
     notebook.wait_for(".at-timeline [data-node=plan].selected")
     page.locator(".at-heats").get_by_text("visits", exact=True).click()
     notebook.wait_for(".at-timeline [data-node=plan].is-tinted")

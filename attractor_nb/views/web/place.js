@@ -38,11 +38,11 @@ function take(place, show) {
   const still = [...place.children];
   const el = document.createElement("div");
   const end = show(el, place);
-  for (const child of still) child.hidden = true;
+  for (const child of still) child.toggleAttribute("hidden", true); // the property is none of an SVG
   place.append(el);
   return () => {
     end();
     el.remove();
-    for (const child of still) child.hidden = false;
+    for (const child of still) child.toggleAttribute("hidden", false);
   };
 }
