@@ -502,7 +502,7 @@ def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures)
 @pytest.mark.parametrize("moment", [MOMENTS[2]], indirect=True)
 @pytest.mark.protects(
     "attractor_nb/storage/standing.py",
-    "            return Standing(DAMAGED, None)",
+    "            return so(DAMAGED)",
     instead="            pass",
 )
 @pytest.mark.protects(
