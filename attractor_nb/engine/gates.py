@@ -62,6 +62,7 @@ class Gate:
         question: The question.
         deadline: When it times out, in seconds since 1970; None for never.
         since: When it was asked, in seconds since 1970.
+        is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Gate:
     question: Question
     deadline: float | None
     since: float
+    is_with_interviewer: bool = False
 
     def as_event(self) -> InterviewStarted:
         """The question as its event has it, which is all that a card needs of it."""
@@ -186,7 +188,9 @@ class Gates:
         if before is not None and before.deadline is not None:
             # A wall clock that was set back since then must not give more time than there ever was.
             left = min(max(0.0, before.deadline - now), max(0.0, before.deadline - since))
-        gate = Gate(question.id, question.stage, question, None if left is None else now + left, since)
+        is_own = not getattr(self._inner, "waits_for_others", False)
+        deadline = None if left is None else now + left
+        gate = Gate(question.id, question.stage, question, deadline, since, is_with_interviewer=is_own)
         entry = _Pending(gate, Future(), self._clock.monotonic(), max(0.0, now - since), left)
         event = gate.as_event()
         with self._lock:  # no answer is taken before the question is in the log

@@ -173,7 +173,7 @@ class Handle(Generic[ResultT]):
 
     def _check_wait(self, *, is_blocking: bool) -> None:
         """Go on waiting, or raise when nobody can end the wait."""
-        check_wait(self.gates, is_blocking=is_blocking)
+        check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
         stop, now = next(iter(self.stops), None), time.monotonic()
         if stop is None or can_be_clicked(is_blocking=is_blocking):
             self._stands = None

@@ -266,11 +266,7 @@ def _totals(standing: Standing) -> tuple[float | None, int | None, Usage | None]
 
 
 def _lineage(manifest: Mapping[str, Any], standing: Standing) -> str:
-    parts = [
-        f"{words} {value}"
-        for key, words in _LINEAGE
-        if (value := _place(manifest.get(key)))
-    ]
+    parts = [f"{words} {value}" for key, words in _LINEAGE if (value := _place(manifest.get(key)))]
     if standing.manifest is not manifest:
         parts.append(f"went on in {standing.logs_root.name}")
     return ", ".join(parts)

@@ -15,7 +15,7 @@ from typing import Final
 FOLDER: Final = files("attractor_nb.views.web")
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?!default)", re.MULTILINE)
-_DEFAULT: Final = re.compile(r"^export default [^\n]*\n", re.MULTILINE)
+_DEFAULT: Final = re.compile(r"^export default [^;]*;\n", re.MULTILINE)
 
 
 @cache
