@@ -213,6 +213,11 @@ def as_value(thing):
     return repr(sorted(thing)) if isinstance(thing, set | frozenset) else repr(thing)
 
 
+def end_of(results):
+    """What the branches of one order came to, as a value."""
+    return as_value([result.to_plain() for result in results])
+
+
 class Course:
     """All runs of one fan-out under one way of settling."""
 
@@ -425,7 +430,7 @@ def run_course(branches, stages, script, settling, *, first=(), max_parallel=Non
             break
         check_judgement(settling, results)
         if ends is not None:
-            ends.add(as_value([result.to_plain() for result in results]))
+            ends.add(end_of(results))
         count += 1
     course.scheduler.loop.close()
     return count
@@ -441,7 +446,7 @@ def run_states(branches, stages, script, settling, *, every=1):
     count, ends = 0, set()
     for results in course.explore(every=every):
         check_judgement(settling, results)
-        ends.add(as_value([result.to_plain() for result in results]))
+        ends.add(end_of(results))
         count += 1
     course.scheduler.loop.close()
     return count, ends

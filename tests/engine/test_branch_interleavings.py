@@ -31,9 +31,10 @@ def test_every_order_of_three_branches_of_two_stages_comes_to_what_its_policy_sa
     assert run_course(3, 2, script, settling) > 1
 
 
-@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24)])
+@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24), (3, 3, 1680)])
 def test_all_orders_are_taken_when_nothing_is_cancelled(branches, stages, orders):
-    assert run_course(branches, stages, "all succeed", settlings(branches)[0]) == orders
+    every = 1 if orders < 100 else 8
+    assert run_course(branches, stages, "all succeed", settlings(branches)[0], every=every) == orders
 
 
 @pytest.mark.parametrize("settling", settlings(3), ids=named)
@@ -61,7 +62,8 @@ def test_where_each_order_has_its_own_end_every_one_is_found():
 def test_every_choice_in_every_state_of_four_branches_of_three_stages(script, settling):
     count, ends = run_states(4, 3, script, settling, every=16)
     assert count >= 4
-    assert len(ends) >= 1
+    if named(settling) == "wait_all-continue":
+        assert len(ends) == 1, "nothing is cancelled, so no order may show in the end"
 
 
 @pytest.mark.parametrize("settling", settlings(4), ids=named)

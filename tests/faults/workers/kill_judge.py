@@ -199,7 +199,7 @@ class History:
     def _check_counts(self, case, reference):
         marks, counts = self.sights[-1].marks, Counter(reference["marks"])
         if case.get("on_interrupted") == "fail":
-            self._check_nothing_again()
+            self._check_nothing_again(counts)
             return
         more = marks - counts
         interruptions = sum(1 for life in self.lives[:-1] if _is_interrupted(life))
@@ -209,9 +209,13 @@ class History:
             if times > sum(1 for earlier in self.sights[:-1] if name in earlier.in_flight):
                 self._blame(f"{name} ran {times} times more than it was cut off")
 
-    def _check_nothing_again(self):
-        """What a kill cut off was not executed after it; a visit that is new may be tried again, by its retries."""
-        marks = self.sights[-1].marks
+    def _check_nothing_again(self, counts):
+        """What a kill cut off was not executed after it; and no visit more often than one of its stage ever is."""
+        marks, most = self.sights[-1].marks, Counter()
+        for name, times in counts.items():
+            most[_stage_of(name)] = max(most[_stage_of(name)], times)
+        if more := [name for name, times in marks.items() if times > max(1, most[_stage_of(name)])]:
+            self._blame(f"executed more often than in any visit without a kill: {more}")
         for life, sight in zip(self.lives, self.sights, strict=True):
             if life["killed_by"] and (
                 again := [name for name in sight.in_flight if marks[name] > sight.marks[name]]
@@ -284,6 +288,11 @@ def _mark_name(line):
 def _visit(where, branch, node, visit):
     """A visit as the log has it, named as its key names it."""
     return _name(where, f"{branch}/{node}:{visit}" if branch else f"{node}:{visit}")
+
+
+def _stage_of(name):
+    """A visit's name without its number: the stage, whichever visit."""
+    return name.rpartition(":")[0]
 
 
 def _name(where, stage):
