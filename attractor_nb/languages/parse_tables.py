@@ -61,7 +61,7 @@ def run_tables(
     tables: Tables,
     lex: Callable[[Sequence[int]], Iterable[TokenT]],
     actions: Mapping[str, Action],
-    refuse: Callable[[TokenT], Exception],
+    refuse: Callable[[TokenT, TokenT | None], Exception],
 ) -> Any:
     """Parse tokens and return what the last rule's action made.
 
@@ -72,11 +72,12 @@ def run_tables(
             to be made will meet, so that a lexer can look for that state's terminals only.
         actions: By rule name, what to make of the list of values of its symbols. The value of a
             terminal is its whole token.
-        refuse: Makes the error for a token that fits nowhere.
+        refuse: Makes the error for a token that fits nowhere, from it and the token before it.
     """
     rows = tables.states
     bound = [(origin, -size, actions[name]) for origin, size, name in tables.rules]
     states, values = [tables.start], list[Any]()
+    before: TokenT | None = None
     for token in lex(states):
         kind: str = token[0]
         move = rows[states[-1]].get(kind)
@@ -97,7 +98,8 @@ def run_tables(
         if move is None:
             if states[-1] == tables.end:
                 break
-            raise refuse(token)
+            raise refuse(token, before)
         states.append(move)
         values.append(token)
+        before = token
     return values[0]

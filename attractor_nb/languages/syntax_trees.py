@@ -85,7 +85,7 @@ def parse_tree(language: str, text: str) -> Branch:
         yield Token(END, "", size, size)
 
     # The lexer offers only what the state can use, so it is the lexer that stops, knowing what it sought.
-    def refuse(token: Token) -> ReadingStoppedError:
+    def refuse(token: Token, _: Token | None) -> ReadingStoppedError:
         return ReadingStoppedError(token.start, frozenset())
 
     return cast("Branch", run_tables(tables, lex, _actions(language), refuse))

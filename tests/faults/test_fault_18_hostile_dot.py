@@ -21,16 +21,28 @@ FLOOR_SECONDS = 0.5
 """What other processes and a cold memory may cost, whatever the size of a text."""
 REFERENCE_LOOP_SECONDS = 0.2
 """What a processor that shares its core with nobody takes for ten million empty turns."""
+ATTEMPTS = 3
+"""The same text, read again in the same process, takes from one to two times its least time on a shared machine."""
 LEXER = "attractor_nb/languages/dot/lexer.py"
 
 
-@pytest.fixture(scope="module")
 def slowness() -> float:
     """How much longer this machine takes than an idle one: what shares the core makes its seconds longer."""
     began = time.process_time()
     for _ in range(10_000_000):
         pass
     return max(1.0, (time.process_time() - began) / REFERENCE_LOOP_SECONDS)
+
+
+def idle_seconds(measure: Callable[[], float], bound: float) -> float:
+    """What an idle machine would take: the first of three measurements within its bound, or the least."""
+    least = float("inf")
+    for _ in range(ATTEMPTS):
+        slower = slowness()
+        least = min(least, measure() / slower)
+        if least <= bound:
+            break
+    return least
 
 
 @pytest.fixture
@@ -46,21 +58,25 @@ def filled(unit: str, head: str = "digraph G {", tail: str = "}", size: int = ME
     return head + unit * ((size - len(head) - len(tail)) // len(unit)) + tail
 
 
-def seconds_for(text: str, read: Callable[[str], object]) -> tuple[float, AttractorError | None]:
-    """Processor time until a text is read or refused and the refusal shown."""
+def refusal_of(text: str, read: Callable[[str], object]) -> AttractorError | None:
+    """The refusal of a text, which shows its place; None where it is read."""
     refusal = None
-    began = time.process_time()
     try:
         read(text)
     except (DotSyntaxError, ConditionSyntaxError, StylesheetSyntaxError) as error:
-        refusal = error
-        shown = str(error)
-    seconds = time.process_time() - began
+        refusal, shown = error, str(error)
     if refusal is not None:
         assert refusal.span is not None
         assert refusal.span.line >= 1
         assert "^" in shown
-    return seconds, refusal
+    return refusal
+
+
+def seconds_for(text: str, read: Callable[[str], object]) -> float:
+    """Processor time until a text is read or refused and the refusal shown."""
+    began = time.process_time()
+    refusal_of(text, read)
+    return time.process_time() - began
 
 
 def read(text: str) -> object:
@@ -90,21 +106,23 @@ ROWS = {
 @pytest.mark.protects(
     "attractor_nb/languages/dot/parser.py", "if self._lexer.statements_left < 0:", instead="if False:"
 )
-def test_each_row_is_read_or_refused_with_its_place(figures, slowness):
+def test_each_row_is_read_or_refused_with_its_place(figures):
     """Protected by the bounds on depth and statements, and by the search for forbidden characters."""
     worst = 0.0
     for name, (text, refusal) in ROWS.items():
-        seconds, error = seconds_for(text, read)
+        error = refusal_of(text, read)
         assert (error is None) == (refusal is None), f"{name}: {error}"
         assert error is None or refusal in error.message, name
         size = len(text.encode("utf-8", "surrogatepass")) / MEGABYTE
-        assert seconds <= slowness * (FLOOR_SECONDS + SECONDS_PER_MEGABYTE * size), f"{name}: {seconds:.2f} s"
+        bound = FLOOR_SECONDS + SECONDS_PER_MEGABYTE * size
+        seconds = idle_seconds(lambda text=text: seconds_for(text, read), bound)
+        assert seconds <= bound, f"{name}: {seconds:.2f} s"
         worst = max(worst, seconds / size if size > 0.5 else 0.0)
     figures.record(
         18,
         "huge and hostile texts",
-        f"{len(ROWS)} of {len(ROWS)} read or refused with their place, at most {worst:.2f} s of processor time for 1 MB"
-        f" (of a machine {slowness:.1f} times slower than an idle one)",
+        f"{len(ROWS)} of {len(ROWS)} read or refused with their place, at most {worst:.2f} s for 1 MB, of an idle"
+        " processor",
     )
 
 
@@ -118,13 +136,15 @@ TINY_SECONDS_PER_MEGABYTE = 2.0
 
 
 @pytest.mark.protects("attractor_nb/languages/dot/repeats.py", "and len(found) < MAX_FINDINGS", instead="")
-def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time(campaign, figures, slowness):
+@pytest.mark.usefixtures("without_collector")
+def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time(campaign, figures):
     """Protected by the bound on findings: one for each of a megabyte of repetitions takes seconds."""
     texts = [*map(filled, TINY), *(filled(unit, "digraph G { a [", "] }") for unit in INSIDE)]
     worst = 0.0
     for text in texts if campaign.is_full else [filled("a;"), filled("{}"), texts[-7]]:
-        seconds, _ = seconds_for(text, read)
-        taken = seconds / slowness / (len(text.encode()) / MEGABYTE)
+        size = len(text.encode()) / MEGABYTE
+        bound = TINY_SECONDS_PER_MEGABYTE * size
+        taken = idle_seconds(lambda text=text: seconds_for(text, read), bound) / size
         assert taken <= TINY_SECONDS_PER_MEGABYTE, f"{text[:30]!r}: {taken:.2f} s for 1 MB"
         worst = max(worst, taken)
     figures.record(
@@ -152,8 +172,8 @@ def test_time_grows_as_the_text_does(figures, monkeypatch):
     monkeypatch.setattr("attractor_nb.languages.stylesheet.parser.MAX_CHARACTERS", MEGABYTE)
     ratios = {}
     for name, (make, parse) in GROWING.items():
-        small = min(seconds_for(make(10_000), parse)[0] for _ in range(2))
-        ratios[name] = min(seconds_for(make(80_000), parse)[0] for _ in range(2)) / small
+        small = min(seconds_for(make(10_000), parse) for _ in range(2))
+        ratios[name] = min(seconds_for(make(80_000), parse) for _ in range(2)) / small
         assert ratios[name] < 20, f"{name}: eight times the text takes {ratios[name]:.1f} times the time"
     figures.record(
         18, "a text eight times as long", f"takes {max(ratios.values()):.1f} times as long, at most"
@@ -170,32 +190,38 @@ def test_time_grows_as_the_text_does(figures, monkeypatch):
 @pytest.mark.protects(
     "attractor_nb/languages/condition/parser.py", "if len(source.text) > MAX_CHARACTERS:", instead="if False:"
 )
-def test_a_megabyte_of_condition_or_stylesheet_is_refused_at_once(parse, path, text, slowness):
+def test_a_megabyte_of_condition_or_stylesheet_is_refused_at_once(parse, path, text):
     """Protected by the bound on their length."""
-    seconds, error = seconds_for(text, parse)
+    error = refusal_of(text, parse)
     assert error is not None
     assert "is longer than" in error.message
-    assert seconds <= slowness
+    assert idle_seconds(lambda: seconds_for(text, parse), 1.0) <= 1.0
 
 
 @pytest.mark.protects(
     "attractor_nb/languages/dot/parser.py", "statements_left -= count", instead="statements_left -= 9 * count"
 )
-def test_a_pipeline_of_100_000_nodes_is_made_and_linted_within_its_time(campaign, figures, slowness):
+def test_a_pipeline_of_100_000_nodes_is_made_and_linted_within_its_time(campaign, figures):
     """Protected by a bound on statements that leaves room for them."""
     count = campaign.count(sample=30_000, full=100_000)
     chain = "".join(f"n{number} -> n{number + 1}\n" for number in range(count))
     nodes = "".join(f'n{number} [prompt="p"]\n' for number in range(count + 1))
     text = f"digraph G {{ start [shape=Mdiamond] done [shape=Msquare] {nodes}{chain} start -> n0 n{count} -> done }}"
-    began = time.process_time()
-    pipeline = Pipeline(text)
-    found = pipeline.lint()
-    shown = repr(pipeline)
-    seconds = time.process_time() - began
-    assert not found.errors
-    assert len(pipeline.graph.nodes) == count + 3
-    assert f"{count + 3} nodes" in shown
-    assert seconds <= slowness * count / 10_000
+
+    def made_and_shown() -> float:
+        began = time.process_time()
+        pipeline = Pipeline(text)
+        found = pipeline.lint()
+        shown = repr(pipeline)
+        seconds = time.process_time() - began
+        assert not found.errors
+        assert len(pipeline.graph.nodes) == count + 3
+        assert f"{count + 3} nodes" in shown
+        return seconds
+
+    bound = count / 10_000
+    seconds = idle_seconds(made_and_shown, bound)
+    assert seconds <= bound
     figures.record(
-        18, f"pipeline of {count:,} nodes, made, linted and shown", f"{seconds:.1f} s of processor time"
+        18, f"pipeline of {count:,} nodes, made, linted and shown", f"{seconds:.1f} s of an idle processor"
     )

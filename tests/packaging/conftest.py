@@ -10,9 +10,9 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def run(*command, cwd=None):
+def run(*command, cwd=None, warnings="default"):
     """Run a command to its end and give its output; a failure shows everything that it said."""
-    environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "PYTHONWARNINGS": "default"}
+    environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "PYTHONWARNINGS": warnings}
     environment["ATTRACTOR_LAYOUT"] = "layered"  # saved pictures do not depend on the Graphviz of the machine
     done = subprocess.run(
         [str(part) for part in command],
@@ -40,9 +40,9 @@ class Environment:
         python = self.directory / "bin" / "python"
         run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *arguments, cwd=cwd)
 
-    def run(self, program, *arguments, cwd=None):
+    def run(self, program, *arguments, **options):
         """Run a program of the environment and give its output."""
-        return run(self.directory / "bin" / program, *arguments, cwd=cwd)
+        return run(self.directory / "bin" / program, *arguments, **options)
 
 
 @pytest.fixture

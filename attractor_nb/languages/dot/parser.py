@@ -7,6 +7,7 @@ what was read out of generosity.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
@@ -60,10 +61,14 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
     """
     lexer = Lexer(source, is_strict=strict, statements_left=MAX_STATEMENTS)
 
-    def refuse(token: Token) -> DotSyntaxError:
+    def refuse(token: Token, before: Token | None) -> DotSyntaxError:
         kind, start, end, _ = token
+        if before and before[0] == "PLAIN":  # many statements: what is the last token of the last one?
+            before = _token_before(token, Lexer(source).tokens())
         braces = [brace for brace in lexer.braces if brace < start]
-        return structure_mistake(source, (kind, start, end), Lexer(source).tokens(), braces)
+        return structure_mistake(
+            source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces
+        )
 
     actions = _Actions(lexer, is_strict=strict)
     plain_states = _plain_states()
@@ -72,6 +77,11 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
         return lexer.tokens(states, plain_states)
 
     return cast("DotTree", run_tables(load_tables("dot"), lex, actions.table(), refuse))
+
+
+def _token_before(token: Token, read: Iterable[Token]) -> Token | None:
+    """What stands before a token, in all tokens from the first."""
+    return next((before for before, found in pairwise(read) if found[:2] == token[:2]), None)
 
 
 @cache

@@ -5,14 +5,11 @@ Used only once parsing has failed. The first row that fits speaks.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import DotSyntaxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from attractor_nb.source import SourceText
 
 _ANY: Final = frozenset[str]()
@@ -197,7 +194,7 @@ _TABLE: Final = (
 def structure_mistake(
     source: SourceText,
     found: tuple[str, int, int],
-    read: Iterable[tuple[str, int, int, object]],
+    before: tuple[str, int, int],
     braces: list[int],
 ) -> DotSyntaxError:
     """Why a token fits nowhere.
@@ -205,11 +202,10 @@ def structure_mistake(
     Args:
         source: The text.
         found: The token: terminal, start and end.
-        read: All tokens again, from the first.
+        before: The token before it; ``START`` where there is none.
         braces: Offsets of the braces that are still open.
     """
     kind, start, end = found
-    before = _token_before(start, kind, read)
     if before[0] == "RBRACE" and not braces:
         before = ("LAST_RBRACE", before[1], before[2])
     if kind == "$END" and braces:
@@ -230,17 +226,6 @@ def structure_mistake(
         message, hint = message.replace(mark, word), hint.replace(mark, word)
     place = source.span(*before[1:]) if row.is_before_wrong else source.span(start, end)
     return DotSyntaxError(message, place, hint=hint)
-
-
-def _token_before(
-    start: int, kind: str, read: Iterable[tuple[str, int, int, object]]
-) -> tuple[str, int, int]:
-    seen = deque([("START", 0, 0)], maxlen=1)
-    for token in read:
-        if token[0] == kind and token[1] == start:
-            break
-        seen.append((token[0], token[1], token[2]))
-    return seen[0]
 
 
 def _quoted(text: str) -> str:
