@@ -71,6 +71,10 @@ quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
 	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal \
 	  -m "not real_llm and not browser and not old_kernels and not installs"
 
+.PHONY: browser
+browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures
+	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest tests/browser -n $(JOBS) --dist worksteal
+
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
 	CI= $(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine tests/pipeline tests/cassettes \

@@ -50,9 +50,13 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Option as Option
     from attractor_nb.model.question import Question as Question
     from attractor_nb.model.question import QuestionType as QuestionType
+    from attractor_nb.pipeline.comparing import diff as diff
     from attractor_nb.pipeline.diagnosis import diagnose_run as diagnose_run
+    from attractor_nb.pipeline.heating import heat as heat
+    from attractor_nb.pipeline.history import runs as runs
+    from attractor_nb.pipeline.inbox import gates as gates
+    from attractor_nb.pipeline.lineage import lineage as lineage
     from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
-    from attractor_nb.pipeline.loading import runs as runs
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
     from attractor_nb.pipeline.run_result import RunResult as RunResult
@@ -101,12 +105,16 @@ _HOMES = {
     "ValidationError": "errors",
     "current_stage": "stage",
     "diagnose_run": "pipeline.diagnosis",
+    "diff": "pipeline.comparing",
+    "heat": "pipeline.heating",
+    "gates": "pipeline.inbox",
+    "lineage": "pipeline.lineage",
     "load_checkpoint": "pipeline.spec_names",
     "load_pipeline": "pipeline.loading",
     "parse_dot": "languages.dot",
     "redact_also": "pipeline.secrets",
     "run_pipeline": "pipeline.spec_names",
-    "runs": "pipeline.loading",
+    "runs": "pipeline.history",
     "validate": "lint",
     "validate_or_raise": "lint",
     "write_dot": "languages.dot",
@@ -148,6 +156,10 @@ __all__ = [
     "ValidationError",
     "current_stage",
     "diagnose_run",
+    "diff",
+    "gates",
+    "heat",
+    "lineage",
     "load_checkpoint",
     "load_ipython_extension",
     "load_pipeline",

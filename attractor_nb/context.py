@@ -176,6 +176,24 @@ class Context:
         self._values.update(kept)
         self._changed.update(kept)
 
+    def amend(self, updates: Mapping[str, Any]) -> dict[str, Any]:
+        """Set keys by hand, apart from what the stage under way changes; all of them, or none.
+
+        Returns:
+            What was set, as JSON values, for a record of its own.
+
+        Raises:
+            ContextValueError: A value would not survive a JSON round trip, or a key is no text.
+        """
+        kept = self._all_checked(updates)
+        with self._lock:
+            self._values.update(kept)
+            for key in kept:
+                self._before.pop(key, None)
+                if key in self._changed:
+                    self._changed[key] = kept[key]
+        return {key: _plain(value, key) for key, value in kept.items()}
+
     def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """What was set and logged since the last call, as JSON values; called at each commit."""
         with self._lock:

@@ -20,7 +20,7 @@
     ├── CheckFailed                a replayed pipeline did not do what a check expects
     ├── GateError                  a human gate cannot take this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)
-    │   ├── AnswerRefused          the answer matches no choice; ask again
+    │   ├── AnswerRefused          the answer matches no choice, or its form will not do; ask again
     │   ├── NoSuchGate             no pending gate of that name
     │   └── GateWouldBlock         waiting here would keep the gate from ever being answered
     ├── SessionError               the status of parallel agents (status-schema.md)
@@ -32,6 +32,7 @@
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
         ├── RunInterrupted         waiting for a run that was stopped
+        ├── RunStands              waiting for a run that stands at a breakpoint
         ├── GraphChanged           resume with another graph than the one that ran
         ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
@@ -51,7 +52,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.source import render_excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
@@ -221,7 +222,15 @@ class AlreadyAnswered(GateError):
 
 
 class AnswerRefused(GateError):
-    """The answer matches no choice of the question; the gate still waits (ruling 23)."""
+    """The answer matches no choice, or its form will not do; the gate still waits (ruling 23).
+
+    Attributes:
+        fields: What is wrong with the form, by field; under the empty name what is wrong with all together.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.fields = {name: redacted(words) for name, words in (fields or {}).items()}
 
 
 class NoSuchGate(GateError):
@@ -296,6 +305,10 @@ class RunLocked(RunError):
 
 class RunInterrupted(RunError):
     """The run that was waited for was stopped before its end; it can be resumed."""
+
+
+class RunStands(RunError):
+    """The run that is waited for stands at a breakpoint, and nobody has it go on."""
 
 
 class GraphChanged(RunError):

@@ -251,6 +251,8 @@ class StageScope:
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
         workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
+        read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
+            when there is none.
         check_spending: To be called between two requests to models: raises ``BudgetReached`` when what the
             run has spent, this attempt's announced calls included, has reached one of its bounds.
     """
@@ -272,6 +274,7 @@ class StageScope:
     instructions: tuple[str, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
+    read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)
     check_spending: Callable[[], None] = field(default=lambda: None, repr=False)
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 

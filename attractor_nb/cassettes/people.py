@@ -35,6 +35,11 @@ class PresetInterviewer:
         """Whether the inner interviewer has nobody to ask."""
         return getattr(self._inner, "refuses_all", False)
 
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether the inner interviewer never answers by itself."""
+        return getattr(self._inner, "waits_for_others", False)
+
     async def ask(self, question: Question) -> Answer:
         """The recorded answer, or the inner interviewer's."""
         preset = _PRESET.get()

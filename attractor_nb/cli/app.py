@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from attractor_nb.cli.commands import directories, looking, mapping, running
+from attractor_nb.cli.commands import directories, forking, looking, mapping, running, sharing
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import drop_output
 
@@ -77,6 +77,7 @@ app.command("parse", help=looking.PARSE_HELP)(looking.parse)
 app.command("validate", help=looking.VALIDATE_HELP)(looking.validate)
 app.command("run", help=running.RUN_HELP)(running.run)
 app.command("resume", help=running.RESUME_HELP)(running.resume)
+app.command("fork", help=forking.FORK_HELP)(forking.fork)
 app.command("map", help=mapping.MAP_HELP)(mapping.map_)
 app.command("commands", help=looking.COMMANDS_HELP)(looking.commands)
 app.command("models", help=looking.MODELS_HELP)(looking.models)
@@ -86,6 +87,8 @@ app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)
 app.command("runs", help=directories.RUNS_HELP)(directories.runs)
 app.command("doctor", help=directories.DOCTOR_HELP)(directories.doctor)
 app.command("cache", help=directories.CACHE_HELP)(directories.cache)
+app.command("diff", help=sharing.DIFF_HELP)(sharing.diff)
+app.command("export", help=sharing.EXPORT_HELP)(sharing.export)
 app.command("watch", help=directories.WATCH_HELP)(directories.watch)
 app.command("demo", help=running.DEMO_HELP)(running.demo)
 

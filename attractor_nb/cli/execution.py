@@ -19,7 +19,7 @@ from attractor_nb.cli.choices import (
 )
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
-from attractor_nb.cli.inputs import read_params, read_pipeline
+from attractor_nb.cli.inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.progress import Progress
 from attractor_nb.cli.reporting import drop_output, print_json, report
 from attractor_nb.cli.simulation import SimulatedProcesses
@@ -29,6 +29,7 @@ from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.loading import load_pipeline
+from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import SEVERITY_LETTERS
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
 
 _EXIT_CODES: Final = {
@@ -175,6 +175,32 @@ def resume_directory(
             take_over=take_over,
             **given,
         )
+
+    return _watch(pipeline, settings, start, logs_root)
+
+
+def fork_directory(
+    logs_root: Path,
+    node: str,
+    settings: Settings,
+    *,
+    visit: int | None = None,
+    values: Sequence[str] = (),
+    prompt: Path | None = None,
+    graph: str = "",
+    fork_root: Path | None = None,
+) -> ExitCode:
+    """Begin a run that goes another way from before a visit of a run, which stays as it is."""
+    pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
+    parent = Run.load(logs_root, None if graph else pipeline)
+    changes = {
+        "context": read_params(values, "--set"),
+        "prompt": None if prompt is None else read_prompt(prompt),
+    }
+
+    def start(given: dict[str, Any]) -> Run:
+        other = pipeline if graph else None
+        return parent.fork(node, visit, **changes, pipeline=other, logs_root=fork_root, **given)
 
     return _watch(pipeline, settings, start, logs_root)
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from attractor_nb.cli.choices import GateMode
+from attractor_nb.decisions.forms import form_words
 from attractor_nb.errors import TerminalError
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
 
@@ -59,7 +60,8 @@ class InTurn:
         await asyncio.to_thread(self._progress.wait_until_asked, question.id)
         answer = await self._inner.ask(question)
         if self._is_piped and not answer.is_skipped and not answer.is_timeout:
-            print(answer.text or answer.value, file=sys.stderr)
+            filled = f" ({form_words(answer.form)})" if answer.form else ""
+            print(f"{answer.text or answer.value}{filled}", file=sys.stderr)
         return answer
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:

@@ -47,8 +47,29 @@ def read_pipeline(file: str, *, is_strict: bool = False) -> Pipeline:
     return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
 
 
-def read_params(given: Iterable[str]) -> dict[str, Any]:
+def read_prompt(file: Path) -> str:
+    """The prompt that a file holds.
+
+    Raises:
+        OptionError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise OptionError(f"{file} is not UTF-8 text", hint="encode it as UTF-8") from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise OptionError(
+            f"cannot read the prompt {file}: {reason}", hint="name a file that is there"
+        ) from None
+
+
+def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]:
     """Context values from ``key=text`` and ``key:=json``.
+
+    Args:
+        given: The values of the option.
+        option: Its name, for messages.
 
     >>> read_params(["ticket=42", "tries:=3", "flags:=[true]"])
     {'ticket': '42', 'tries': 3, 'flags': [True]}
@@ -63,17 +84,17 @@ def read_params(given: Iterable[str]) -> dict[str, Any]:
         key = key.removesuffix(":").strip()
         if not separator or not key:
             raise OptionError(
-                f"--param {entry!r} is not a key and a value",
-                hint="--param ticket=42 for text, --param 'tries:=3' for JSON",
+                f"{option} {entry!r} is not a key and a value",
+                hint=f"{option} ticket=42 for text, {option} 'tries:=3' for JSON",
             )
-        values[key] = _read_json(key, text) if is_json else text
+        values[key] = _read_json(key, text, option) if is_json else text
     return values
 
 
-def _read_json(key: str, text: str) -> Any:
+def _read_json(key: str, text: str, option: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
         raise OptionError(
-            f"--param {key}:= is not JSON: {error}", hint=f"--param {key}=… takes the value as text"
+            f"{option} {key}:= is not JSON: {error}", hint=f"{option} {key}=… takes the value as text"
         ) from None

@@ -1,4 +1,4 @@
-"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers``, ``runs`` and more."""
+"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers`` and more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.choices import GraphFormat
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.files import write_file
 from attractor_nb.cli.inputs import STDIN, read_pipeline, read_text
 from attractor_nb.cli.reporting import diagnostic_plain, print_json
 from attractor_nb.cli.summary import shown_path
@@ -18,8 +17,8 @@ from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
-from attractor_nb.storage.standing import GOES_ON
-from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.storage.user_files import write_file
+from attractor_nb.views.columns import aligned
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 
@@ -175,42 +174,6 @@ def show_handlers(*, is_json: bool) -> ExitCode:
             [["type", "shape", "meaning"], *([row["type"], row["shape"], row["meaning"]] for row in rows)]
         )
     )
-    return ExitCode.SUCCESS
-
-
-def show_runs(base: Path, *, is_json: bool) -> ExitCode:
-    """Print the runs under a runs base, newest first, and how to go on with those that stopped."""
-    from attractor_nb.cli.summary import resume_command, shown_path  # noqa: PLC0415 - for this command only
-    from attractor_nb.pipeline.loading import runs  # noqa: PLC0415 - likewise
-
-    found = runs(base)
-    if is_json:
-        print_json(
-            [
-                {
-                    "run_id": run.run_id,
-                    "pipeline": run.pipeline_name,
-                    "status": run.status,
-                    "start_time": run.start_time or None,
-                    "end_time": run.end_time,
-                    "logs_root": str(run.logs_root),
-                    "is_resumable": run.status in GOES_ON,
-                }
-                for run in found
-            ]
-        )
-        return ExitCode.SUCCESS
-    if not found:
-        print(f"no runs in {shown_path(base)}", file=sys.stderr)
-        return ExitCode.SUCCESS
-    table = [["started", "pipeline", "status", "run directory"]]
-    table += [
-        [run.start_time or "-", one_line(run.pipeline_name) or "-", run.status, shown_path(run.logs_root)]
-        for run in found
-    ]
-    print(aligned(table))
-    if stopped := next((run for run in found if run.status in GOES_ON), None):
-        print(f"\ncontinue the newest that stopped: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

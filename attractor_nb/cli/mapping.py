@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.choices import BackendName, GateMode
 from attractor_nb.cli.execution import requests_to_end_as_interrupts
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.files import write_file
 from attractor_nb.cli.inputs import read_pipeline
 from attractor_nb.cli.map_progress import MapProgress
 from attractor_nb.cli.params_file import read_params_file
@@ -23,6 +22,7 @@ from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.user_files import write_file
 from attractor_nb.views.map_table import map_headline, rows_table
 
 if TYPE_CHECKING:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.events import Event, ParallelBranchCompleted, ParallelBranchStarted, StageEnd
+    from attractor_nb.model.events import (
+        DebuggerChanged,
+        Event,
+        ParallelBranchCompleted,
+        ParallelBranchStarted,
+        StageEnd,
+    )
 
 
 @dataclass(slots=True)
@@ -47,6 +53,10 @@ class BranchState:
         """Take in what an attempt in the branch changed."""
         self.context.update(event.context)
         self.logs.extend(event.logs)
+
+    def take_edit(self, event: DebuggerChanged) -> None:
+        """Take in what somebody changed by hand."""
+        self.context.update(event.context)
 
 
 @dataclass(slots=True)

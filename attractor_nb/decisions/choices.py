@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.forms import check_form
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.languages.condition.syntax import Operator
@@ -95,10 +96,22 @@ def check_answer(question: Question, answer: Answer) -> Answer:
     Timeouts and skips pass unchanged. Checking a checked answer changes nothing.
 
     Raises:
-        AnswerRefused: It is no answer to this question; the message names the choices.
+        AnswerRefused: It is no answer to this question, or its form will not do; the message names the
+            choices, or the fields.
     """
     if (answer.is_timeout or answer.is_skipped) and not answer.text:
         return answer
+    checked = _checked(question, answer)
+    if question.form is None:
+        if checked.form:
+            raise AnswerRefused("the question has no form to fill in", hint="answer without form=")
+        return checked
+    if checked.is_form_checked:
+        return checked
+    return replace(checked, form=check_form(question.form, checked.form), is_form_checked=True)
+
+
+def _checked(question: Question, answer: Answer) -> Answer:
     match question.type:
         case QuestionType.YES_NO | QuestionType.CONFIRMATION:
             return _checked_word(answer)
@@ -149,6 +162,8 @@ def _spellings(label: str) -> tuple[str, str]:
 
 
 def _checked_choice(question: Question, answer: Answer) -> Answer:
+    if answer.form and not answer.value and not answer.selected_option and len(question.options) == 1:
+        answer = replace(answer, value=question.options[0].key)  # there is but one way on from this form
     given = answer.selected_option.key if answer.selected_option else answer.value or answer.text
     option = _find_option(question, given)
     if option is None:

@@ -76,6 +76,7 @@ class StageResult(NamedTuple):
         is_cached: It came from the cache, and nothing was executed.
         saved: What it had consumed when it was executed; None when that is not known, or it was now.
         is_over_budget: It was ended between two requests, for the run may spend no more.
+        files: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
     """
 
     outcome: Outcome
@@ -87,6 +88,7 @@ class StageResult(NamedTuple):
     is_cached: bool = False
     saved: Usage | None = None
     is_over_budget: bool = False
+    files: Any = None
 
 
 class Wait(NamedTuple):

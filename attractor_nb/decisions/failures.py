@@ -33,7 +33,7 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
     """
     if planned.is_fan_out:
         return _from_fan_out(plan, planned, outcome, seen, lookup)
-    if not _is_failed(plan, planned, outcome, seen):
+    if not is_failed(plan, planned, outcome, seen):
         return select_edge(planned, seen, outcome.suggested_next_ids, lookup)
     if plan.is_fail_continued:
         step = select_edge(planned, seen, outcome.suggested_next_ids, lookup)
@@ -42,7 +42,7 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
             match_condition(planned, seen, lookup)
             or match_hint(planned, seen, outcome.suggested_next_ids)
             or match_default(planned)
-            or _match_diamond(plan, planned)
+            or match_diamond(plan, planned)
         )
     return step or retry_step(plan, planned)
 
@@ -57,7 +57,7 @@ def _from_fan_out(
     """
     if step := match_condition(planned, seen, lookup):
         return step
-    if _is_failed(plan, planned, outcome, seen) and not plan.is_fail_continued:
+    if is_failed(plan, planned, outcome, seen) and not plan.is_fail_continued:
         return retry_step(plan, planned)
     if planned.join:
         return Step(planned.join, None, "join", f"the branches of {planned.id} meet at {planned.join}")
@@ -73,7 +73,7 @@ def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, l
     """
     if outcome.status in _FAILED:
         return outcome.failure_reason or f"{planned.id} failed without a reason"
-    if _is_failed(plan, planned, outcome, seen):
+    if is_failed(plan, planned, outcome, seen):
         return f"the failure before {planned.id} has no way on: the diamond has no condition"
     if planned.is_fan_out:
         return ""  # its branches ran to their ends
@@ -96,7 +96,7 @@ def retry_step(plan: Plan, planned: PlannedNode) -> Step | None:
 _FAILED = frozenset({StageStatus.FAIL, StageStatus.RETRY})
 
 
-def _is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen) -> bool:
+def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen) -> bool:
     """Whether the stage failed, or is a diamond that would let a failure through unseen.
 
     A diamond with conditions judges the failure: its unconditional edge is their "else". One without
@@ -112,7 +112,7 @@ def _is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen) -
     )
 
 
-def _match_diamond(plan: Plan, planned: PlannedNode) -> Step | None:
+def match_diamond(plan: Plan, planned: PlannedNode) -> Step | None:
     """The unconditional edge into a diamond, unless diamonds see only themselves."""
     edge = planned.to_conditional
     if edge is None or plan.are_diamonds_own:

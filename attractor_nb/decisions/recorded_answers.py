@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.model.calls import QUESTION, CallInputs
+from attractor_nb.model.form import Form
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def question_inputs(question: Question) -> CallInputs:
         values["options"] = [[option.key, option.label] for option in question.options]
     if detail := question.metadata.get("detail"):
         values["detail"] = str(detail)
+    if question.form is not None:
+        values["form"] = question.form.to_plain()
     return CallInputs(QUESTION, question.stage, values)
 
 
@@ -40,6 +43,7 @@ def question_of(inputs: CallInputs) -> Question:
         options=options,
         stage=inputs.node_id,
         metadata=metadata,
+        form=Form.from_plain(values.get("form", {})),
     )
 
 
@@ -52,6 +56,8 @@ def plain_answer(answer: Answer) -> dict[str, Any]:
         plain["options"] = [[option.key, option.label] for option in answer.selected_options]
     if answer.text:
         plain["text"] = answer.text
+    if answer.form:
+        plain["form"] = dict(answer.form)
     if answer.answered_by:
         plain["answered_by"] = answer.answered_by
     return plain
@@ -70,6 +76,7 @@ def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
         selected_options=tuple(_option(pair) for pair in plain.get("options", ())),
         text=str(plain.get("text", "")),
         answered_by=answered_by,
+        form=dict(plain.get("form", {})),
     )
 
 

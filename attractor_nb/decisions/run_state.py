@@ -18,12 +18,14 @@ from attractor_nb.decisions.preamble import StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
+    DebuggerChanged,
     Event,
     GoalGateUnsatisfied,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -39,6 +41,8 @@ from attractor_nb.model.outcome import StageStatus, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+GoesOn = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
+GOES_ON = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
 RECENT_STAGES = 30
 RECENT_VALUES = 50
 EXCERPT_LENGTH = 600
@@ -181,8 +185,16 @@ class RunState:
             self.stale_gates.update(event.passed_over)
         elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
             self._stop(event)
-        elif isinstance(event, PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted):
+        elif isinstance(event, GOES_ON):
             self._go_on(event)
+        elif isinstance(event, DebuggerChanged):
+            self._amend(event)
+
+    def _amend(self, event: DebuggerChanged) -> None:
+        """Take in values that somebody set by hand; other changes of a debugger are no part of a state."""
+        if self.root is not None and (branch := self.root.branches.open.get(self.branch)):
+            branch.take_edit(event)
+        self._remember_values(event.context)
 
     def _start(self, event: StageStarted) -> None:
         flight = self.in_flight
@@ -232,7 +244,7 @@ class RunState:
         fresh.threads = dict(before.threads)
         return fresh
 
-    def _go_on(self, event: PipelineStarted | PipelineResumed | PipelineRewound | PipelineRestarted) -> None:
+    def _go_on(self, event: GoesOn) -> None:
         self.reopen()
         if isinstance(event, PipelineStarted):
             self.next_node = event.start_node
@@ -240,6 +252,10 @@ class RunState:
             self.restart_target, self.restart_logs_root = event.target, event.logs_root
         if isinstance(event, PipelineStarted | PipelineRewound):
             self._carry(event.carried)
+        if isinstance(event, PipelineForked):  # what its parent spent is its parent's
+            self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
+        if isinstance(event, PipelineForked | PipelineRewound):
+            self._remember_values(event.context)
 
     def spend(self, node_id: str, usage: Usage) -> None:
         """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""
@@ -302,8 +318,11 @@ class RunState:
                 attempts=event.attempt,
             )
         )
+        self._remember_values(event.context)
+
+    def _remember_values(self, changed: Mapping[str, Any]) -> None:
         values = self.recent_values
-        for key, value in event.context.items():
+        for key, value in changed.items():
             if key not in _NOT_CARRIED and not key.startswith("internal.") and not key.endswith(".response"):
                 values.pop(key, None)
                 values[key] = value if not isinstance(value, str) else value[:EXCERPT_LENGTH]
@@ -414,6 +433,14 @@ class RunState:
             "visits": self.visits,
             "usage": self.usage.to_plain(),
             "state": self.to_plain(),
+        }
+
+    def totals(self) -> dict[str, Any]:
+        """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
+        return {
+            "duration": round(self.elapsed_seconds, 3),
+            "stages": self.steps,
+            "usage": self.usage.to_plain(),
         }
 
     @classmethod

@@ -138,6 +138,7 @@ class Attempts:
             instructions=self.instructions.waiting,
             conversation=conversation,
             workplace=self.workplace,
+            read_file=self._read_file,
             check_spending=spending.check,
         )
         enter_stage(scope)
@@ -168,12 +169,14 @@ class Attempts:
             outcome = _with_note(returned.outcome, effect)
             _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
             elapsed, saved = self.time.elapsed_seconds, returned.usage
-            return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved)
+            return StageResult(
+                outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files
+            )
         outcome = self._settled(effect, files, returned, duration, spending)
         if look is not None and self.cache is not None:
             self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
         elapsed, is_over = self.time.elapsed_seconds, spending.is_over
-        return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_over_budget=is_over)
+        return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_over_budget=is_over, files=files)
 
     def _spent_up(self, node_id: str, usage: Usage) -> str:
         """Why the run may spend no more, with what an attempt under way has spent; empty when it may."""
@@ -196,6 +199,11 @@ class Attempts:
             return None
         return StoredConversation(self.store, effect, self.branch, self.announce)
 
+    def _read_file(self, node_id: str, name: str) -> str | None:
+        """What a stage has left: in a branch the one of the branch goes before the run's of that name."""
+        found = self.store.read_stage_file(node_id, name, self.branch)
+        return self.store.read_stage_file(node_id, name) if found is None and self.branch else found
+
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
         """Announce an event of where these attempts are."""
         self.announce_in(self.branch, event, is_synced=is_synced)
@@ -209,7 +217,7 @@ class Attempts:
         """Wait between attempts, for as long as the run may go on; the running time then."""
         left = self.time.left_seconds
         if left is not None and left <= seconds:
-            await self.clock.sleep(left)
+            await self.time.sleep(left)
             return self.time.at_end()
         await self.clock.sleep(seconds)
         return self.time.elapsed_seconds
@@ -287,7 +295,7 @@ class Attempts:
         is_own = own is not None and (left is None or own < left)
         seconds = own if is_own and own is not None else left or 0.0
         try:
-            return await race(self.clock, _contained(work), seconds, grace_seconds=grace)
+            return await race(self.time, _contained(work), seconds, grace_seconds=grace)
         except TimeIsOver:
             if is_own:
                 return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
@@ -401,6 +409,12 @@ def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:
 def _composed(outcome: Outcome, visit: int, attempt: int, duration: float) -> Callable[[], str]:
     """The text of a status.json, made when it is asked for."""
     return partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
+
+
+def rewrite_status(files: StageFiles, effect: Execute, outcome: Outcome, duration: float) -> None:
+    """Write the status of an attempt anew that has ended: somebody decided otherwise about it."""
+    started = effect.started
+    _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
 
 
 def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:

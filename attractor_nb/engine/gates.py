@@ -19,6 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.choices import check_answer
+from attractor_nb.engine.handed_in import (
+    already_answered,
+    check_texts,
+    checked_form,
+    given_answer,
+    node_of,
+    recorded_answer,
+)
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import (
@@ -28,7 +36,7 @@ from attractor_nb.model.events import (
     InterviewStarted,
     InterviewTimeout,
 )
-from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.question import Answer, AnswerValue, Question
 from attractor_nb.model.redacted import redacted_answer, redacted_question
 from attractor_nb.redaction import redacted
 
@@ -39,6 +47,7 @@ MAX_REFUSALS = 10
 """How often one interviewer may give an answer that matches nothing."""
 CANCEL_GRACE_SECONDS = 1.0
 """How long an interviewer may take to clean up after somebody else answered."""
+_NO_ANSWER = "nobody did in time"
 
 AnnounceSynced = Callable[[Event], None]
 
@@ -53,6 +62,7 @@ class Gate:
         question: The question.
         deadline: When it times out, in seconds since 1970; None for never.
         since: When it was asked, in seconds since 1970.
+        is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
     """
 
     id: str
@@ -60,6 +70,22 @@ class Gate:
     question: Question
     deadline: float | None
     since: float
+    is_with_interviewer: bool = False
+
+    def as_event(self) -> InterviewStarted:
+        """The question as its event has it, which is all that a card needs of it."""
+        question = self.question
+        return InterviewStarted(
+            question=question.text,
+            stage=question.stage,
+            question_id=question.id,
+            kind=question.type.value,
+            options=tuple((option.key, option.label) for option in question.options),
+            deadline=self.deadline,
+            metadata=question.metadata,
+            branch=question.branch,
+            form=question.form.to_plain() if question.form else {},
+        )
 
 
 @dataclass(slots=True)
@@ -91,6 +117,7 @@ class Gates:
         clock: Clock,
         *,
         recorded: Sequence[Event] = (),
+        on_change: Callable[[Gate, Event | None], None] | None = None,
     ) -> None:
         """Make the desk.
 
@@ -99,14 +126,19 @@ class Gates:
             announce: Logs an event durably and tells observers.
             clock: Time.
             recorded: Interview events of the stage that was cut off, for a resume.
+            on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
+                ``InterviewTimeout``), or goes without either (None): its run was stopped.
         """
         self._inner = inner
         self._announce = announce
         self._clock = clock
         self._lock = threading.Lock()
         self._opened = threading.Condition(self._lock)
+        self._on_change = on_change
         self._pending: dict[str, _Pending] = {}
-        self._answered: set[str] = set()
+        self._answered: dict[str, str] = {}
+        """By id: the answer in words."""
+        self._closed = ""
         self._deadlines: dict[str, InterviewStarted] = {}
         self._recorded: dict[str, InterviewCompleted] = {}
         for event in recorded:
@@ -130,13 +162,23 @@ class Gates:
         """Put a question and wait for the first durable answer, or for its time to run out."""
         question = redacted_question(replace(question, id=question.id or question.stage))
         if recorded := self._recorded.pop(question.id, None):
-            return _answer_of(recorded, question)
+            return recorded_answer(recorded, question)
         entry = self._open(question)
         try:
             return await self._wait(entry)
         finally:
             with self._lock:
-                self._pending.pop(question.id, None)
+                left = self._pending.pop(question.id, None)
+            if left is not None:
+                self._tell(left.gate, None)
+
+    def close(self, reason: str) -> None:
+        """No gate opens any more; who answers from now on is told the reason."""
+        self._closed = reason
+
+    def _tell(self, gate: Gate, event: Event | None) -> None:
+        if self._on_change is not None:
+            self._on_change(gate, event)
 
     def _open(self, question: Question) -> _Pending:
         now = self._clock.time()
@@ -146,24 +188,17 @@ class Gates:
         if before is not None and before.deadline is not None:
             # A wall clock that was set back since then must not give more time than there ever was.
             left = min(max(0.0, before.deadline - now), max(0.0, before.deadline - since))
-        gate = Gate(question.id, question.stage, question, None if left is None else now + left, since)
+        is_own = not getattr(self._inner, "waits_for_others", False)
+        deadline = None if left is None else now + left
+        gate = Gate(question.id, question.stage, question, deadline, since, is_with_interviewer=is_own)
         entry = _Pending(gate, Future(), self._clock.monotonic(), max(0.0, now - since), left)
+        event = gate.as_event()
         with self._lock:  # no answer is taken before the question is in the log
-            self._announce(
-                InterviewStarted(
-                    question=question.text,
-                    stage=question.stage,
-                    question_id=question.id,
-                    kind=question.type.value,
-                    options=tuple((option.key, option.label) for option in question.options),
-                    deadline=gate.deadline,
-                    metadata=question.metadata,
-                    branch=question.branch,
-                )
-            )
-            self._answered.discard(question.id)
+            self._announce(event)
+            self._answered.pop(question.id, None)
             self._pending[question.id] = entry
             self._opened.notify_all()
+        self._tell(gate, event)
         return entry
 
     async def _wait(self, entry: _Pending) -> Answer:
@@ -216,24 +251,25 @@ class Gates:
         answer = redacted_answer(answer)
         with self._lock:
             if gate.id in self._answered:
-                raise AlreadyAnswered(f"gate {gate.stage} has been answered already")
+                raise already_answered(gate.stage, self._answered[gate.id])
             option = answer.selected_option
-            self._announce(
-                InterviewCompleted(
-                    question=gate.question.text,
-                    answer=answer.value or answer.text,
-                    duration=self._waited(entry),
-                    question_id=gate.id,
-                    stage=gate.stage,
-                    label=option.label if option else "",
-                    keys=tuple(chosen.key for chosen in answer.selected_options),
-                    text=answer.text,
-                    answered_by=answer.answered_by,
-                    branch=gate.question.branch,
-                )
+            event = InterviewCompleted(
+                question=gate.question.text,
+                answer=answer.value or answer.text,
+                duration=self._waited(entry),
+                question_id=gate.id,
+                stage=gate.stage,
+                label=option.label if option else "",
+                keys=tuple(chosen.key for chosen in answer.selected_options),
+                text=answer.text,
+                answered_by=answer.answered_by,
+                branch=gate.question.branch,
+                form=answer.form,
             )
-            self._answered.add(gate.id)
+            self._announce(event)
+            self._answered[gate.id] = event.description.removeprefix(f"{gate.stage}: ")
             self._pending.pop(gate.id, None)
+        self._tell(gate, event)
         with contextlib.suppress(InvalidStateError):  # the run was just stopped: it resumes with this answer
             entry.future.set_result(answer)
 
@@ -248,26 +284,34 @@ class Gates:
         with self._lock:
             if gate.id in self._answered:
                 return
-            self._announce(
-                InterviewTimeout(
-                    question=gate.question.text,
-                    stage=gate.stage,
-                    duration=seconds,
-                    question_id=gate.id,
-                    branch=gate.question.branch,
-                )
+            event = InterviewTimeout(
+                question=gate.question.text,
+                stage=gate.stage,
+                duration=seconds,
+                question_id=gate.id,
+                branch=gate.question.branch,
             )
+            self._announce(event)
             default = gate.question.default
             if default is None:
-                self._answered.add(gate.id)
+                self._answered[gate.id] = _NO_ANSWER
                 self._pending.pop(gate.id, None)
         if default is None:
+            self._tell(gate, event)
             entry.future.set_result(Answer(value=AnswerValue.TIMEOUT))
             return
         with contextlib.suppress(AlreadyAnswered):
             self._settle(entry, replace(check_answer(gate.question, default), answered_by="default"))
 
-    def answer(self, gate_id: str, choice: str = "", *, text: str = "", answered_by: str = "call") -> Gate:
+    def answer(
+        self,
+        gate_id: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "call",
+    ) -> Gate:
         """Hand in an answer from anywhere; returns the gate once the answer is durable.
 
         Args:
@@ -275,31 +319,41 @@ class Gates:
             choice: Key, label or target of a choice, ``yes``/``no``; several with commas for a
                 multi-select.
             text: Free text.
+            form: What is filled in, by field, where the gate has a form.
             answered_by: Who answers, for the record.
 
         Raises:
             NoSuchGate: No gate of that name waits.
-            AnswerRefused: The answer matches no choice; the gate still waits.
+            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
-        _check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
+        check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
+        entry = self._entry(gate_id)
+        given = replace(given_answer(entry.gate.question, choice, text), form=checked_form(form))
+        answer = check_answer(entry.gate.question, given)
+        with held_interrupts():  # between the log and the run an answer would be lost to both
+            self._settle(entry, replace(answer, answered_by=answered_by))
+        return entry.gate
+
+    def _entry(self, gate_id: str) -> _Pending:
+        """The gate that waits under an id, or a node's.
+
+        Raises:
+            NoSuchGate, AlreadyAnswered: None does.
+        """
         with self._lock:
             entry = self._pending.get(gate_id) or next(
                 (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None
             )
-            known = gate_id in self._answered or any(
-                done.rpartition(":")[0].rpartition("/")[2] == gate_id for done in self._answered
-            )
+            latest_first = reversed(self._answered.items())
+            known = next((words for done, words in latest_first if gate_id in {done, node_of(done)}), None)
             waiting = [entry.gate.stage for entry in self._pending.values()]
-        if entry is None:
-            if known:
-                raise AlreadyAnswered(f"gate {gate_id} has been answered already")
-            hint = f"waiting now: {', '.join(waiting)}" if waiting else "no gate is waiting now"
-            raise NoSuchGate(f"no gate {gate_id} is waiting", hint=hint)
-        answer = check_answer(entry.gate.question, _given(entry.gate.question, choice, text))
-        with held_interrupts():  # between the log and the run an answer would be lost to both
-            self._settle(entry, replace(answer, answered_by=answered_by))
-        return entry.gate
+        if entry is not None:
+            return entry
+        if known is not None:
+            raise already_answered(gate_id, known)
+        hint = f"waiting now: {', '.join(waiting)}" if waiting else self._closed or "no gate is waiting now"
+        raise NoSuchGate(f"no gate {gate_id} is waiting", hint=hint)
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
         """Put several questions at once; answers in the same order."""
@@ -312,41 +366,7 @@ class Gates:
         await call(self._inner.inform, message, stage)
 
 
-def _check_texts(**given: object) -> None:
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise AnswerRefused(
-                f"{name} is a text, not a {type(value).__name__}",
-                hint='run.answer("review", "Y"), or run.answer("review", text="…")',
-            )
-
-
 def _forget(asked: asyncio.Future[Any]) -> None:
     """Take what an interviewer says too late, so that nobody warns about it."""
     if not asked.cancelled():
         asked.exception()
-
-
-def _given(question: Question, choice: str, text: str) -> Answer:
-    """What was handed in, before it is checked; a target stands for the choice that leads to it."""
-    if question.type is QuestionType.FREEFORM:
-        return Answer(text=text or choice)
-    targets: Mapping[str, str] = question.metadata.get("targets", {})
-    keys = {option.key.casefold() for option in question.options}
-    if choice.casefold() not in keys:
-        choice = next((key for key, target in targets.items() if target == choice), choice)
-    return Answer(value=choice, text=text)
-
-
-def _answer_of(recorded: InterviewCompleted, question: Question) -> Answer:
-    """The answer that a log holds."""
-    if question.type is QuestionType.FREEFORM and recorded.text:
-        return check_answer(question, Answer(text=recorded.text, answered_by=recorded.answered_by))
-    by_key: Mapping[str, Option] = {option.key: option for option in question.options}
-    return Answer(
-        value=recorded.answer,
-        selected_option=by_key.get(recorded.answer),
-        selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
-        text=recorded.text,
-        answered_by=recorded.answered_by,
-    )

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
+    from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.engine.stage_cache import StageCache
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
@@ -84,6 +85,7 @@ class RunSetup:
         instructions: What a supervisor has told the run.
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
+        debugging: Has it stand still between its steps; None where nobody can debug.
     """
 
     plan: Plan
@@ -109,6 +111,7 @@ class RunSetup:
     instructions: Instructions = field(default_factory=Instructions)
     workplace: Workplace | None = None
     cache: StageCache | None = None
+    debugging: Debugging | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ class Runner:
                 for lifetime in reversed(begun):
                     await closed(lifetime)
             finally:
+                if setup.debugging is not None:
+                    setup.debugging.end()
                 setup.stream.close()
                 setup.store.close()
                 self._close_left()
@@ -245,6 +250,8 @@ class Runner:
         if setup.warning:
             setup.stream.announce(RunWarning(message=setup.warning))
             setup.warning = ""
+        if setup.debugging is not None:
+            setup.debugging.begin()
         self._save_checkpoint(is_forced=True)
 
     async def _traverse(self) -> tuple[RunEnd, Attempts]:
@@ -271,6 +278,8 @@ class Runner:
             cache=setup.cache,
             spent=lambda: setup.state.usage,
         )
+        if setup.debugging is not None:
+            setup.debugging.time = attempts.time
         traversal = traverse(
             setup.plan,
             setup.state,
@@ -296,6 +305,11 @@ class Runner:
     def uniform(self) -> Uniform:
         """Gives the jitter of retry delays."""
         return self.setup.randomness.uniform
+
+    @property
+    def debugging(self) -> Debugging | None:
+        """Has walks stand still between their steps."""
+        return self.setup.debugging
 
     @property
     def is_stepping(self) -> bool:
@@ -341,6 +355,8 @@ class Runner:
                 PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)),
                 is_synced=True,
             )
+            if setup.debugging is not None:
+                setup.debugging.restart()
             setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
             self._restart_of = str(setup.store.logs_root)
             setup.store.close()
@@ -368,7 +384,7 @@ class Runner:
         setup.state.apply(event)
         status = "completed" if end.is_success else "failed"
         self._save_checkpoint(is_forced=True)
-        setup.store.save_manifest({"status": status, "reason": end.reason, "end_time": self._now()})
+        self._save_end(status, end.reason)
         return RunOutcome(status, end.reason, duration)
 
     def _interrupted(self, reason: str) -> RunOutcome:
@@ -378,8 +394,12 @@ class Runner:
         setup.stream.announce(event, is_synced=True)
         self._save_checkpoint(is_forced=True)
         status = "paused" if reason == "paused" else "interrupted"
-        setup.store.save_manifest({"status": status, "reason": reason, "end_time": self._now()})
+        self._save_end(status, reason)
         return RunOutcome(status, reason, state.elapsed_seconds)
+
+    def _save_end(self, status: str, reason: str) -> None:
+        end = {"status": status, "reason": reason, "end_time": self._now()}
+        self.setup.store.save_manifest({**end, **self.setup.state.totals()})
 
     def _note_fault(self, fault: StorageError) -> None:
         """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.
@@ -420,9 +440,8 @@ class Runner:
 
 def mirror_graph(plan: Plan, context: Context) -> None:
     """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
-    for name, value in plan.graph.attrs.items():
-        context.set(f"graph.{name}", value if isinstance(value, str | int | float | bool) else str(value))
-    context.set("graph.goal", plan.graph.goal)
+    for key, value in plan.graph.mirrored().items():
+        context.set(key, value)
 
 
 async def closed(lifetime: BackendLifetime) -> None:

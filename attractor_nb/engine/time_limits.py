@@ -6,8 +6,8 @@ All of it is the clock's monotonic time: a wall clock that jumps, by days or bac
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -22,9 +22,17 @@ class TimeIsOver(Exception):
     """Work did not end within its time, and was cancelled."""
 
 
+class Sleeps(Protocol):
+    """Who can wait: a clock, or the running time of a run."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        ...
+
+
 @dataclass(slots=True)
 class RunningTime:
-    """How long a run has gone on, over all its sessions.
+    """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still.
 
     Attributes:
         clock: Time.
@@ -37,11 +45,46 @@ class RunningTime:
     before: float
     bound: float | None
     started_at: float
+    _holders: int = 0
+    _held_since: float = 0.0
+    _stood: float = 0.0
+    _going: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def elapsed_seconds(self) -> float:
         """Running time so far."""
-        return self.before + self.clock.monotonic() - self.started_at
+        return self.before + self.clock.monotonic() - self.started_at - self.stood_seconds
+
+    @property
+    def stood_seconds(self) -> float:
+        """How long it has stood still."""
+        return self._stood + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
+
+    def hold(self) -> None:
+        """Stand still until ``release`` has been called as often."""
+        if not self._holders:
+            self._held_since = self.clock.monotonic()
+            self._going.clear()
+        self._holders += 1
+
+    def release(self) -> None:
+        """Go on, unless somebody else holds it, too."""
+        stood = self.stood_seconds
+        self._holders -= 1
+        if not self._holders:
+            self._stood = stood
+            self._going.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let so much running time go by: the clock's time without that in which it stands still."""
+        left, end, stood = seconds, self.elapsed_seconds + seconds, self.stood_seconds
+        while left > 0:
+            await self.clock.sleep(left)
+            while self._holders:
+                await self._going.wait()
+            if self.stood_seconds == stood:  # timers round, and that is no reason for another one
+                return
+            left, stood = end - self.elapsed_seconds, self.stood_seconds
 
     @property
     def left_seconds(self) -> float | None:
@@ -59,11 +102,11 @@ class RunningTime:
             TimeIsOver: It may not any longer; the work was cancelled.
         """
         left = self.left_seconds
-        return await work if left is None else await race(self.clock, work, left)
+        return await work if left is None else await race(self, work, left)
 
 
 async def race(
-    clock: Clock, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
+    time: Sleeps, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
 ) -> Any:
     """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace.
 
@@ -71,7 +114,7 @@ async def race(
         TimeIsOver: The time was over first.
     """
     task = asyncio.ensure_future(work)
-    timer = asyncio.ensure_future(clock.sleep(seconds))
+    timer = asyncio.ensure_future(time.sleep(seconds))
     try:
         await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.attempts import Attempts
+    from attractor_nb.engine.debugging import Debugging
 
 
 class RunStops(Exception):
@@ -45,6 +46,11 @@ class Keeper(Protocol):
         """Whether the run pauses after a number of stages: then its branches go one after the other."""
         ...
 
+    @property
+    def debugging(self) -> Debugging | None:
+        """Has walks stand still between their steps; None where nobody can debug."""
+        ...
+
     def before_stage(self, state: RunState, effect: Execute) -> None:
         """Take an intent into the state of the run or of a branch; raises ``RunStops`` to pause there."""
         ...
@@ -54,7 +60,9 @@ class Keeper(Protocol):
         ...
 
 
-async def walk(traversal: Traversal, state: RunState, attempts: Attempts, keeper: Keeper) -> RunEnd:
+async def walk(  # noqa: C901 - a call for each effect would be paid in each step
+    traversal: Traversal, state: RunState, attempts: Attempts, keeper: Keeper
+) -> RunEnd:
     """Perform effects until the traversal ends.
 
     Args:
@@ -69,6 +77,7 @@ async def walk(traversal: Traversal, state: RunState, attempts: Attempts, keeper
         asyncio.CancelledError: It is being stopped.
     """
     result: Any = None
+    debugging = keeper.debugging
     while True:
         try:
             effect = traversal.send(result)
@@ -77,8 +86,12 @@ async def walk(traversal: Traversal, state: RunState, attempts: Attempts, keeper
             return end
         result = None
         if isinstance(effect, Execute):
+            if debugging is not None and debugging.is_active:
+                effect = await debugging.before(state, effect, attempts)
             keeper.before_stage(state, effect)
             result = await attempts.run(effect)
+            if debugging is not None and debugging.is_active:
+                result = await debugging.after(state, effect, attempts, result)
         elif isinstance(effect, Commit):
             if keeper.commit_stage(attempts, effect):
                 await asyncio.sleep(0)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.choices import check_answer, choices_of, find_choice
 from attractor_nb.errors import AnswerRefused
+from attractor_nb.handlers.forms import named_form
+from attractor_nb.handlers.reviews import under_review
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -21,8 +24,10 @@ from attractor_nb.model.question import Answer, AnswerValue, Option, Question, Q
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from pydantic import BaseModel
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.choices import Choice
@@ -31,26 +36,46 @@ if TYPE_CHECKING:
 
 MAX_ASKED = 10
 """How often a question is put before a gate that gets only refused answers fails."""
+FORM_KEY = "human.gate.form"
+"""Where the context has what was filled in: whole, and each field under ``human.gate.form.<field>``."""
 _YES_OR_NO = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
 
 
 class WaitHumanHandler:
-    """Asks a person which way to go; the interviewer ends the question when its time is over."""
+    """Asks a person which way to go; the interviewer ends the question when its time is over.
+
+    Args:
+        interviewer: Puts the questions.
+        schemas: Models that ``human.form`` of a node may name.
+    """
 
     keeps_own_time = True
 
-    def __init__(self, interviewer: Interviewer) -> None:
+    def __init__(
+        self, interviewer: Interviewer, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})
+    ) -> None:
         self._interviewer = interviewer
+        self._schemas = schemas
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
+        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL.
+
+        Raises:
+            TerminalError: The form that the node names is not registered, or is none.
+        """
         choices = choices_of(graph.outgoing_edges(node.id))
         if not choices:
             return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
         scope = current_stage()
         within = f"{scope.branch}/" if scope.branch else ""
         question = question_of(node, choices, f"{within}{node.id}:{scope.visit}")
-        question = replace(question, branch=scope.branch)
+        review = under_review(node, graph, context, scope.read_file)
+        question = replace(
+            question,
+            branch=scope.branch,
+            form=named_form(node, self._schemas),
+            metadata={**question.metadata, "review": review} if review else question.metadata,
+        )
         wanted = node.get("human.default_choice", str, "")
         if wanted and question.default is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
@@ -59,6 +84,8 @@ class WaitHumanHandler:
         if question.type in _YES_OR_NO and _side(choices, AnswerValue.YES) is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f'human.type {question.type} needs an edge labelled "Yes", not only {known}'
+            return Outcome.fail(reason, is_terminal=True)
+        if reason := _default_without_form(question):
             return Outcome.fail(reason, is_terminal=True)
         answer = await self._ask(question)
         if isinstance(answer, Outcome):
@@ -132,8 +159,22 @@ def _default_answer(node: Node, kind: QuestionType, choices: Sequence[Choice]) -
     return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
 
 
+def _default_without_form(question: Question) -> str:
+    """Why the default cannot be taken when time runs out: nobody would have filled in the form."""
+    if question.default is None or question.form is None:
+        return ""
+    try:
+        check_answer(question, question.default)
+    except AnswerRefused as refused:
+        return f"human.default_choice leaves the form {question.form.name} to its defaults: {refused.message}"
+    return ""
+
+
 def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> Outcome:
     updates: dict[str, Any] = {"human.gate.text": answer.text} if answer.text else {}
+    if question.form is not None:
+        updates |= {f"{FORM_KEY}.{name}": value for name, value in answer.form.items()}
+        updates[FORM_KEY] = dict(answer.form)
     if question.type is QuestionType.FREEFORM:
         chosen = [found] if (found := find_choice(choices, answer.text)) else list(choices[:1])
         if not found and len(choices) > 1:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor_nb.errors import TerminalError
 from attractor_nb.interviewers.sequential import SequentialInterviewer
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 
 if TYPE_CHECKING:
+    from attractor_nb.model.form import Form
     from attractor_nb.model.question import Question
 
 _NAME = "auto-approve"
@@ -18,7 +20,13 @@ class AutoApproveInterviewer(SequentialInterviewer):
     """Approves everything at once. The record says that no person did."""
 
     async def ask(self, question: Question) -> Answer:
-        """YES, the first option, or the text ``auto-approved``."""
+        """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.
+
+        Raises:
+            TerminalError: The form has fields without a default, which nobody fills in.
+        """
+        if question.form is not None:
+            _check_defaults(question.form, question.stage)
         if question.type in (QuestionType.YES_NO, QuestionType.CONFIRMATION):
             return Answer(AnswerValue.YES, answered_by=_NAME)
         if question.options:
@@ -26,3 +34,12 @@ class AutoApproveInterviewer(SequentialInterviewer):
             chosen = (first,) if question.type is QuestionType.MULTI_SELECT else ()
             return Answer(first.key, selected_option=first, selected_options=chosen, answered_by=_NAME)
         return Answer(_TEXT, text=_TEXT, answered_by=_NAME)
+
+
+def _check_defaults(form: Form, stage: str) -> None:
+    needed = [entry.name for entry in form.fields if entry.is_required]
+    if needed:
+        raise TerminalError(
+            f"the form of gate {stage!r} needs {', '.join(needed)}, and approving fills in nothing",
+            hint='give the fields defaults, or answer beforehand: QueueInterviewer([Answer("Y", form={…})])',
+        )

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.choices import check_answer
 from attractor_nb.errors import AnswerRefused
+from attractor_nb.interviewers.form_filling import field_prompt, fill_in
 from attractor_nb.interviewers.line_input import LineInput
 from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
 from attractor_nb.interviewers.terminal_text import shown
@@ -21,6 +23,8 @@ from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from attractor_nb.interviewers.form_filling import AskField
+    from attractor_nb.model.form import FormField
     from attractor_nb.model.question import Question
 
 MAX_LINES = 10
@@ -73,12 +77,15 @@ class ConsoleInterviewer(SequentialInterviewer):
 
         if detail := shown(str(question.metadata.get("detail", ""))):
             self._print(detail)
+        choice = replace(question, form=None)
         while True:
-            answer = await ask_by_menu(question, self._stdin, self._stderr)
+            answer = await ask_by_menu(choice, self._stdin, self._stderr)
             try:
-                return check_answer(question, answer)
+                answer = check_answer(choice, answer)
             except AnswerRefused as refused:
                 self._print(refused.message)
+            else:
+                return await self._with_form(question, answer)
 
     async def _asked_by_line(self, question: Question) -> Answer:
         self._print(f"[?] {shown(question.text)}")
@@ -94,10 +101,35 @@ class ConsoleInterviewer(SequentialInterviewer):
                 break
             text = line if question.type is QuestionType.FREEFORM else ""
             try:
-                return check_answer(question, Answer(line, text=text, answered_by=_NAME))
+                chosen = check_answer(
+                    replace(question, form=None), Answer(line, text=text, answered_by=_NAME)
+                )
             except AnswerRefused as refused:
                 self._print(refused.message)
+            else:
+                return await self._with_form(question, chosen)
         return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+
+    async def _with_form(self, question: Question, answer: Answer) -> Answer:
+        """The answer with the form filled in, field by field; SKIPPED when the input ends meanwhile."""
+        if question.form is None or answer.is_skipped:
+            return answer
+        values = await fill_in(question.form, self._field_asker(), self._print)
+        if values is None:
+            return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+        return check_answer(question, replace(answer, form=values))
+
+    def _field_asker(self) -> AskField:
+        if self.is_terminal:
+            from attractor_nb.interviewers.menus import field_menu  # noqa: PLC0415 - slow to import, for people only
+
+            return field_menu(self._stdin, self._stderr)
+        return self._field_line
+
+    async def _field_line(self, entry: FormField) -> str | None:
+        """One line for a field; None when there are no more."""
+        self._print(f"  {shown(field_prompt(entry))}: ", end="")
+        return await self._lines.read_line()
 
     def _print(self, text: str, end: str = "\n") -> None:
         self._stderr.write(text + end)

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 class DeferredInterviewer(SequentialInterviewer):
-    """Waits, for the question's time or for ever."""
+    """Waits, for the question's time or for ever.
+
+    Attributes:
+        waits_for_others: It never answers by itself; whoever asks through it has to know.
+    """
+
+    waits_for_others = True
 
     async def ask(self, question: Question) -> Answer:
         """The default or TIMEOUT when the time is over; otherwise nothing, until it is cancelled."""

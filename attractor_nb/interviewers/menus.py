@@ -11,13 +11,17 @@ import questionary
 from prompt_toolkit.input import create_input
 from prompt_toolkit.output import create_output
 
+from attractor_nb.interviewers.form_filling import field_prompt
 from attractor_nb.interviewers.terminal_text import shown
+from attractor_nb.model.form import FieldKind
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from attractor_nb.interviewers.form_filling import AskField
+    from attractor_nb.model.form import FormField
     from attractor_nb.model.question import Option, Question
 
 _NAME = "console"
@@ -55,6 +59,30 @@ async def _answered(question: Question, text: str, terminal: dict[str, Any]) -> 
         case QuestionType.FREEFORM:
             written: str = await _picked(questionary.text(text, **terminal))
             return Answer(written, text=written, answered_by=_NAME)
+
+
+def field_menu(stdin: TextIO, stderr: TextIO) -> AskField:
+    """What asks for the fields of a form; each answer is the text that a line over a pipe would be."""
+
+    async def ask(entry: FormField) -> str | None:
+        terminal: dict[str, Any] = {
+            "input": create_input(stdin),
+            "output": create_output(stderr),
+            "style": _STYLE,
+            "qmark": "-",
+        }
+        words = shown(field_prompt(entry))
+        try:
+            if entry.kind is FieldKind.CHOICE and entry.is_required:
+                choices = [
+                    questionary.Choice(shown(str(choice)), value=str(choice)) for choice in entry.choices
+                ]
+                return await _picked(questionary.select(words, choices=choices, **terminal))
+            return await _picked(questionary.text(f"{words}:", **terminal))
+        except EOFError:  # Ctrl-D
+            return None
+
+    return ask
 
 
 def _select(question: Question, text: str, terminal: dict[str, Any]) -> questionary.Question:

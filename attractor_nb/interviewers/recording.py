@@ -41,6 +41,11 @@ class RecordingInterviewer:
         """Whether the inner interviewer has nobody to ask."""
         return getattr(self._inner, "refuses_all", False)
 
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether the inner interviewer never answers by itself."""
+        return getattr(self._inner, "waits_for_others", False)
+
     async def ask(self, question: Question) -> Answer:
         """The inner interviewer's answer, recorded."""
         answer = await call(self._inner.ask, question)

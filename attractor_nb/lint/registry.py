@@ -9,6 +9,7 @@ from attractor_nb.lint.rules import (
     children,
     conditions,
     fan_outs,
+    gates,
     handlers,
     models,
     routing,
@@ -33,6 +34,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *stylesheets.RULES,
     *models.RULES,
     *answers.RULES,
+    *gates.RULES,
     *children.RULES,
     *secrets.RULES,
 )

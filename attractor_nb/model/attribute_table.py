@@ -172,6 +172,13 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
         AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
         ("human.prompt", _S, "", "Longer text under a gate's question."),
+        ("human.form", _S, "", "Name of the registered model that is filled in as a form at a gate."),
+        (
+            "human.review",
+            _S,
+            "",
+            "What a gate shows beside its question: files of stages, `plan/response.md`, with commas.",
+        ),
         AttributeSpec(
             "human.type",
             _NODE,

@@ -340,6 +340,14 @@ class Graph(Attributed):
             ],
         }
 
+    def mirrored(self) -> dict[str, Any]:
+        """The attributes as the keys of a run's context: ``graph.goal`` and so on (spec 3.1, 5.1)."""
+        plain = {
+            f"graph.{name}": value if isinstance(value, str | int | float | bool) else str(value)
+            for name, value in self.attrs.items()
+        }
+        return {**plain, "graph.goal": self.goal}
+
     def with_nodes(self, changed: Iterable[Node]) -> Graph:
         """A copy in which the given nodes replace, or join, those of the same id."""
         nodes = dict(self.nodes)

@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attractor_nb.model.checkpoint import CheckpointUsage
+
 RunStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
 
 
@@ -31,6 +33,8 @@ class Manifest(BaseModel):
         stage_directories: Directory names of the stages whose name is not the node's id.
         restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
         restarted_as: Run directory that continues this one, relative.
+        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and
+            the ``sequence`` of the parent's log before which it begins.
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
@@ -38,6 +42,9 @@ class Manifest(BaseModel):
         log_sequence: Number of a record that the log had for good when this was written: a log that ends
             before it has lost records.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
+        duration: Seconds of running time at its latest end; None when it has had none, or did not say.
+        stages: Stages committed by then, likewise.
+        usage: What model calls had consumed by then, likewise.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -56,8 +63,12 @@ class Manifest(BaseModel):
     stage_directories: dict[str, str] = Field(default_factory=dict)
     restart_of: str = ""
     restarted_as: str = ""
+    fork_of: dict[str, str | int] = Field(default_factory=dict[str, str | int])
     continued_from: str = ""
     backend: str = ""
     bounds: dict[str, int | float | str] = Field(default_factory=dict)
     log_sequence: int = Field(default=0, ge=0)
     is_source_redacted: bool = False
+    duration: float | None = Field(default=None, ge=0)
+    stages: int | None = Field(default=None, ge=0)
+    usage: CheckpointUsage | None = None

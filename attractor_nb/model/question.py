@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.model.form import Form
+
 
 class QuestionType(StrEnum):
     """Which answers are valid. The names of 11.8 are aliases, but for MULTI_SELECT (ruling 24)."""
@@ -50,6 +52,8 @@ class Answer:
         selected_options: All of them, for a MULTI_SELECT.
         text: Free text, alone or beside a choice.
         answered_by: Who or what answered, for the record: ``console``, ``widget``, ``default`` …
+        form: Values of the question's form, by field.
+        is_form_checked: They are as the form's schema has them, and are not judged again.
     """
 
     value: str = ""
@@ -57,6 +61,8 @@ class Answer:
     selected_options: tuple[Option, ...] = ()
     text: str = ""
     answered_by: str = ""
+    form: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    is_form_checked: bool = False
 
     @property
     def is_timeout(self) -> bool:
@@ -80,8 +86,11 @@ class Question:
         default: The answer taken on timeout, or None.
         timeout_seconds: How long to wait, or None for as long as it takes.
         stage: Id of the asking node.
-        metadata: Anything else a front-end may show: ``detail`` is longer text under the question.
+        metadata: Anything else a front-end may show: ``detail`` is longer text under the question,
+            ``review`` the texts to be judged, each with ``name``, ``text`` and ``note``.
         id: Unique in the run; the engine sets it when the question is put (``node:visit``).
+        branch: Path of the branch that asks, or empty.
+        form: What is to be filled in beside the choice; None for nothing.
     """
 
     text: str
@@ -93,3 +102,4 @@ class Question:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str = ""
     branch: str = ""
+    form: Form | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.events import Event
+    from attractor_nb.model.form import Form
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.question import Answer, Option, Question
 
@@ -107,7 +108,23 @@ def redacted_question(question: Question) -> Question:
         options=tuple(_redacted_option(option) for option in question.options),
         default=None if question.default is None else redacted_answer(question.default),
         metadata=redacted_value(question.metadata),
+        form=None if question.form is None else _redacted_form(question.form),
     )
+
+
+def _redacted_form(form: Form) -> Form:
+    """A form without secrets in what is read of it; names and choices stay, for they are answered by."""
+    fields = (
+        replace(
+            entry,
+            title=redacted(entry.title),
+            words=redacted(entry.words),
+            limits=redacted(entry.limits),
+            default=redacted_value(entry.default),
+        )
+        for entry in form.fields
+    )
+    return replace(form, fields=tuple(fields))
 
 
 def redacted_answer(answer: Answer) -> Answer:
@@ -120,6 +137,7 @@ def redacted_answer(answer: Answer) -> Answer:
         selected_options=tuple(_redacted_option(chosen) for chosen in answer.selected_options),
         text=redacted(answer.text),
         answered_by=redacted(answer.answered_by),
+        form=redacted_value(answer.form),
     )
 
 

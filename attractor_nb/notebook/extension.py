@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
+from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.pipeline.presenters import register_presenter
 
@@ -22,7 +23,12 @@ _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
 _MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
 _MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
+_INBOX: Final = ("attractor_nb.pipeline.inbox", "Inbox")
+_RUNS: Final = ("attractor_nb.pipeline.history", "RunTable")
+_TIMELINE: Final = ("attractor_nb.pipeline.timing", "RunTimeline")
+_REPLAY: Final = ("attractor_nb.pipeline.replaying", "Replay")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
+_EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 
@@ -31,7 +37,7 @@ def load(shell: InteractiveShell) -> None:
     if shell in _loaded:
         return
     presenter = Presenter(shell)
-    remove_presenter = register_presenter(presenter.present, presenter.check_wait)
+    remove_presenter = register_presenter(presenter.present, presenter.check_wait, presenter.can_click)
     forget_cells = stop_runs_with_their_cell(shell)
     shell.register_magics(AttractorMagics(shell, presenter))
     completer = shell.Completer
@@ -41,10 +47,16 @@ def load(shell: InteractiveShell) -> None:
         # By name: the classes are imported when the first pipeline is.
         formatter.ipython_display_formatter.for_type_by_name(*_RUN, presenter.display_run)
         formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
+        formatter.ipython_display_formatter.for_type_by_name(*_EDITOR, presenter.display_editor)
         formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)
+        formatter.ipython_display_formatter.for_type_by_name(*_INBOX, presenter.display_inbox)
         formatter.mimebundle_formatter.for_type_by_name(*_MAP_RESULT, presenter.bundle_map_result)
+        past = PastViews(shell)
+        formatter.ipython_display_formatter.for_type_by_name(*_RUNS, past.display_runs)
+        formatter.ipython_display_formatter.for_type_by_name(*_TIMELINE, past.display_timeline)
+        formatter.ipython_display_formatter.for_type_by_name(*_REPLAY, past.display_replay)
 
     def take_out() -> None:
         remove_presenter()

@@ -1,12 +1,8 @@
-"""A question to a person as a card of buttons under the graph.
+"""Questions to people as cards: of one run under its graph, or of all runs in the inbox.
 
-The buttons, checkboxes and text field are ipywidgets: they work wherever widgets do, and a notebook's
-test can press them. The head above them is an anywidget: title, material under review, time left,
-refusals, the lines of past answers, and the accelerator keys.
-
-All widgets are made in the cell that shows the run, as many as its gates can need; a question only
-sets their traits, for it comes from another thread. One question is shown at a time, the others wait
-in line.
+The cards are drawn by ``gates_view.js``, which also an exported or a served page can use; here is what they
+hold, and the way of an answer to its run. The widget is made in the cell that shows it; a question only sets
+its traits, for it comes from another thread.
 """
 
 from __future__ import annotations
@@ -15,244 +11,151 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUntypedBaseClass=false, reportIncompatibleVariableOverride=false
 import threading
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anywidget
-import ipywidgets
 import traitlets
 
-from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewTimeout
-from attractor_nb.model.labels import normalize_label
-from attractor_nb.model.question import QuestionType
+from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.questions import BY_CLICK, BY_INBOX, settled_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+    from attractor_nb.model.events import InterviewCompleted
 
-HERE: Final = Path(__file__).parent
-MIN_BUTTONS: Final = 2
-YES_NO: Final = (("Y", "Yes"), ("N", "No"))
-BY_CLICK: Final = "widget"
-WHO: Final = {BY_CLICK: "you", "call": "a call"}
-"""How ``answered_by`` reads in a sentence, where it does not as it is."""
+PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
+"""Whose answers another card announces as given elsewhere: those of interviewers speak for themselves."""
+MAX_LINES: Final = 50
+"""Past answers that are kept on the screen."""
 
 
-class GateHead(anywidget.AnyWidget):
-    """What stands above the buttons.
+@dataclass(frozen=True, slots=True)
+class HandedIn:
+    """What a card hands in.
 
     Attributes:
-        gate: The question shown: ``id``, ``title``, ``detail``, ``keys``, ``since``, ``deadline``,
-            ``refusal``, ``more`` (questions in line); empty when there is none.
-        answers: Lines of past questions, oldest first.
+        gate: The question's key.
+        choice: Keys of what was chosen, with commas; empty for none.
+        text: Free text.
+        form: What was filled in.
     """
 
-    _esm = HERE / "gate_card.js"
-    _css = HERE / "gate_card.css"
-    gate = traitlets.Dict().tag(sync=True)
+    gate: str
+    choice: str = ""
+    text: str = ""
+    form: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class GateCards(anywidget.AnyWidget):
+    """The questions that wait, and lines of those that are over.
+
+    Attributes:
+        gates: The questions, oldest first, as ``views.questions.plain_question`` has them.
+        answers: Lines of past ones, oldest first: ``is_answered`` and ``words``.
+        refusals: By key, what was said against an answer: ``message``, ``fields``, ``is_final``.
+        shows_all: All at once, or one after the other.
+        has_gates: Room for a card is kept from the beginning.
+        none: What is said when none waits.
+    """
+
+    _esm = script("gates_view")
+    _css = styles("gates_view")
+    gates = traitlets.List().tag(sync=True)
     answers = traitlets.List().tag(sync=True)
+    refusals = traitlets.Dict().tag(sync=True)
+    shows_all = traitlets.Bool(default_value=False).tag(sync=True)
+    has_gates = traitlets.Bool(default_value=False).tag(sync=True)
+    none = traitlets.Unicode().tag(sync=True)
 
-
-class GateCard:
-    """The card of a run.
-
-    Attributes:
-        widget: The whole card, to be displayed.
-        head: Title and the rest above the buttons.
-        buttons: One per choice, in edge order; those not needed are hidden.
-        boxes: The same for questions with several answers.
-        text: Comment or free text.
-        send_button: Hands in a text or a selection.
-    """
-
-    def __init__(self, answer: Callable[[str, str, str], object], *, choice_count: int) -> None:
-        """Make the card, closed.
+    def __init__(self, answer: Callable[[HandedIn], object], **traits: Any) -> None:
+        """Make the widget, in the cell that shows it.
 
         Args:
-            answer: Hands in an answer: gate id, choice, text. Raises our errors.
-            choice_count: How many choices a gate of the graph has at most.
+            answer: Hands in an answer. Raises our errors.
+            traits: Initial values.
         """
+        super().__init__(**traits)
         self._answer = answer
-        self._lock = threading.RLock()
-        self._line: dict[str, InterviewStarted] = {}
-        self._choices: tuple[tuple[str, str], ...] = ()
-        self.head = GateHead()
-        self.buttons: list[Any] = []
-        self.boxes: list[Any] = []
-        self._row = ipywidgets.HBox()
-        self._grid = ipywidgets.VBox()
-        self.text = ipywidgets.Textarea(rows=2)
-        self.send_button = ipywidgets.Button(description="Send")
-        self.send_button.add_class("attractor-choice")
-        self.send_button.on_click(self._send)
-        self._send_row = ipywidgets.HBox([self.send_button])
-        for row in (self._row, self._grid, self._send_row):
-            row.add_class("attractor-row")
-        self.widget = ipywidgets.VBox([self.head, self._row, self._grid, self.text, self._send_row])
-        self.widget.add_class("attractor-gate")
-        self._grow(self.buttons, self._row, max(choice_count, MIN_BUTTONS), self._make_button)
-        self._show_next()
+        self._changes = threading.RLock()
+        self._handed_in: set[str] = set()
+        self.on_msg(self._hear)
 
-    def ask(self, event: InterviewStarted) -> None:
+    def ask(self, question: dict[str, Any]) -> None:
         """Show a question, or let it wait in line."""
-        with self._lock:
-            self._line[event.question_id] = event
-            if len(self._line) == 1:
-                self._show_next()
-            else:
-                self._change_gate(more=len(self._line) - 1)
+        with self._changes:
+            others = [each for each in self.gates if each["key"] != question["key"]]
+            self._forget_refusal(question["key"])
+            self.gates = [*others, question]
 
-    def settle(self, event: InterviewCompleted | InterviewTimeout) -> None:
-        """A question is over: one line remains of it, and the next one opens."""
-        with self._lock:
-            asked = self._line.pop(event.question_id, None)
-            if asked is not None:
+    def settle(self, key: str, event: InterviewCompleted | InterviewTimeout | None, about: str = "") -> None:
+        """A question is over: one line remains of it.
+
+        Args:
+            key: Which question.
+            event: What ended it; None when its run was stopped.
+            about: Whose question it was, where several runs are shown.
+        """
+        with self._changes:
+            if not any(each["key"] == key for each in self.gates):
+                return
+            if event is not None:
                 line = {
                     "is_answered": not isinstance(event, InterviewTimeout),
-                    "words": settled_words(event),
+                    "words": about + self._place(key, event) + settled_words(event),
                 }
-                self.head.answers = [*self.head.answers, line]
-            self._show_next()
+                self.answers = [*self.answers, line][-MAX_LINES:]
+            self._handed_in.discard(key)
+            self._forget_refusal(key)
+            self.gates = [each for each in self.gates if each["key"] != key]
 
     def dismiss(self) -> None:
-        """The run has ended: no question waits any more."""
-        with self._lock:
-            self._line.clear()
-            self._show_next()
+        """No question waits any more."""
+        with self._changes:
+            self.refusals, self.gates = {}, []
 
-    # -- showing -------------------------------------------------------------------------------------
-
-    def _show_next(self) -> None:
-        event = next(iter(self._line.values()), None)
-        if event is None:
-            self.head.gate = {}
-            self.widget.remove_class("is-open")
-            for part in (self._row, self._grid, self.text, self._send_row):
-                _set_shown(part, is_shown=False)
-            return
-        kind = QuestionType(event.kind) if event.kind else QuestionType.MULTIPLE_CHOICE
-        is_word = kind in {QuestionType.YES_NO, QuestionType.CONFIRMATION}
-        is_text = kind is QuestionType.FREEFORM
-        is_many = kind is QuestionType.MULTI_SELECT
-        self._choices = YES_NO if is_word else event.options
-        self._show_choices(are_boxes=is_many, count=0 if is_text else len(self._choices))
-        self.text.value = ""
-        self.text.placeholder = "Your answer" if is_text else "Comment (optional)"
-        _set_shown(self.text, is_shown=True)
-        _set_shown(self._send_row, is_shown=is_text or is_many)
-        self.send_button.disabled = False
-        detail = event.metadata.get("detail", "")
-        self.head.gate = {
-            "id": event.question_id,
-            "title": event.question or event.stage,
-            "detail": detail if isinstance(detail, str) else "",
-            "keys": [] if is_text or is_many else [key.upper() for key, _ in self._choices],
-            "since": event.time,
-            "deadline": event.deadline,
-            "more": len(self._line) - 1,
-        }
-        self.widget.add_class("is-open")
-
-    def _show_choices(self, *, are_boxes: bool, count: int) -> None:
-        shown = self.boxes if are_boxes else self.buttons
-        container, make = (self._grid, self._make_box) if are_boxes else (self._row, self._make_button)
-        self._grow(shown, container, count, make)
-        for index, part in enumerate(shown):
-            if index < count:
-                part.description = spoken_label(self._choices[index][1])
-                part.tooltip = f"Key {self._choices[index][0]}"
-                part.disabled = False
-            if are_boxes:
-                part.value = False
-            _set_shown(part, is_shown=index < count)
-        _set_shown(self._row, is_shown=count > 0 and not are_boxes)
-        _set_shown(self._grid, is_shown=count > 0 and are_boxes)
-
-    def _grow(self, parts: list[Any], container: Any, count: int, make: Callable[[int], Any]) -> None:
-        """Have at least ``count`` parts; only a question that the graph does not foresee needs more."""
-        if len(parts) < count:
-            parts.extend(make(index) for index in range(len(parts), count))
-            container.children = tuple(parts)
-
-    def _make_button(self, index: int) -> Any:
-        button = ipywidgets.Button()
-        button.add_class("attractor-choice")
-        button.on_click(partial(self._choose, index))
-        return button
-
-    def _make_box(self, _index: int) -> Any:
-        return ipywidgets.Checkbox(indent=False)
-
-    def _change_gate(self, **changes: Any) -> None:
-        self.head.gate = {**self.head.gate, **changes}
-
-    # -- answering -----------------------------------------------------------------------------------
-
-    def _choose(self, index: int, _button: object) -> None:
-        if index < len(self._choices):
-            self._hand_in(self._choices[index][0])
-
-    def _send(self, _button: object) -> None:
-        picked = [key for (key, _), box in zip(self._choices, self.boxes, strict=False) if box.value]
-        self._hand_in(",".join(picked))
-
-    def _hand_in(self, choice: str) -> None:
-        """Give the answer to the run; what it says against it is shown in place."""
-        with self._lock:  # a click may come while the question is still being put
-            gate_id = self.head.gate.get("id", "")
-        if not gate_id:
-            return
-        self._set_enabled(is_enabled=False)
+    def hand_in(self, handed: HandedIn) -> None:
+        """Give an answer to the run; what the run says against it is shown in place."""
+        with self._changes:  # a click may come while the question is still being put
+            if not any(each["key"] == handed.gate for each in self.gates):
+                return
+            self._handed_in.add(handed.gate)
         try:
-            self._answer(gate_id, choice, self.text.value.strip())
+            self._answer(handed)
         except (AlreadyAnswered, NoSuchGate) as late:
-            self._change_gate(refusal=late.message)
+            self._refuse(handed.gate, late.message, is_final=True)
         except AttractorError as refused:
-            self._change_gate(refusal=str(refused))
-            self._set_enabled(is_enabled=True)
+            fields = refused.fields if isinstance(refused, AnswerRefused) else {}
+            self._refuse(handed.gate, "" if fields and "" not in fields else str(refused), fields=fields)
 
-    def _set_enabled(self, *, is_enabled: bool) -> None:
-        for part in (*self.buttons, self.send_button):
-            part.disabled = not is_enabled
+    def _place(self, key: str, event: InterviewCompleted | InterviewTimeout) -> str:
+        is_elsewhere = (
+            not isinstance(event, InterviewTimeout)
+            and event.answered_by in PEOPLE
+            and key not in self._handed_in
+        )
+        return "answered elsewhere: " if is_elsewhere else ""
 
+    def _refuse(
+        self, key: str, message: str, *, fields: Mapping[str, str] | None = None, is_final: bool = False
+    ) -> None:
+        with self._changes:
+            self._handed_in.discard(key)
+            refusal = {"message": message, "fields": dict(fields or {}), "is_final": is_final}
+            self.refusals = {**self.refusals, key: refusal}
+            self.send_state("refusals")  # the same again would not be sent, and the card waits for it
 
-def _set_shown(part: Any, *, is_shown: bool) -> None:
-    part.layout.display = None if is_shown else "none"
+    def _forget_refusal(self, key: str) -> None:
+        if key in self.refusals:
+            self.refusals = {each: said for each, said in self.refusals.items() if each != key}
 
-
-def spoken_label(label: str) -> str:
-    """A label without its accelerator prefix, which the underlined key replaces.
-
-    >>> spoken_label("[A] Approve"), spoken_label("Fix it")
-    ('Approve', 'Fix it')
-    """
-    bare = normalize_label(label)
-    shown = label.strip()[-len(bare) :] if bare else label
-    return shown if shown.lower() == bare else label
-
-
-def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
-    """What remains of a question: ``Approve, by you, after 41 s``.
-
-    >>> settled_words(InterviewTimeout(question="Ship it?", stage="review", duration=60))
-    'no answer at review after 1 min 0 s'
-    """
-    after = f"after {_spell(event.duration)}"
-    if isinstance(event, InterviewTimeout):
-        return f"no answer at {event.stage} {after}"
-    label = spoken_label(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
-    by = WHO.get(event.answered_by, event.answered_by)
-    return ", ".join(part for part in (_shortened(label), f"by {by}" if by else "", after) if part)
-
-
-def _spell(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
-
-
-def _shortened(text: str, limit: int = 80) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        if content.get("kind") != "answer":
+            return
+        given = content.get("form")
+        form = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        words = [str(content.get(name, "")) for name in ("gate", "choice", "text")]
+        self.hand_in(HandedIn(*words, form=form))

@@ -13,22 +13,24 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUntypedBaseClass=false, reportIncompatibleVariableOverride=false
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 import traitlets
 
 from attractor_nb.views.folding import merge_deltas
+from attractor_nb.views.frontend import script, styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.views.state import Delta
 
-HERE: Final = Path(__file__).parent
 WHOLE_INTERVAL_SECONDS: Final = 0.2
-TAIL_CHARS: Final = 4000
+TAIL_CHARS: Final = 2000
+"""What is kept of the latest words of a node."""
+TAILS: Final = 8
+"""Of how many nodes words are kept: those that spoke last."""
 _PARTS: Final = ("nodes", "edges", "children")
 
 
@@ -39,46 +41,63 @@ class GraphView(anywidget.AnyWidget):
         svg: The drawing, by ``views.svg``.
         marks: Path of the sign of each status.
         caption: Name of the pipeline, for screen readers.
+        directory: The run directory, for whoever has lost the kernel.
+        has_beats: Whether the kernel says now and then that it lives.
         has_output: Whether room is reserved for streamed output.
         states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
-            (the status line), ``tail`` (latest output).
+            (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
+            (``Debugger.to_plain``).
     """
 
-    _esm = HERE / "graph_view.js"
-    _css = HERE / "graph_view.css"
+    _esm = script("live_view")
+    _css = styles("live_view")
     svg = traitlets.Unicode().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)
+    directory = traitlets.Unicode().tag(sync=True)
+    has_beats = traitlets.Bool(default_value=False).tag(sync=True)
     has_output = traitlets.Bool(default_value=False).tag(sync=True)
     states = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, *, on_stop: Callable[[], None], on_inspect: Callable[[str], list[dict[str, str]]], **traits: Any
+        self,
+        *,
+        on_stop: Callable[[], None],
+        on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
+        on_debug: Callable[[dict[str, Any]], dict[str, Any]],
+        **traits: Any,
     ) -> None:
         """Make the widget, in the cell that shows it.
 
         Args:
             on_stop: Called when Stop is clicked.
-            on_inspect: Gives the texts of a stage, as ``title`` and ``text``.
+            on_inspect: Answers a question of the inspector; see ``pipeline.inspecting.answer_inspection``.
+            on_debug: Does what the debugger's bar asks for; see ``pipeline.debug_requests``.
             traits: Initial values.
         """
         super().__init__(
-            states={"nodes": {}, "edges": {}, "children": {}, "line": {}, "tail": {"node": "", "text": ""}},
+            states={"nodes": {}, "edges": {}, "children": {}, "line": {}, "tails": {}},
             **traits,
         )
         self._on_stop = on_stop
         self._on_inspect = on_inspect
+        self._on_debug = on_debug
         self._is_heard = False
         self._whole_at = 0.0
         self.on_msg(self._hear)
 
     def show(self, delta: Delta) -> None:
-        """Show a change: ``nodes``, ``edges``, ``children``, ``line``, and ``tail`` (output to append)."""
+        """Show a change: ``nodes``, ``edges``, ``children``, ``line``, and ``tails`` (words to append)."""
         self._remember(delta)
         if self._is_heard:
             self.send({"kind": "delta", **delta})
         elif time.monotonic() >= self._whole_at + WHOLE_INTERVAL_SECONDS:
             self._show_whole()
+
+    def beat(self) -> None:
+        """Say that the kernel lives, when nothing else was to be said."""
+        if self._is_heard:
+            self.send({"kind": "beat"})
 
     def settle(self) -> None:
         """Send the truth once more, whole: the last thing that a run does."""
@@ -91,11 +110,14 @@ class GraphView(anywidget.AnyWidget):
             {part: states[part] for part in _PARTS}, {part: delta[part] for part in _PARTS if part in delta}
         )
         states.update(kept)
-        if "line" in delta:
-            states["line"] = delta["line"]
-        if tail := delta.get("tail"):
-            before = states["tail"]["text"] if states["tail"]["node"] == tail["node"] else ""
-            states["tail"] = {"node": tail["node"], "text": (before + tail["text"])[-TAIL_CHARS:]}
+        for part in ("line", "debugger"):
+            if part in delta:
+                states[part] = delta[part]
+        tails: dict[str, str] = states["tails"]
+        for node_id, text in delta.get("tails", {}).items():
+            tails[node_id] = (tails.pop(node_id, "") + text)[-TAIL_CHARS:]
+        for node_id in [*tails][:-TAILS]:
+            del tails[node_id]
 
     def _show_whole(self) -> None:
         self._whole_at = time.monotonic()
@@ -110,7 +132,8 @@ class GraphView(anywidget.AnyWidget):
             case "stop":
                 self._on_stop()
             case "inspect":
-                node = str(content.get("node", ""))
-                self.send({"kind": "stage", "node": node, "parts": self._on_inspect(node)})
+                self.send(self._on_inspect(content))
+            case "debug":
+                self.send(self._on_debug(content))
             case _:
                 pass

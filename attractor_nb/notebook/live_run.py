@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import ipywidgets
 from IPython.display import DisplayHandle, display
 
-from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import (
     ChildEvent,
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
     Event,
     InterviewCompleted,
     InterviewStarted,
@@ -33,21 +35,27 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageOutput,
 )
-from attractor_nb.notebook.gate_card import BY_CLICK, GateCard
-from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.gate_card import GateCards, HandedIn
+from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.status_line import status_line
+from attractor_nb.pipeline.debug_requests import answer_debugging
+from attractor_nb.pipeline.inbox import resume_call
+from attractor_nb.pipeline.inspecting import answer_inspection
 from attractor_nb.redaction import redacted
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.questions import BY_CLICK, plain_question
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline.debugger import Debugger
     from attractor_nb.views.state import Delta, RunView
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
@@ -57,8 +65,17 @@ SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
 CLOSING_SECONDS: Final = 3.0
 """A browser that is still loading a widget's code when the widget is closed reports an error."""
-INSPECTED_CHARS: Final = 20_000
 _NO_WORDS: Final = {"text/plain": ""}
+DEBUGGER_NEWS: Final = (
+    DebuggerStopped,
+    DebuggerChanged,
+    DebuggerMoved,
+    PipelineStarted,
+    PipelineResumed,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+)
 ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
@@ -68,6 +85,11 @@ class ShownRun(Protocol):
     @property
     def graph(self) -> Graph:
         """The graph that runs."""
+        ...
+
+    @property
+    def logs_root(self) -> Path:
+        """Its run directory."""
         ...
 
     @property
@@ -81,6 +103,11 @@ class ShownRun(Protocol):
         ...
 
     @property
+    def debugger(self) -> Debugger:
+        """Breakpoints, steps, changes by hand."""
+        ...
+
+    @property
     def is_done(self) -> bool:
         """Whether it has ended."""
         ...
@@ -89,15 +116,21 @@ class ShownRun(Protocol):
         """Hear every event."""
         ...
 
-    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "") -> object:
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "",
+    ) -> object:
         """Answer a gate."""
         ...
 
     def cancel(self) -> None:
         """Stop it."""
         ...
-
-    def __getitem__(self, node_id: str) -> Any: ...
 
 
 class LiveRun:
@@ -109,12 +142,21 @@ class LiveRun:
         widget: Both, one above the other.
     """
 
-    def __init__(self, run: ShownRun, *, closing_seconds: float = CLOSING_SECONDS) -> None:
+    def __init__(
+        self,
+        run: ShownRun,
+        *,
+        closing_seconds: float = CLOSING_SECONDS,
+        inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
+        debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
+    ) -> None:
         """Make the widgets; call it in the cell whose output they become.
 
         Args:
             run: What to show.
             closing_seconds: How long after the end the widgets live on, unseen.
+            inspect: Answers the inspector's questions about the run.
+            debug: Does what the debugger's bar asks for.
         """
         self._run = run
         self._closing_seconds = closing_seconds
@@ -124,26 +166,29 @@ class LiveRun:
         graph = run.graph
         nodes = _with_those_below(graph)
         types = {node.handler_type for _, node in nodes}
+        has_threads = sys.platform != "emscripten"
         self.graph_view = GraphView(
             on_stop=run.cancel,
-            on_inspect=self._inspect,
+            on_inspect=lambda request: inspect(run, request),
+            on_debug=lambda request: debug(run, request),
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
             caption=redacted(graph.label),
+            directory=str(run.logs_root),
+            has_beats=has_threads,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
         )
-        gates = [(owner, node.id) for owner, node in nodes if node.handler_type == GATE_TYPE]
-        self.gate_card = GateCard(
-            lambda gate, choice, text: run.answer(gate, choice, text=text, answered_by=BY_CLICK),
-            choice_count=max((len(owner.outgoing_edges(gate)) for owner, gate in gates), default=0),
-        )
+        gates = [node.id for _, node in nodes if node.handler_type == GATE_TYPE]
+        self.gate_card = GateCards(self._answer, has_gates=bool(gates))
+        self.graph_view.show({"debugger": run.debugger.to_plain()})
         if self._view.nodes:  # a resumed run begins with what was done before
             self.graph_view.show(self._view.to_plain())
-        self.widget = ipywidgets.VBox([self.graph_view, self.gate_card.widget])
-        if gates:
-            self.gate_card.widget.add_class("has-gates")
-        has_threads = sys.platform != "emscripten"
-        self._painter = ThreadPainter(self.paint, last=ENDS) if has_threads else LoopPainter(self.paint)
+        self.widget = ipywidgets.VBox([self.graph_view, self.gate_card])
+        self._painter = (
+            ThreadPainter(self.paint, last=ENDS, beat=self.graph_view.beat)
+            if has_threads
+            else LoopPainter(self.paint)
+        )
         run.on_event(self._painter.put)
 
     @property
@@ -169,27 +214,34 @@ class LiveRun:
 
     def _follow(self, batch: list[Event]) -> None:
         delta: Delta = {}
-        spoken: dict[str, str] = {}
+        tails: dict[str, str] = {}
         for event in batch:
             delta = merge_deltas(delta, fold_event(self._view, event)[1])
             if output := _output_of(event):
                 name, text = output
-                spoken = {name: (spoken.get(name, "") + text)[-TAIL_CHARS:]}
+                tails[name] = (tails.pop(name, "") + text)[-TAIL_CHARS:]
             match event:
                 case PipelineStarted() | PipelineResumed():
                     self._started = event.time
                 case InterviewStarted():
-                    self.gate_card.ask(event)
+                    self.gate_card.ask(plain_question(event, resume=resume_call(self._run.logs_root)))
                 case InterviewCompleted() | InterviewTimeout():
-                    self.gate_card.settle(event)
+                    self.gate_card.settle(event.question_id, event)
                 case _:
                     pass
-        for node_id, text in spoken.items():
-            delta["tail"] = {"node": node_id, "text": text}
-        if delta.keys() - {"tail"}:
+        self._view.attempts.clear()  # nothing here shows them; a loop of many turns would fill the memory
+        if tails:
+            delta["tails"] = dict([*tails.items()][-TAILS:])
+        if any(_is_debugging(event) for event in batch):
+            delta["debugger"] = self._run.debugger.to_plain()
+        if delta.keys() - {"tails"}:
             delta["line"] = status_line(self._view, self._run.graph, started=self._started, now=time.time())
         if delta:
             self.graph_view.show(delta)
+
+    def _answer(self, handed: HandedIn) -> None:
+        """Hand in what a person has clicked; raises what the run says against it."""
+        self._run.answer(handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=BY_CLICK)
 
     def _end(self) -> None:
         """Put the static picture in the widget's place, and let the widget go."""
@@ -211,27 +263,6 @@ class LiveRun:
         else:
             _close(self.widget)
 
-    def _inspect(self, node_id: str) -> list[dict[str, str]]:
-        """The texts of a stage for the inspector; ``node>inner`` is a stage of the node's child run."""
-        *above, node_id = node_id.split(CHILD_SEPARATOR)
-        run = self._run
-        try:
-            for name in above:
-                run = _child_of(run, name)
-            stage = run[node_id]
-        except AttractorError as error:
-            return [{"title": "Not available", "text": str(error)}]
-        outcome = stage.outcome
-        parts = [
-            ("Reason", outcome.failure_reason if outcome else ""),
-            ("Prompt", stage.prompt or ""),
-            ("Response", stage.response or ""),
-            ("Output", stage.files("stdout.txt") or ""),
-            ("Errors", stage.files("stderr.txt") or ""),
-            ("Notes", outcome.notes if outcome else ""),
-        ]
-        return [{"title": title, "text": text[:INSPECTED_CHARS]} for title, text in parts if text]
-
 
 def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
     """The nodes of a graph and of its children's, each with its graph."""
@@ -252,16 +283,11 @@ def _output_of(event: Event) -> tuple[str, str] | None:
     return CHILD_SEPARATOR.join((*above, event.name)), event.text
 
 
-def _child_of(run: ShownRun, node_id: str) -> ShownRun:
-    """The child run of a node, in whichever branch it is.
-
-    Raises:
-        RunNotFound: It has none yet.
-    """
-    for path, child in run.children.items():
-        if path.rpartition("/")[2] == node_id:
-            return child
-    raise RunNotFound(f"{node_id} has no child run yet")
+def _is_debugging(event: Event) -> bool:
+    """Whether an event says that a debugger looks otherwise now, here or in a child run."""
+    while isinstance(event, ChildEvent):
+        event = event.event
+    return isinstance(event, DEBUGGER_NEWS)
 
 
 def _close(widget: Any) -> None:

@@ -151,11 +151,10 @@ class AttractorMagics(Magics):
     @argument("directory", nargs="?", default="", help="where runs are kept")
     def attractor_runs(self, line: str) -> Any:
         """The runs that are kept, newest first."""
-        from attractor_nb.notebook.run_list import RunList  # noqa: PLC0415 - %load_ext stays light
-        from attractor_nb.pipeline.loading import runs  # noqa: PLC0415 - as above
+        from attractor_nb.pipeline.history import runs  # noqa: PLC0415 - %load_ext stays light
 
         options = _read(self.attractor_runs, line)
-        return RunList(runs(options.directory) if options.directory else runs())
+        return runs(options.directory) if options.directory else runs()
 
     @line_magic
     @magic_arguments()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 1 / 30
+BEAT_SECONDS: Final = 5.0
+"""After so long a silence a painter says that it lives; the front-end waits for three of them."""
 
 
 class Painter(Protocol):
@@ -40,15 +42,26 @@ class ThreadPainter:
     belong to no cell.
     """
 
-    def __init__(self, paint: Callable[[list[Event]], None], *, last: tuple[type[Event], ...]) -> None:
+    def __init__(
+        self,
+        paint: Callable[[list[Event]], None],
+        *,
+        last: tuple[type[Event], ...],
+        beat: Callable[[], None] | None = None,
+        beat_seconds: float = BEAT_SECONDS,
+    ) -> None:
         """Begin to follow.
 
         Args:
             paint: Takes a batch.
             last: After an event of these types nothing more is painted.
+            beat: Called when nothing has come for a while.
+            beat_seconds: For how long.
         """
         self._paint = paint
         self._last = last
+        self._beat = beat
+        self._beat_seconds = beat_seconds if beat else None
         self._events: deque[Event] = deque()
         self._has_events = threading.Event()
         context = contextvars.copy_context()
@@ -64,11 +77,20 @@ class ThreadPainter:
     def _follow(self) -> None:
         is_over = False
         while not is_over:
-            self._has_events.wait()
+            if not self._has_events.wait(self._beat_seconds):
+                self._say_that_it_lives()
+                continue
             self._has_events.clear()
             batch = _paint_safely(self._paint, self._events)
             is_over = any(isinstance(event, self._last) for event in batch)
             time.sleep(INTERVAL_SECONDS)
+
+    def _say_that_it_lives(self) -> None:
+        try:
+            if self._beat:
+                self._beat()
+        except Exception:  # a fault of the display is never the run's
+            LOGGER.exception("the live view could not be told that the kernel lives")
 
 
 class LoopPainter:

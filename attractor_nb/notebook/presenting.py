@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.surroundings import is_live, probe
-from attractor_nb.notebook.waiting import PendingGate, refuse_endless_wait
+from attractor_nb.notebook.waiting import PendingGate, is_click_lost, refuse_endless_wait
 from attractor_nb.views.map_view import MapView
 
 if TYPE_CHECKING:
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.notebook.editing import Desks
+    from attractor_nb.notebook.gate_inbox import LiveInbox
     from attractor_nb.notebook.live_map import LiveMap
     from attractor_nb.notebook.live_run import LiveRun
+    from attractor_nb.pipeline.editor import Editor
+    from attractor_nb.pipeline.inbox import Inbox
     from attractor_nb.pipeline.maps.map_run import MapRun
 
 
@@ -39,6 +43,8 @@ class Presenter:
         self._views: WeakKeyDictionary[Any, LiveRun | LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
+        self._desks: Desks | None = None
+        self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
         """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
@@ -70,6 +76,11 @@ class Presenter:
         if gates:
             refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
 
+    def can_click(self, *, is_blocking: bool) -> bool:
+        """Whether somebody sees runs in this shell and can click while a cell waits in this way."""
+        around = probe(self._shell)
+        return is_live(around, self.live_mode) and not is_click_lost(around, is_blocking=is_blocking)
+
     # -- formatters ----------------------------------------------------------------------------------
 
     def display_run(self, run: Any) -> None:
@@ -94,6 +105,15 @@ class Presenter:
         if result.run_id in self._live_run_ids:
             return {"text/plain": str(result)}
         return bundle_of(result)
+
+    def display_inbox(self, inbox: Inbox) -> None:
+        """The questions that wait as a cell's value: as cards where somebody can click."""
+        if not is_live(probe(self._shell), self.live_mode):
+            raise NotImplementedError  # IPython then asks the inbox itself
+        from attractor_nb.notebook.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
+
+        self._inbox = self._inbox or LiveInbox()
+        self._inbox.show(inbox)
 
     def display_map(self, run: Any) -> None:
         """A map as a cell's value: its live table while it runs, otherwise as it stands."""
@@ -121,8 +141,30 @@ class Presenter:
         from attractor_nb.views.findings import findings_html  # noqa: PLC0415 - %load_ext stays light
 
         display(bundle_of(pipeline), raw=True)
-        table = {"text/html": findings_html(pipeline.diagnostics), "text/plain": str(pipeline.lint())}
-        display(table, raw=True)
+        place = self._open_desks().place_findings(pipeline) if self._is_live() else ""
+        html = findings_html(pipeline.diagnostics, place=place)
+        display({"text/html": html, "text/plain": str(pipeline.lint())}, raw=True)
+
+    def display_editor(self, editor: Editor) -> None:
+        """An editor as a cell's value: to be clicked where somebody can click, else its picture and words."""
+        if not self._is_live():
+            raise NotImplementedError  # IPython then asks the editor itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.editing import editor_html  # noqa: PLC0415 - imports widgets
+
+        html = editor_html(editor, self._open_desks().place_editor(editor))
+        display({"text/html": html, "text/plain": str(editor)}, raw=True)
+
+    def _is_live(self) -> bool:
+        return is_live(probe(self._shell), self.live_mode)
+
+    def _open_desks(self) -> Desks:
+        if self._desks is None:
+            from attractor_nb.notebook.editing import Desks  # noqa: PLC0415 - imports widgets
+
+            self._desks = Desks()
+        return self._desks
 
     def _display_with_words(self, ended: Any) -> None:
         """The picture of a run, and under it the line that only a terminal would show otherwise."""

@@ -34,10 +34,14 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         shown = next((name for name in active if view.nodes[name].status is NodeStatus.WAITING), active[-1])
         state = view.nodes[shown]
         line["status"] = state.status.value
-        line["node"] = shown if len(active) == 1 else f"{shown} + {len(active) - 1}"
+        line["node"] = shown
+        if len(active) > 1:
+            line["more"] = len(active) - 1
         line["attempt"] = state.attempt
         if shown in graph.nodes:
             line["attempts"] = attempts_allowed(graph, shown)
+    if view.stages:
+        line["stages"] = view.stages
     usage = so_far(view)
     if usage.total_tokens:
         line["tokens"] = usage.total_tokens

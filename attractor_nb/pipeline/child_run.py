@@ -165,7 +165,12 @@ class LiveChild:
         """Wait until something happens in it, or the time is over; the seconds that it took."""
         began = self._clock.monotonic()
         waiting = asyncio.ensure_future(self._something.wait())
-        timer = None if timeout_seconds is None else asyncio.ensure_future(self._clock.sleep(timeout_seconds))
+        time = self._setup.debugging and self._setup.debugging.time  # which a debugger can hold
+        timer = (
+            None
+            if timeout_seconds is None
+            else asyncio.ensure_future((time or self._clock).sleep(timeout_seconds))
+        )
         try:
             await asyncio.wait({waiting, timer} if timer else {waiting}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gates
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
@@ -73,6 +74,7 @@ class Household:
         tape: What its calls are recorded on or replayed from, if they are.
         bounds: The parent's bounds.
         usage: What the parent has consumed so far.
+        debugging: The parent's debugger, which stops its children, too.
         wire: Introduces everybody to everybody in a child.
     """
 
@@ -86,6 +88,7 @@ class Household:
     tape: Tape | None
     bounds: Bounds
     usage: Callable[[], Usage]
+    debugging: Debugging
     wire: Callable[..., Wired]
 
 
@@ -244,6 +247,7 @@ class ChildRuns:
                 workspace=self._household.workspace,
                 tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
+                above=(self._household.debugging, scope.node_id),
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
@@ -277,6 +281,7 @@ class ChildRuns:
             **{**_NO_BOUNDS, **self._left(pipeline)},
             host="kernel",
             stop_after=None,
+            breakpoints=(),
             trust=True,  # the parent's surface has its commands, and somebody vouched for that
             observers=(),
             tracer=None,

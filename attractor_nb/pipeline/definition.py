@@ -10,6 +10,7 @@ from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.handlers.forms import form_problems
 from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.handlers.schemas import SchemaModels, checked_schemas
 from attractor_nb.handlers.supervision import GuardFunction, checked_guards
@@ -19,6 +20,7 @@ from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.estimating import Estimate, estimate
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
 from attractor_nb.pipeline.lint_report import LintReport
+from attractor_nb.pipeline.mending import Mendable
 from attractor_nb.pipeline.model_report import ModelReport, model_report
 from attractor_nb.pipeline.options import (
     BackendSpec,
@@ -32,6 +34,7 @@ from attractor_nb.pipeline.options import (
 from attractor_nb.pipeline.preflight import Preflight, examine
 from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
 from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.trust import Origin, absolute_origin
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 
 
-class Definition:
+class Definition(Mendable, Sharing):
     """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
 
     def __init__(
@@ -100,7 +103,7 @@ class Definition:
                 of ``run``. A file that ``source`` names is its own origin.
             pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
             guards: Functions by name that judge a supervised child (``manager.guard_function``).
-            schemas: Pydantic models by name that ``response_schema`` of a node may name.
+            schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node may name.
             child_roots: Directories in which child files may be, besides those below the file that names
                 them and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
@@ -144,6 +147,7 @@ class Definition:
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
+            unfit_forms=form_problems(self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
@@ -212,7 +216,7 @@ class Definition:
         self._prepare()
 
     def register_schema(self, name: str, model: type[BaseModel]) -> None:
-        """Register a pydantic model that ``response_schema`` of nodes may name (ruling 26).
+        """Register a pydantic model that ``response_schema`` or ``human.form`` of nodes may name (ruling 26).
 
         Raises:
             OptionError: The name is none, or it is no pydantic model.

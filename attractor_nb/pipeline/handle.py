@@ -13,20 +13,23 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import wait as wait_for_end
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from attractor_nb.errors import RunError, RunInterrupted
+from attractor_nb.errors import RunError, RunInterrupted, RunStands
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.pipeline.hosts import STOP_SECONDS
-from attractor_nb.pipeline.presenters import check_wait
+from attractor_nb.pipeline.presenters import can_be_clicked, check_wait
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from attractor_nb.engine.gates import Gate
+    from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.hosts import Job
 
 ResultT = TypeVar("ResultT")
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
+STAND_SECONDS = 1.0
+"""How long a run may stand at one breakpoint while it is waited for: an observer has it go on at once."""
 
 
 class RunStopped(RunInterrupted, asyncio.CancelledError):
@@ -47,6 +50,7 @@ class Handle(Generic[ResultT]):
     def __init__(self) -> None:
         self._job: Job | None = None
         self._finished: ResultT | None = None
+        self._stands: tuple[Stop, float] | None = None
 
     # -- what the pipeline package calls -------------------------------------------------------------
 
@@ -82,6 +86,16 @@ class Handle(Generic[ResultT]):
         """The questions that wait for an answer now, oldest first."""
         return ()
 
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Where it stands at breakpoints, the longest first."""
+        return ()
+
+    @property
+    def is_in_this_loop(self) -> bool:
+        """Whether the event loop that runs here is the one in which it works."""
+        return self._job is not None and self._job.is_in_this_thread
+
     def cancel(self) -> None:
         """Stop it: the stage under way is cancelled, all that is committed stays. From any thread."""
         if self._job is not None:
@@ -99,6 +113,7 @@ class Handle(Generic[ResultT]):
             TimeoutError: It has not ended in time; it goes on.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
+            RunStands: It stands at a breakpoint, and nobody has it go on.
             RunLocked: Another process took it over.
             RunError: It runs in the event loop that runs here.
             StorageError: Its directory could not be written.
@@ -119,7 +134,7 @@ class Handle(Generic[ResultT]):
                     wait_for_end({future}, max(0.0, left))
                     if give_up is not None and time.monotonic() >= give_up and not future.done():
                         raise TimeoutError(f"{self.what} has not ended in {timeout} s; it goes on")
-                    check_wait(self.gates, is_blocking=True)
+                    self._check_wait(is_blocking=True)
                 if not interrupt.is_noted:
                     return future.result()
                 if wait_for_end({future}, STOP_SECONDS).done:
@@ -144,7 +159,7 @@ class Handle(Generic[ResultT]):
                 while not (interrupt.is_noted or waiting.done()):
                     await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
                     if not waiting.done():
-                        check_wait(self.gates, is_blocking=False)
+                        self._check_wait(is_blocking=False)
                 if not interrupt.is_noted:
                     return waiting.result()
                 if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
@@ -155,6 +170,20 @@ class Handle(Generic[ResultT]):
                     await asyncio.wait({waiting}, timeout=STOP_SECONDS)
                 raise RunStopped(self._where_stopped(), hint=self.how_to_go_on) from None
             raise self._interruption()
+
+    def _check_wait(self, *, is_blocking: bool) -> None:
+        """Go on waiting, or raise when nobody can end the wait."""
+        check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
+        stop, now = next(iter(self.stops), None), time.monotonic()
+        if stop is None or can_be_clicked(is_blocking=is_blocking):
+            self._stands = None
+        elif self._stands is None or self._stands[0] is not stop:
+            self._stands = stop, now
+        elif now - self._stands[1] >= STAND_SECONDS:
+            raise RunStands(
+                f"{self.what} {stop}, and this call waits for its end",
+                hint="have it go on first: run.debugger.continue_(), or step()",
+            )
 
     def _future(self) -> Future[ResultT]:
         if self._job is not None:

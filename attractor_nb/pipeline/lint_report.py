@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
+from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import apply_edits
 from attractor_nb.model.diagnostic import Diagnostic, Severity, TextEdit
 from attractor_nb.redaction import redacted
@@ -76,16 +77,31 @@ class LintReport(Sequence[Diagnostic]):
         Errors are mended first: a warning may be nothing but their consequence. It is left for the next
         round, as is a fix that would overlap an earlier one.
         """
-        if self._source is None:
-            return FixPreview("", "", ())
-        taken: list[TextEdit] = []
-        fixed: list[Diagnostic] = []
         mendable = [
             found
             for found in self._diagnostics
             if found.fix is not None and found.fix.edits and (not rules or found.rule in rules)
         ]
-        for found in [found for found in mendable if found.is_error] or mendable:
+        return self._preview([found for found in mendable if found.is_error] or mendable)
+
+    def fix_one(self, finding: Diagnostic) -> FixPreview:
+        """What the fix of one finding would change in the source.
+
+        Raises:
+            OptionError: It is no finding of this report, or a person has to mend it.
+        """
+        if not any(found is finding for found in self._diagnostics):
+            raise OptionError("this finding is not in the report", hint="lint the text again")
+        if finding.fix is None or not finding.fix.edits:
+            raise OptionError(f"{finding.rule} has no fix that can be applied", hint="mend the text by hand")
+        return self._preview([finding])
+
+    def _preview(self, chosen: Sequence[Diagnostic]) -> FixPreview:
+        if self._source is None:
+            return FixPreview("", "", ())
+        taken: list[TextEdit] = []
+        fixed: list[Diagnostic] = []
+        for found in chosen:
             assert found.fix is not None, "mendable findings have a fix"
             if all(_is_apart(edit, other) for edit in found.fix.edits for other in taken):
                 taken.extend(edit for edit in found.fix.edits if edit not in taken)

@@ -24,13 +24,12 @@ from attractor_nb.pipeline.wiring import result_of
 from attractor_nb.source import SourceText
 from attractor_nb.storage.map_directory import is_map, read_map_source
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.stored_run import StoredRun, list_runs, read_run
+from attractor_nb.storage.stored_run import StoredRun, read_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.storage.stored_run import RunSummary
 
 _ENDED = frozenset({"completed", "failed", "paused"})
 _LIVE = frozenset({"running", "resumed"})
@@ -119,8 +118,3 @@ def _values(stored: StoredRun) -> dict[str, Any]:
     for event in events:
         values.update(getattr(event, "context", {}))
     return values
-
-
-def runs(base: str | Path = ".attractor/runs") -> list[RunSummary]:
-    """The runs under a runs base, newest first."""
-    return list_runs(as_path(base, "the runs base"))

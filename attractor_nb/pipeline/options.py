@@ -72,6 +72,8 @@ class RunOptions:
             (status-schema); True: of the working directory.
         tracer: Make an OpenTelemetry trace of the run: True for the global provider, a TracerProvider, a
             Tracer, or a ``Tracing`` of one of them.
+        breakpoints: Where the run stands until ``run.debugger`` has it go on: ``plan``, ``plan->review``,
+            ``after:plan``, ``on:error``, a condition, ``review>draft`` in a child run.
         is_shown: Whether presenters (the notebook) show the run.
         clock, randomness, processes, disk: The seams that tests replace.
     """
@@ -105,6 +107,7 @@ class RunOptions:
     cassette_mode: str | None = None
     session: bool | str | Path = False
     tracer: Any = None
+    breakpoints: Sequence[str] = ()
     is_shown: bool = True
     clock: Clock | None = None
     randomness: Randomness | None = None
@@ -162,6 +165,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     as_dict("params", options.params, hint='params={"ticket": "42"}')
     for observer in as_list("observers", options.observers):
         check_observer(observer)
+    as_list("breakpoints", options.breakpoints)
     if options.session not in (True, False):
         as_path(options.session, "session")
     read_tracing(options.tracer)

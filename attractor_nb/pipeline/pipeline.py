@@ -10,6 +10,7 @@ from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.checking import check_result, read_expectation
 from attractor_nb.pipeline.composing import PipelineNode
+from attractor_nb.pipeline.debugger import check_breakpoints
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.maps.launch import MapWish, continue_map, start_map
@@ -231,6 +232,8 @@ class Pipeline(Definition):
         on_graph_change: str = "error",
         rewind_to: str | None = None,
         visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
         **options: Any,
     ) -> Run:
         """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
@@ -243,6 +246,8 @@ class Pipeline(Definition):
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             rewind_to: The node to go back to.
             visit: Before which of its visits, by number; the latest by default.
+            context: With ``rewind_to``: values of the context that are others from there on.
+            prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
             **options: See ``RunOptions``. Directory and inputs are the run's own and are refused; bounds and
                 backend are those that the run had, unless others are given.
 
@@ -253,7 +258,7 @@ class Pipeline(Definition):
         """
         logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
         check_own(logs_root, options)
-        rewind = read_rewind(rewind_to, visit)
+        rewind = read_rewind(rewind_to, visit, context, prompt)
         chosen = self._options(options)
         with held_interrupts() as interrupt:
             run_on = self._go_on(
@@ -279,6 +284,7 @@ class Pipeline(Definition):
         options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
         check_host(options.host)
         check_plugs(options, self.handlers, self.graph, tape)
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = continue_run(
             self, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
@@ -295,6 +301,7 @@ class Pipeline(Definition):
         options, tape = with_cassette(options)
         check_host(options.host)
         check_plugs(options, self.handlers, self.graph, tape)
+        check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = begin(self, options, seams)
         return self._launch(options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)

@@ -35,6 +35,7 @@ class Preparation:
         severity: Severities in place of the rules' own.
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
+        unfit_forms: Those of them that cannot be filled in as forms, and why.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.
         find_children: Finds the child pipelines that a graph names.
@@ -46,6 +47,7 @@ class Preparation:
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
+    unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     is_strict: bool = False
     are_many_exits_allowed: bool = False
     find_children: Callable[[Graph], Family] | None = None
@@ -134,6 +136,7 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
+        unfit_forms=preparation.unfit_forms,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,
         taken_over=preparation.taken_over,

@@ -30,22 +30,37 @@ class WaitingRule(Protocol):
         ...
 
 
+class ClickRule(Protocol):
+    """Says whether somebody can click while a call waits here."""
+
+    def __call__(self, *, is_blocking: bool) -> bool:
+        """Whether a click arrives."""
+        ...
+
+
 Presenter = Callable[[Presentable], None]
 _presenters: list[Presenter] = []
 _waiting_rules: list[WaitingRule] = []
+_click_rules: list[ClickRule] = []
 
 
-def register_presenter(presenter: Presenter, waiting_rule: WaitingRule | None = None) -> Callable[[], None]:
+def register_presenter(
+    presenter: Presenter, waiting_rule: WaitingRule | None = None, click_rule: ClickRule | None = None
+) -> Callable[[], None]:
     """Show every run that starts from now on; returns how to stop that."""
     _presenters.append(presenter)
     if waiting_rule is not None:
         _waiting_rules.append(waiting_rule)
+    if click_rule is not None:
+        _click_rules.append(click_rule)
 
     def remove() -> None:
         if presenter in _presenters:
             _presenters.remove(presenter)
         if waiting_rule in _waiting_rules:
             _waiting_rules.remove(waiting_rule)
+        if click_rule in _click_rules:
+            _click_rules.remove(click_rule)
 
     return remove
 
@@ -65,3 +80,8 @@ def check_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:
     """Raise GateWouldBlock when waiting for these gates here would never end."""
     for rule in tuple(_waiting_rules):
         rule(gates, is_blocking=is_blocking)
+
+
+def can_be_clicked(*, is_blocking: bool) -> bool:
+    """Whether somebody sees the runs and can click while a call waits here."""
+    return any(rule(is_blocking=is_blocking) for rule in tuple(_click_rules))

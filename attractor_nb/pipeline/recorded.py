@@ -16,7 +16,15 @@ from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.errors import CheckpointCorrupt
-from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted, StageEnd
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    PipelineForked,
+    PipelineRewound,
+    StageEnd,
+)
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.storage.stored_run import StoredRun, has_event_log
 
@@ -84,6 +92,8 @@ def restored_context(
     for event in events:
         if isinstance(event, StageEnd) and not event.branch:  # a branch changes its own copy
             context.restore(event.context, event.logs)
+        elif isinstance(event, DebuggerChanged | PipelineForked | PipelineRewound) and not event.branch:
+            context.restore(event.context)
     context.take_changes()
     return context
 

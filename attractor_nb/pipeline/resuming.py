@@ -76,7 +76,7 @@ def continue_run(
     check_trust(plan.graph, pipeline.origin, options, logs_root)
     wish = _Wish(options, on_graph_change, rewind)
     if options.take_over:
-        _way_on(plan, _read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
+        _way_on(plan, read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
     with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
         store, latest = _open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
@@ -92,6 +92,8 @@ def continue_run(
         stored, state = way_on.stored, way_on.state
         _reopen(state)
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
+        if way_on.rewound is not None:
+            context.restore(way_on.rewound.context)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
         _record_options(store, options)
@@ -244,6 +246,32 @@ def _way_on(plan: Plan, latest: _Latest, wish: _Wish) -> _WayOn:
     return _WayOn(whole, stored, state, inputs, warning, rewound)
 
 
+def check_fork(
+    pipeline: Pipeline,
+    plan: Plan,
+    stored: StoredRun,
+    state: RunState,
+    options: RunOptions,
+    on_graph_change: str,
+) -> None:
+    """Check that a run could go on in this state, before a directory is made for it.
+
+    Args:
+        pipeline: What would go on.
+        plan: The same, compiled.
+        stored: The parent's directory as if its log ended there.
+        state: Where the fork begins.
+        options: How it would go on.
+        on_graph_change: As of ``Pipeline.resume``.
+
+    Raises:
+        GraphChanged, UntrustedSource: It could not, and why.
+    """
+    _check_own_source(pipeline, stored.logs_root, on_graph_change)
+    check_trust(plan.graph, pipeline.origin, options, stored.logs_root)
+    _check_graph(plan, stored, state, on_graph_change)
+
+
 def _open_latest(
     plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
 ) -> tuple[DirectoryRunStore, _Latest]:
@@ -263,7 +291,7 @@ def _open_latest(
     raise _endless(logs_root)
 
 
-def _read_latest(plan: Plan, logs_root: Path) -> _Latest:
+def read_latest(plan: Plan, logs_root: Path) -> _Latest:
     """What ``_open_latest`` would find, read without owning it."""
     before = None
     for _ in range(MAX_RESTART_HOPS):

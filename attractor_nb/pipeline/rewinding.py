@@ -6,20 +6,24 @@ as if its log ended before that visit, and the first thing that is written is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from attractor_nb.context import Context
 from attractor_nb.decisions.history import Point, find_points, missing_visit, pick, way_taken
+from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.legacy import CONTINUED_FROM
+from attractor_nb.pipeline.options import as_dict
 from attractor_nb.pipeline.recorded import directory_before
+from attractor_nb.redaction import redacted
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
@@ -33,27 +37,46 @@ class Rewind:
     Attributes:
         node_id: Before a visit of this node.
         visit: Which one, by its number; None for the latest.
+        context: Values of the context that are others from there on.
+        prompt: The prompt of that node from there on, in this run; empty for that of the graph.
     """
 
     node_id: str
     visit: int | None = None
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    prompt: str = ""
 
 
-def read_rewind(node_id: object, visit: object) -> Rewind | None:
+def read_rewind(
+    node_id: object, visit: object, context: object = None, prompt: object = None
+) -> Rewind | None:
     """What a caller asks for; None when nothing.
 
     Raises:
-        OptionError: A node id is a text, a visit a whole number from 1, and none is without its node.
+        OptionError: A node id and a prompt are texts, a visit is a whole number from 1, the values have names
+            of the caller's own; and none of them is without its node.
+        ContextValueError: A value cannot be kept.
     """
     if node_id is None:
-        if visit is not None:
-            raise OptionError("a visit is given, and not of which node", hint="name the node to rewind to")
+        given = {"visit": visit, "context": context, "prompt": prompt}
+        if name := next((name for name, value in given.items() if value is not None), ""):
+            raise OptionError(f"a {name} is given, and not of which node", hint="name the node to rewind to")
         return None
     if not isinstance(node_id, str):
         raise OptionError(f"the node to rewind to is named by its id, not by {type(node_id).__name__}")
     if visit is not None and (type(visit) is not int or visit < 1):
         raise OptionError(f"a visit is a whole number of at least 1, not {visit!r}")
-    return Rewind(node_id, visit)
+    if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
+        raise OptionError("a prompt is a text that says something", hint="leave it out to keep the prompt")
+    return Rewind(node_id, visit, _checked_context(context), redacted(prompt or ""))
+
+
+def _checked_context(context: object) -> dict[str, Any]:
+    """Values of the context as it keeps them."""
+    values = as_dict("context", {} if context is None else context, hint='context={"tests": 3}')
+    for key in values:
+        check_key(key)
+    return Context(values).snapshot()
 
 
 def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
@@ -68,6 +91,9 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
             f"the pipeline has no node {rewind.node_id!r}{did_you_mean(rewind.node_id, plan.nodes)}",
             hint="rewind to a node of the pipeline that goes on",
         )
+    node = plan.nodes[rewind.node_id]
+    if rewind.prompt and node.handler_type != "codergen" and not node.node.prompt:
+        raise OptionError(f"{rewind.node_id} is a {node.handler_type} node and has no prompt to be changed")
     if logs_root.is_dir() and not has_event_log(logs_root):
         raise RunError(
             f"{logs_root} is a run of the older layout: it has no log to go back in",
@@ -84,12 +110,14 @@ class Place:
         way: The events of it that still count.
         point: The visit.
         stages: How many stages are set aside, those of later directories included.
+        rewind: What was asked for.
     """
 
     stored: StoredRun
     way: tuple[Event, ...]
     point: Point
     stages: int
+    rewind: Rewind
 
     @property
     def shortened(self) -> StoredRun:
@@ -105,6 +133,8 @@ class Place:
             to_sequence=point.sequence,
             stages=self.stages,
             carried=state.carried(),
+            context=dict(self.rewind.context),
+            prompt=self.rewind.prompt,
         )
 
 
@@ -123,7 +153,7 @@ def find_place(latest: StoredRun, rewind: Rewind) -> Place:
         if point := pick(found, rewind.visit):
             _check_is_in_log(stored, here)
             way_until = tuple(event for event in here if event.sequence <= point.sequence)
-            return Place(stored, way_until, point, stages + point.stages)
+            return Place(stored, way_until, point, stages + point.stages, rewind)
         points, way = [*found, *points], [*here, *way]
         stages += sum(isinstance(event, StageEnd) and event.is_commit for event in here)
         before = directory_before(stored)

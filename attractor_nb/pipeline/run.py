@@ -23,6 +23,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
+from attractor_nb.pipeline.past import Past
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.pipeline.why import Why, why
 from attractor_nb.storage.stage_directories import read_stage_text
@@ -38,12 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.pipeline.pipeline import Pipeline
 
 
-class Run(Handle[RunResult]):
+class Run(Past, Handle[RunResult]):
     """One execution of a pipeline.
 
     Attributes:
@@ -66,6 +68,7 @@ class Run(Handle[RunResult]):
         stream: EventStream | None = None,
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Run]] | None = None,
+        debugging: Debugging | None = None,
     ) -> None:
         super().__init__()
         self.id = run_id
@@ -83,6 +86,7 @@ class Run(Handle[RunResult]):
         self._live_children = live_children
         self._stream = stream
         self._gates = gates
+        self._debugging = debugging
 
     # -- what the pipeline package calls ------------------------------------------------------------
 
@@ -121,7 +125,7 @@ class Run(Handle[RunResult]):
             return _LONG_STATUS.get(self._finished.status, self._finished.status)
         if self.is_done:
             return "interrupted"
-        return "waiting" if self.gates else "running"
+        return "waiting" if self.gates or self.stops else "running"
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -203,25 +207,34 @@ class Run(Handle[RunResult]):
 
     # -- acting --------------------------------------------------------------------------------------
 
-    def answer(self, gate: str, choice: str = "", *, text: str = "", answered_by: str = "call") -> Gate:
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "call",
+    ) -> Gate:
         """Answer a gate; the first durable answer wins.
 
         Args:
             gate: The gate's id, or the id of the node that asks.
             choice: Key, label or target of the choice.
             text: Free text.
+            form: What is filled in, by field, where the gate has a form.
             answered_by: Who answers, for the record.
 
         Raises:
             NoSuchGate: No such gate is waiting.
-            AnswerRefused: The answer matches no choice; the gate still waits.
+            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:
             raise NoSuchGate(
                 f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
             )
-        return self._gates.answer(gate, choice, text=text, answered_by=answered_by)
+        return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
 
     def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
         """Block until a gate waits, and return it.
@@ -259,7 +272,7 @@ class Run(Handle[RunResult]):
         Args:
             node: The node.
             visit: Which of its visits, by number; the latest by default.
-            **options: See ``Pipeline.resume``.
+            **options: See ``Pipeline.resume``; among them ``context`` and ``prompt``.
         """
         return self.resume(rewind_to=node, visit=visit, **options)
 
@@ -295,7 +308,7 @@ class Run(Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = run_summary(self.view, self.graph)
+        text = "\n".join([run_summary(self.view, self.graph), *map(str, self.stops)])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
     def __repr__(self) -> str:

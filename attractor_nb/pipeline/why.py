@@ -81,6 +81,12 @@ def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], st
     return Why(node_id, look.is_hit, reason, look.changes, look.compared_with, look.key)
 
 
+def words_of_look(text: str) -> str:
+    """What a look into the cache came to, from the file that tells of it; empty when it has another form."""
+    look = _look(text)
+    return "" if look is None else _reason(look)
+
+
 def _look(text: str | None) -> CacheLook | None:
     if text is None:
         return None

@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.engine.debugging import Debugging
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
@@ -34,7 +35,9 @@ from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.budget_check import check_budget
 from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
+from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.open_gates import gates_open, tell
 from attractor_nb.pipeline.recording import (
     Recording,
     answering_backend,
@@ -79,7 +82,9 @@ class Wired:
 
     run: Run
     runner: Runner
+    gates: Gates
     recording: Recording | None = None
+    is_child: bool = False
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result.
@@ -89,7 +94,7 @@ class Wired:
             StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
         try:
-            with self._watched():
+            with self._watched(), self._gates_open():
                 ended = await self.runner.run()
         except BaseException:
             if self.recording is not None:
@@ -105,6 +110,10 @@ class Wired:
             result = replace(result, cassette=self.recording.end(ended.status))
         self.run.settle(result)
         return result
+
+    def _gates_open(self) -> contextlib.AbstractContextManager[None]:
+        """The gates of a child run are its parent's, which are open for it."""
+        return contextlib.nullcontext() if self.is_child else gates_open(self.run, self.gates)
 
     def listen(self, sinks: Iterable[EventSink]) -> None:
         """Hand sinks of ours every event from now on."""
@@ -150,6 +159,7 @@ def wire(
     shipping: Shipping | None = None,
     workspace: Workspace | None = None,
     tape: Tape | None = None,
+    above: tuple[Debugging, str] | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -165,6 +175,7 @@ def wire(
         shipping: The way to the workers that the caller has opened for several runs.
         workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
         tape: What its calls are recorded on or replayed from.
+        above: Of a child: the debugger of its parent, and the node there.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -175,6 +186,7 @@ def wire(
         lambda event: stream.announce(event, is_synced=True),
         seams.clock,
         recorded=start.interviews,
+        on_change=None if is_child else lambda gate, event: tell(run, gate, event),
     )
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = workspace_of(options, start.store, seams.disk, workspace)
@@ -187,7 +199,15 @@ def wire(
     lifetimes = () if is_shared else plugs.lifetimes
     plugs = on_tape(plugs, answering, tape)
     registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, tape))
-    handlers = plugs.shipped(_handlers(registry, start.plan))
+    handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
+    debugging = Debugging(
+        start.plan,
+        stream,
+        handlers,
+        recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
+        breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
+        above=above,
+    )
     children = None
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
         shared = Household(
@@ -201,6 +221,7 @@ def wire(
             tape=tape,
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
+            debugging=debugging,
             wire=wire,
         )
         children = _children(shared, stream, start)
@@ -233,6 +254,7 @@ def wire(
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
         cache=cache_of(options, start.plan) if tape is None else None,
+        debugging=debugging,
         workplace=RunWorkplace(
             start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
         ),
@@ -249,6 +271,7 @@ def wire(
         stream=stream,
         gates=gates,
         live_children=children.live if children else None,
+        debugging=debugging,
     )
     run.recall(start.events, start.kept, start.state.visits)
     stream.add_sink(run.take)
@@ -256,7 +279,7 @@ def wire(
         stream.observe(observer)
     trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
     recording = None if tape is None or is_child else Recording(tape)
-    return Wired(run, Runner(setup), recording)
+    return Wired(run, Runner(setup), gates, recording, is_child)
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
@@ -335,7 +358,7 @@ def _registry(
     registry.register("tool", ToolHandler(processes))
     registry.register("parallel", ParallelHandler())
     registry.register("parallel.fan_in", FanInHandler(backend))
-    registry.register("wait.human", WaitHumanHandler(gates))
+    registry.register("wait.human", WaitHumanHandler(gates, pipeline.schemas))
     registry.register("stack.manager_loop", ManagerLoopHandler(backend, pipeline.guards))
     registry.register("pipeline", SubPipelineHandler())
     registry.register_all(pipeline.handlers)

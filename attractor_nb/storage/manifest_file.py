@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -66,6 +67,24 @@ def _check(plain: Mapping[str, Any]) -> None:
     Manifest.model_validate(plain)
 
 
+def fork_facts(event: PipelineForked) -> dict[str, Any]:
+    """What the manifest of a fork says of its parent."""
+    return {
+        "run_id": event.parent_id,
+        "directory": event.parent_root,
+        "node": event.node,
+        "visit": event.visit,
+        "sequence": event.parent_sequence,
+    }
+
+
+def _of_fork(event: Event) -> dict[str, Any]:
+    """What is otherwise from the record of a fork on, which is where that run begins; else nothing."""
+    if not isinstance(event, PipelineForked):
+        return {}
+    return {"start_time": utc_text(event.time), "fork_of": fork_facts(event), "restart_of": ""}
+
+
 def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
     """A manifest whose file is lost, made again from the log."""
     plain: dict[str, Any] = {"schema_version": 1, "status": "running", "end_time": None}
@@ -82,8 +101,8 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
                 )
                 facts = {name: getattr(event, name) for name in _FACTS}
                 plain.update({name: value for name, value in facts.items() if value})
-            case PipelineResumed() | PipelineRewound():
-                plain.update(status="resumed", end_time=None)
+            case PipelineResumed() | PipelineRewound() | PipelineForked():
+                plain.update(status="resumed", end_time=None, **_of_fork(event))
                 plain.pop("restarted_as", None)
             case PipelineRestarted():
                 beside = "../" if plain.get("restart_of") else ""

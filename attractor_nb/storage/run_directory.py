@@ -135,10 +135,9 @@ def new_run_directory(
     """
     disk = disk or Disk()
     make_directory(disk, base, is_synced=is_synced)
-    stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(clock.time()))
     for _ in range(_MAX_TRIES):
         run_id = randomness.new_id()
-        path = base.absolute() / f"{stamp}-{run_id}"
+        path = base.absolute() / run_directory_name(clock.time(), run_id)
         try:
             disk.make_directory(path)
         except FileExistsError:
@@ -147,6 +146,11 @@ def new_run_directory(
             raise storage_error(error, "make directory", path) from error
         return path, run_id
     raise StorageError(f"no free name for a run directory in {base}", path=str(base))
+
+
+def run_directory_name(seconds: float, run_id: str) -> str:
+    """The name of the directory of a run that begins then."""
+    return f"{time.strftime('%Y-%m-%dT%H-%M-%SZ', time.gmtime(seconds))}-{run_id}"
 
 
 def first_directory(path: Path) -> Path:

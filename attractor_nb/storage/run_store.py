@@ -49,6 +49,7 @@ _NOT_OF_A_RESTART = (
     "status",
     "reason",
     "continued_from",
+    "fork_of",
     "log_sequence",
 )
 

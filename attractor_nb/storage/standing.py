@@ -48,36 +48,46 @@ class Standing:
             there.
         end_time: ISO 8601 UTC, or None while it goes on.
         owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
+        logs_root: Where it stands so: the run's directory, or that of its latest restart.
+        manifest: The manifest there.
+        last: The last whole event there, or None.
     """
 
     status: str
     end_time: str | None
     owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    logs_root: Path = Path()
+    manifest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    last: Event | None = None
 
 
 def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
     """How the run of a directory stands, whose manifest is that."""
+    last: Event | None = None
+
+    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> Standing:
+        return Standing(status, end_time, owner or {}, logs_root, manifest, last)
+
     for _ in range(_MAX_RESTART_HOPS):
         status: str = manifest.get("status", "running")
-        end_time: str | None = manifest.get("end_time")
         last = read_last_event(logs_root)
         if (last.sequence if last else 0) < manifest.get("log_sequence", 0):
-            return Standing(DAMAGED, None)  # what the manifest says of the run is not to be had any more
+            return so(DAMAGED)  # what the manifest says of the run is not to be had any more
         if status not in _UNFINISHED and status != _RESTARTED:
-            return Standing(status, end_time)
+            return so(status, manifest.get("end_time"))
         if is_owned(logs_root):
-            return Standing("running" if status == _RESTARTED else status, None, read_owner(logs_root))
+            return so("running" if status == _RESTARTED else status, owner=read_owner(logs_root))
         restart = str(manifest.get("restarted_as", "")) if status == _RESTARTED else ""
         if status in _UNFINISHED:
             if isinstance(last, PipelineRestarted):
                 restart = last.logs_root
             elif ended := _ended_status(last):
-                return Standing(ended, utc_text(last.time) if last else None)
+                return so(ended, utc_text(last.time) if last else None)
         found = _restart_of(logs_root, manifest, restart)
         if found is None:
-            return Standing(ABANDONED, None)
+            return so(ABANDONED)
         logs_root, manifest = found
-    return Standing(ABANDONED, None)
+    return so(ABANDONED)
 
 
 def _ended_status(last: Event | None) -> str:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.errors import CheckpointCorrupt, RunError, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
@@ -23,7 +23,7 @@ from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
-from attractor_nb.storage.standing import DAMAGED, GOES_ON, standing_of
+from attractor_nb.storage.standing import standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -246,75 +246,4 @@ def _read_legacy(logs_root: Path) -> StoredRun:
         None,
         is_legacy=True,
         problems=tuple(damages if manifest is None else problems + damages),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """A line of the list of runs.
-
-    Attributes:
-        logs_root: The run directory.
-        run_id: The run.
-        pipeline_name: Name of the pipeline.
-        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable or
-            cut short. Of a run that went on in a restart directory, how it stands there.
-        start_time: ISO 8601 UTC, or empty.
-        end_time: ISO 8601 UTC, or None while it goes on.
-        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
-    """
-
-    logs_root: Path
-    run_id: str
-    pipeline_name: str
-    status: str
-    start_time: str
-    end_time: str | None
-    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-def list_runs(base: Path) -> list[RunSummary]:
-    """The runs under a runs base, newest first; directories that hold no run are passed over.
-
-    Raises:
-        StorageError: The base may not be read, so there is no telling.
-    """
-    try:
-        entries = list(base.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise storage_error(error, "read", base) from error
-    found = [
-        _summary(entry)
-        for entry in entries
-        if entry.is_dir() and not entry.is_symlink() and os.path.lexists(entry / EVENT_LOG_NAME)
-    ]
-    return sorted(found, key=lambda run: (run.start_time, run.logs_root.name), reverse=True)
-
-
-def _can_go_on(logs_root: Path) -> bool:
-    """Whether a resume could read what a run that stands still left, as the doctor judges it."""
-    try:
-        read_run(logs_root)
-    except RunError:
-        return False
-    return True
-
-
-def _summary(logs_root: Path) -> RunSummary:
-    try:
-        manifest = read_facts(logs_root)
-    except RunError:
-        return RunSummary(logs_root, "", "", DAMAGED, "", None)
-    standing = standing_of(logs_root, manifest)
-    status = DAMAGED if standing.status in GOES_ON and not _can_go_on(logs_root) else standing.status
-    return RunSummary(
-        logs_root,
-        manifest.get("run_id", ""),
-        manifest.get("pipeline_name", ""),
-        status,
-        manifest.get("start_time", ""),
-        standing.end_time,
-        standing.owner,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import SEVERITY_LETTERS
@@ -37,8 +37,28 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
     )
 
 
-def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto") -> str:
-    """The findings as an HTML table; empty without findings."""
+def finding_plain(found: Diagnostic) -> dict[str, Any]:
+    """A finding as a view is given it."""
+    return {
+        "severity": found.severity.value,
+        "letter": SEVERITY_LETTERS[found.severity],
+        "place": found.place,
+        "line": found.span.line if found.span else 0,
+        "rule": found.rule,
+        "message": found.message,
+        "fix": found.fix.title if found.fix else "",
+        "can_fix": bool(found.fix and found.fix.edits),
+    }
+
+
+def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto", *, place: str = "") -> str:
+    """The findings as an HTML table; empty without findings.
+
+    Args:
+        diagnostics: The findings.
+        theme: ``light``, ``dark``, or ``auto``, which follows the page.
+        place: The key by which a live view finds the table, to stand in for it.
+    """
     if not diagnostics:
         return ""
     head = element("tr", None, *(element("th", {"scope": "col"}, column) for column in _COLUMNS))
@@ -49,7 +69,8 @@ def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto") -> s
         element("tbody", None, joined(_row(found) for found in diagnostics)),
     )
     classes = f"attractor-findings {root_class()} {theme}"
-    return str(element("div", {"class": classes}, style_sheet(findings_css()), table))
+    inner = element("div", {"class": classes}, style_sheet(findings_css()), table)
+    return str(element("div", {"data-attractor-place": place}, inner) if place else inner)
 
 
 def _row(found: Diagnostic) -> Markup:

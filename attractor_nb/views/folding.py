@@ -12,6 +12,7 @@ from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
     ChildStarted,
+    DebuggerStopped,
     Event,
     InterviewCompleted,
     InterviewStarted,
@@ -22,6 +23,7 @@ from attractor_nb.model.events import (
     ParallelStarted,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from attractor_nb.views.state import Delta, RunView
 
 _PENDING: Final = NodeState()
+STANDS: Final = "stands here"
+"""The note of a node at which a debugger has stopped the run."""
 _STATUS_OF_OUTCOME: Final = {
     StageStatus.SUCCESS: NodeStatus.SUCCESS,
     StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
@@ -192,6 +196,14 @@ def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
     return (event.stage,)
 
 
+def _fold_stopped(view: RunView, event: DebuggerStopped) -> tuple[str, ...]:
+    """A walk stands: the node waits for a person, as at a gate."""
+    before = view.nodes.get(event.node, _PENDING)
+    state = before._replace(status=NodeStatus.WAITING, since=event.time, until=None, note=STANDS)
+    put(view, event.branch, event.node, state)
+    return (event.node,)
+
+
 def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
     before = view.nodes.get(event.stage, _PENDING)
     put(view, event.branch, event.stage, before._replace(status=_RUNNING, since=event.time, until=None))
@@ -213,6 +225,16 @@ def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
     """A view that was folded from the way taken: what was spent behind the rewind counts too."""
     _carry_spending(view, event)
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
+    return ()
+
+
+def _fold_forked(view: RunView, event: PipelineForked) -> tuple[str, ...]:
+    """What was copied is shown as it was; what it had cost is the parent's."""
+    view.usage, view.usage_by_node, view.saved = Usage(), {}, Usage()
+    for spent in (view.attempts, view.calls_by_node, view.cached):
+        spent.clear()
+    view.duration = 0.0
+    view.status, view.reason, view.next_node = RunStatus.RUNNING, "", event.node
     return ()
 
 
@@ -239,7 +261,9 @@ def _fold_end(
     view.going.clear()
     view.under_way.clear()
     for node_id in stopped:
-        view.nodes[node_id] = view.nodes[node_id]._replace(status=NodeStatus.PENDING, until=None)
+        before = view.nodes[node_id]
+        note = "" if before.note == STANDS else before.note
+        view.nodes[node_id] = before._replace(status=NodeStatus.PENDING, until=None, note=note)
     return stopped
 
 
@@ -247,6 +271,7 @@ _OF_THE_RUN: Final = (
     PipelineStarted,
     PipelineResumed,
     PipelineRewound,
+    PipelineForked,
     PipelineRestarted,
     PipelineCompleted,
     PipelineFailed,
@@ -258,6 +283,7 @@ _FOLDS: Final = cast(
         PipelineStarted: _fold_begun,
         PipelineResumed: _fold_going,
         PipelineRewound: _fold_rewound,
+        PipelineForked: _fold_forked,
         PipelineRestarted: _fold_going,
         PipelineCompleted: _fold_end,
         PipelineFailed: _fold_end,
@@ -271,6 +297,7 @@ _FOLDS: Final = cast(
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,
         InterviewTimeout: _fold_answer,
+        DebuggerStopped: _fold_stopped,
         ParallelStarted: fold_fan_out,
         ParallelBranchStarted: fold_branch,
         ParallelBranchCompleted: fold_branch_end,

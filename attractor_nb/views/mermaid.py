@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawing import SHAPE_OF_TYPE
+from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.markup import clean
 from attractor_nb.views.scene import Shape
+from attractor_nb.views.state import NodeStatus
+from attractor_nb.views.theme import LIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph
+    from attractor_nb.views.state import RunView
 
 _BRACKETS: Final = {
     Shape.START: ('(["', '"])'),
@@ -24,6 +28,15 @@ _BRACKETS: Final = {
     Shape.FAN_IN: ('[["', '"]]'),
     Shape.HOUSE: ('[/"', '"\\]'),
 }
+_COLOURS: Final = {
+    NodeStatus.RUNNING: "running",
+    NodeStatus.WAITING: "waiting",
+    NodeStatus.RETRYING: "retrying",
+    NodeStatus.SUCCESS: "success",
+    NodeStatus.PARTIAL_SUCCESS: "success",
+    NodeStatus.FAIL: "fail",
+    NodeStatus.SKIPPED: "pending",
+}
 _RESERVED: Final = frozenset(
     {"call", "class", "classdef", "click", "default", "direction", "end", "flowchart", "graph", "href"}
     | {"interpolate", "linkstyle", "style", "subgraph"}
@@ -34,30 +47,61 @@ _ESCAPED: Final = str.maketrans({char: f"#{ord(char)};" for char in '"#&<>`\\'} 
 """Mermaid writes characters as ``#`` code ``;``; a line break is its only markup here."""
 
 
-def to_mermaid(graph: Graph) -> str:
+def to_mermaid(graph: Graph, view: RunView | None = None) -> str:
     """The graph as a Mermaid flowchart.
 
     Nodes keep their ids, but for the words that Mermaid reserves, which get an underscore.
+
+    Args:
+        graph: The graph.
+        view: A run of it: nodes are coloured by their states and say them, edges taken are thick.
     """
-    return "\n".join((*_lines(redacted_graph(graph)), ""))
+    graph = redacted_graph(graph)
+    lines = [*_lines(graph, view)]
+    if view is not None:
+        lines += _state_lines(graph, view)
+    return "\n".join((*lines, ""))
 
 
-def _lines(graph: Graph) -> Iterator[str]:
+def _state_lines(graph: Graph, view: RunView) -> Iterator[str]:
+    """The colours of states, and which nodes have them."""
+    names = _names(graph)
+    members: dict[str, list[str]] = {}
+    for node_id, state in view.nodes.items():
+        if node_id in names and state.status is not NodeStatus.PENDING:
+            members.setdefault(_COLOURS.get(state.status, "cached"), []).append(names[node_id])
+    for colour, nodes in members.items():
+        fill, line = LIGHT[f"{colour}-fill"], LIGHT[f"{colour}-line"]
+        yield f"  classDef state_{colour} fill:{fill},stroke:{line},color:{LIGHT['ink']}"
+        yield f"  class {','.join(nodes)} state_{colour}"
+
+
+def _sign(view: RunView | None, node_id: str) -> str:
+    """The letter of a state before the label: colour alone tells nobody."""
+    state = None if view is None else view.nodes.get(node_id)
+    if state is None or state.status is NodeStatus.PENDING:
+        return ""
+    return f"{STATUS_LETTERS[state.status]} "
+
+
+def _lines(graph: Graph, view: RunView | None = None) -> Iterator[str]:
     yield "flowchart " + _DIRECTIONS.get(graph.get("rankdir", str, "TB").upper(), "TB")
     names = _names(graph)
     home: dict[str, int | None] = dict.fromkeys(graph.nodes)
     for position, group in enumerate(graph.subgraphs):
         home.update({member: position for member in group.members if member in home})
     written = {
-        node_id: _node(names[node_id], graph.nodes[node_id].label, graph.nodes[node_id].handler_type)
-        for node_id in graph.nodes
+        node_id: _node(names[node_id], _sign(view, node_id) + node.label, node.handler_type)
+        for node_id, node in graph.nodes.items()
     }
     yield from ("  " + written[node_id] for node_id, group in home.items() if group is None)
     yield from _groups(graph, home, written, None, "  ")
-    for edge in graph.edges:
+    taken = set[int]() if view is None else {index for index, edge in view.edges.items() if edge.passes}
+    for index, edge in enumerate(graph.edges):
         caption = edge.label or edge.condition
         label = f'|"{_text(caption)}"|' if caption.strip() else ""
-        yield f"  {names[edge.source]} -->{label} {names[edge.target]}"
+        arrow = "==>" if index in taken else "-->"
+        yield f"  {names[edge.source]} {arrow}{label} {names[edge.target]}"
 
 
 def _groups(

@@ -62,17 +62,22 @@ def sign_places(box: Box) -> tuple[float, float, float]:
 
 
 def count_place(box: Box) -> Point:
-    """Where counts end: on the lower right of the outline, where edges seldom pass."""
+    """Where counts end: below the lower right of the outline, where edges seldom pass.
+
+    Branches leave a fan-out there, so its counts stand above its upper right.
+    """
     x, y = box.width / 2, box.height / 2
     match box.shape:
         case Shape.DIAMOND:
             return x * 0.6 + 28, y * 0.4 + 12
         case Shape.HEXAGON:
-            return x - SLANT, y + 3.5
+            return x - SLANT, y + 12.5
         case Shape.PARALLELOGRAM:
-            return x - 2 * SLANT, y + 3.5
+            return x - SLANT, y + 12.5
+        case Shape.FAN_OUT:
+            return x, -y - 5
         case _:
-            return x + 5, y + 3.5
+            return x, y + 12.5
 
 
 def text_room(box: Box) -> float:

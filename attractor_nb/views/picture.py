@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT, LABEL_SIZE, LINE_HEIGHT, detail_of
+from attractor_nb.views.dress import NO_DRESS, NO_MARK
 from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import ELLIPSIS, shorten
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.joins import Join
     from attractor_nb.model.graph import Edge, Graph, Node
+    from attractor_nb.views.dress import Dress
     from attractor_nb.views.layout.geometry import Rect
     from attractor_nb.views.layout.result import Layout, Route
 
@@ -57,6 +59,7 @@ class Picture:
         error_nodes: Nodes that a finding marks.
         error_edges: Edges that one marks, by their ends.
         joins: Where the branches of each fan-out meet.
+        dress: What is shown of nodes and edges beside their states.
     """
 
     graph: Graph
@@ -67,6 +70,7 @@ class Picture:
     error_nodes: Collection[str]
     error_edges: Collection[tuple[str, str]]
     joins: Mapping[str, Join]
+    dress: Dress = NO_DRESS
 
     def content(self) -> list[Markup]:
         """What is drawn, back to front: panels, edges, nodes, edge labels."""
@@ -101,10 +105,12 @@ class Picture:
     def _node(self, box: Box, centre: Point, hatch_id: str) -> Markup:
         node = self.graph.nodes.get(box.node_id)
         state = self.states.get(box.node_id, _NO_STATE)
+        mark = self.dress.nodes.get(box.node_id, NO_MARK)
         shape = outline_path(box)
         kind = "missing" if node is None else node.handler_type
+        tooltip = _node_tooltip(box.node_id, node, state, self.joins.get(box.node_id), mark.tip)
         parts = [
-            element("title", None, _node_tooltip(box.node_id, node, state, self.joins.get(box.node_id))),
+            element("title", None, tooltip),
             element("path", {"class": "outline", "d": shape}),
         ]
         if box.shape is Shape.EXIT:
@@ -118,7 +124,9 @@ class Picture:
         return element(
             "g",
             {
-                "class": " ".join(("node", "type-" + _css_name(kind), "state-" + state.status)),
+                "class": " ".join(
+                    ("node", "type-" + _css_name(kind), "state-" + state.status, *mark.css_classes)
+                ),
                 "data-node": box.node_id,
                 "transform": "".join(("translate(", path_data(*centre), ")")),
             },
@@ -147,7 +155,7 @@ class Picture:
         """The status mark at the top left, badges at the top right, the finding at the bottom right."""
         left, right, top = sign_places(box)
         is_gate = node is not None and node.goal_gate
-        counts = _counts(state)
+        counts = self.dress.nodes.get(box.node_id, NO_MARK).words or _counts(state)
         mark_path = element("path", {"d": MARK_PATHS[state.status]})
         parts = [element("g", {"class": "mark", **_at(left, top)}, element("circle", {"r": 8}), mark_path)]
         if is_gate:
@@ -174,6 +182,8 @@ class Picture:
         has_error = (edge.source, edge.target) in self.error_edges
         if has_error:
             classes.append("edge-error")
+        mark = self.dress.edges.get(link.index, NO_MARK)
+        classes += mark.css_classes
         (x, y), (bx, by) = route.tip, route.base
         half_x, half_y = (y - by) * 0.45, (bx - x) * 0.45
         start = route.path[0][0]
@@ -183,7 +193,7 @@ class Picture:
         return element(
             "g",
             {"class": " ".join(classes), "data-edge": str(link.index)},
-            element("title", None, _edge_tooltip(edge, passes)),
+            element("title", None, _edge_tooltip(edge, passes, mark.tip)),
             element("path", {"class": "line", "d": path_data(*line)}),
             element(
                 "path",
@@ -222,7 +232,9 @@ class Picture:
             ]
             parts += (element("rect", box), element("text", None, *lines))
         below = link.height / 2 + 9 if link.lines else 3.5
-        times = f"{TIMES}{passes}" if passes > 1 else ""
+        mark = self.dress.edges.get(link.index, NO_MARK)
+        classes += mark.css_classes
+        times = mark.words or (f"{TIMES}{passes}" if passes > 1 else "")
         parts.append(element("text", {"class": "passes", "y": below}, times))
         if (edge.source, edge.target) in self.error_edges:
             parts.append(_finding(-link.width / 2 + 2, -link.height / 2 - 2))
@@ -269,7 +281,7 @@ def _counts(state: NodeState) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join | None) -> str:
+def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join | None, tip: str) -> str:
     if node is None:
         return f"{node_id}\nnot declared"
     lines = [node.label] if node.label != node_id else []
@@ -281,12 +293,12 @@ def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join 
         lines.append(state.note)
     if state.status is not NodeStatus.PENDING:
         lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
-    return _tooltip(lines)
+    return _tooltip([*lines, tip])
 
 
-def _edge_tooltip(edge: Edge, passes: int) -> str:
-    lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition]
-    if passes:
+def _edge_tooltip(edge: Edge, passes: int, tip: str) -> str:
+    lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition, tip]
+    if passes and not tip:
         lines.append("taken once" if passes == 1 else f"taken {passes} times")
     return _tooltip(lines)
 

@@ -14,6 +14,7 @@ from attractor_nb.decisions.joins import joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.dress import NO_DRESS, Dress
 from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.markup import clean, element, path_data, style_sheet
 from attractor_nb.views.metrics import shorten
@@ -50,6 +51,7 @@ def render_svg(
     diagnostics: Iterable[Diagnostic] = (),
     theme: Theme = "auto",
     engine: Engine = "auto",
+    dress: Dress = NO_DRESS,
 ) -> str:
     """The drawing of a graph as SVG; equal arguments give equal text.
 
@@ -63,6 +65,7 @@ def render_svg(
         diagnostics: Findings; errors mark their node or edge.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
+        dress: What is shown of nodes and edges beside their states.
 
     Raises:
         OptionError: The theme or engine is unknown, or ``dot`` was asked for and cannot be used.
@@ -70,7 +73,7 @@ def render_svg(
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
-    frame = _framed(graph, view, [found for found in diagnostics if found.is_error], engine, "")
+    frame = _framed(graph, view, [found for found in diagnostics if found.is_error], engine, "", dress)
     width, height = frame.width, frame.height
     shown = min(1.0, MAX_SHOWN_WIDTH / width)
     page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}
@@ -86,7 +89,7 @@ def render_svg(
             "role": "img",
             "aria-label": frame.summary,
         },
-        style_sheet(drawing_css()),
+        style_sheet(drawing_css() + dress.css),
         frame.definitions,
         element("rect", page),
         *frame.content,
@@ -105,7 +108,9 @@ class _Frame:
     content: list[Markup]
 
 
-def _framed(graph: Graph, view: RunView, errors: list[Diagnostic], engine: Engine, path: str) -> _Frame:
+def _framed(
+    graph: Graph, view: RunView, errors: list[Diagnostic], engine: Engine, path: str, dress: Dress = NO_DRESS
+) -> _Frame:
     shown = redacted_graph(graph)
     scene = draw_scene(shown)
     picture = Picture(
@@ -117,6 +122,7 @@ def _framed(graph: Graph, view: RunView, errors: list[Diagnostic], engine: Engin
         error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
         error_edges={found.edge for found in errors if found.edge is not None},
         joins=joins_of(shown),
+        dress=dress,
     )
     below = {
         node_id: _framed(

@@ -201,6 +201,21 @@ color:inherit;vertical-align:baseline}
 """
 
 
+_INSPECTION_RULES: Final = (
+    _TABLE_RULES
+    + """
+& details{margin:4px 8px}
+& summary{cursor:pointer;font-weight:600;padding:2px 0}
+& pre{margin:2px 0;padding:6px 8px;max-height:22em;overflow:auto;border:1px solid var(--frame);
+border-radius:6px;background:var(--panel);color:inherit;font:11.5px/1.45 MONO;
+white-space:pre-wrap;overflow-wrap:anywhere}
+& ol{margin:2px 0;padding-left:24px}
+&.attractor-table table th[scope="row"]{color:var(--dim);font-weight:500;white-space:nowrap}
+&.attractor-table table .taken td{color:var(--success-line);font-weight:600}
+"""
+)
+
+
 _MAP_RULES: Final = """
 &.attractor-map{background:var(--page);color:var(--ink);border:1px solid var(--frame);border-radius:8px;
 padding:6px 10px;margin:6px 0;display:inline-block;min-width:26em;max-width:100%;overflow-x:auto;
@@ -222,6 +237,30 @@ color:var(--dim)}
 &.attractor-map table .status-success .state,& .status-success .state{color:var(--success-line)}
 &.attractor-map table .status-fail .state,& .status-fail .state{color:var(--fail-line)}
 &.attractor-map table .status-fail .words{color:var(--fail-line)}
+"""
+
+
+_COMPARE_RULES: Final = """
+&.attractor-compare{color:var(--ink);font:12px SANS;max-width:100%}
+&.attractor-compare>.headline{font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere;
+background:var(--page);padding:1px 8px}
+&.attractor-compare>.note{color:var(--dim);padding:1px 8px;background:var(--page)}
+& .beside{display:flex;flex-wrap:wrap;align-items:flex-start;gap:4px 14px}
+& .beside>div{min-width:0;max-width:100%}
+& .legend{display:flex;flex-wrap:wrap;gap:4px 16px;padding:4px 8px;color:var(--dim);background:var(--page)}
+& .legend .entry{display:inline-flex;align-items:center;gap:6px}
+& .legend .stroke{display:inline-block;width:26px;text-align:center;font-weight:600;line-height:14px;
+border-bottom:2px solid var(--taken);color:var(--cached-line)}
+& .legend .only-a .stroke{border-bottom:2px dashed var(--running-line);color:var(--running-line)}
+& .legend .only-b .stroke{border-bottom:2px dotted var(--retrying-line);color:var(--retrying-line)}
+& .legend .changed .stroke{border-bottom:4px solid var(--cached-line)}
+&.attractor-compare details{background:var(--page);border:1px solid var(--frame);border-radius:8px;
+padding:4px 10px;margin:4px 0;max-width:100%}
+&.attractor-compare summary{cursor:pointer;font-weight:600}
+&.attractor-compare pre{margin:4px 0;padding:0;background:none;color:inherit;font:11.5px/1.5 MONO;
+white-space:pre-wrap;overflow-wrap:anywhere}
+&.attractor-compare pre .in-a{color:var(--running-line)}
+&.attractor-compare pre .in-b{color:var(--retrying-line)}
 """
 
 
@@ -250,9 +289,26 @@ def table_css() -> str:
 
 
 @cache
+def compare_css() -> str:
+    """The style sheet of two runs beside each other, but for the drawing and the tables in it."""
+    return _sheet(_COMPARE_RULES)
+
+
+@cache
+def inspection_css() -> str:
+    """The style sheet of a stage that is inspected."""
+    return _sheet(_INSPECTION_RULES)
+
+
+@cache
 def map_css() -> str:
     """The style sheet of a table of a map's rows."""
     return _sheet(_MAP_RULES)
+
+
+def drawing_rules(rules: str) -> str:
+    """More rules for a drawing, beside its own sheet; ``&`` stands for the root, ``MONO`` for the font."""
+    return "\n" + rules.strip().replace("&", "." + root_class()).replace("SANS", SANS).replace("MONO", MONO)
 
 
 def _sheet(rules: str) -> str:
@@ -265,8 +321,7 @@ def _sheet(rules: str) -> str:
         '[data-jp-theme-light="true"] ' + root + ".auto" + light,
         '[data-jp-theme-light="false"] ' + root + ".auto,.jp-mod-dark " + root + ".auto" + dark,
     )
-    written = rules.strip().replace("&", root).replace("SANS", SANS).replace("MONO", MONO)
-    return "\n".join((*themes, written))
+    return "\n".join(themes) + drawing_rules(rules)
 
 
 def _variables(palette: dict[str, str]) -> str:

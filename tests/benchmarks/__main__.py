@@ -14,6 +14,7 @@ import goals_reading
 import goals_running
 import goals_scaling
 import goals_showing
+import goals_watching
 from goals import QUICK, TINY, Goal, Row, Scale
 from measuring import ROOT
 from report import report, say
@@ -23,6 +24,7 @@ GOALS: list[Goal] = [
     *goals_branching.GOALS,
     *goals_reading.GOALS,
     *goals_showing.GOALS,
+    *goals_watching.GOALS,
     *goals_mapping.GOALS,
     *goals_calling.GOALS,
     *goals_scaling.GOALS,

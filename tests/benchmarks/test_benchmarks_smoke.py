@@ -13,7 +13,28 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-GOALS = ("P1", "P2", "P3", "P4", "P5", "R1", "M1", "P6", "P7", "P8", "P9", "P10", "P11", "P13", "P14")
+GOALS = (
+    "P1",
+    "P2",
+    "P3",
+    "P4",
+    "P5",
+    "R1",
+    "M1",
+    "P6",
+    "P7",
+    "P8",
+    "P9",
+    "P10",
+    "P11",
+    "P13",
+    "P14",
+    "V1",
+    "V2",
+    "V3",
+    "V4",
+    "V5",
+)
 
 
 @pytest.mark.parametrize("goal", GOALS)

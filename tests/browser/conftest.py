@@ -1,11 +1,17 @@
-"""One JupyterLab for all browser tests, each with a notebook and a page of its own."""
+"""One JupyterLab for all browser tests, each with a notebook and a page of its own; and pages without Jupyter.
+
+Whatever a view does by itself is tested in a bare page (``open_view``), which takes a second; what only
+Jupyter can show, in a notebook.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +41,13 @@ def driver() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _chromium(driver: ModuleType) -> Iterator[None]:
+    """One Chromium for a module: as long as one is open, its driver's loop runs here, and no other can."""
+    yield
+    driver.close_chromium()
+
+
 @pytest.fixture(scope="session")
 def make_server(driver: ModuleType) -> Callable[..., Any]:
     """Makes a server of the wanted kind in a folder."""
@@ -53,6 +66,23 @@ def lab(make_server: Callable[..., Any], tmp_path_factory: pytest.TempPathFactor
         yield server
 
 
+APPS = ("lab", "notebook") if os.environ.get("ATTRACTOR_CAMPAIGN") == "full" else ("lab",)
+
+
+@pytest.fixture(scope="session", params=APPS)
+def jupyter(
+    request: pytest.FixtureRequest,
+    make_server: Callable[..., Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Any]:
+    """JupyterLab, and in the campaign (`make browser`) Notebook 7 as well, for whole scenarios."""
+    if request.param == "lab":
+        yield request.getfixturevalue("lab")
+        return
+    with make_server(tmp_path_factory.mktemp("notebook"), app=request.param) as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def write_notebook() -> Callable[..., Path]:
     """Writes a notebook of code cells."""
@@ -67,3 +97,123 @@ def write_notebook() -> Callable[..., Path]:
         return path
 
     return write
+
+
+def folder_of_pictures() -> Path:
+    """Where pictures are kept, for looking at."""
+    folder = Path(os.environ.get("ATTRACTOR_PICTURES", REPOSITORY / ".venv" / "pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path:
+    """The folder of artefacts."""
+    return folder_of_pictures()
+
+
+class ViewPage:
+    """A view of the front-end in a page of its own; the test is its host.
+
+    Attributes:
+        page: Playwright's page.
+        console: What its console said that is an error.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.console: list[str] = []
+        page.on("console", lambda said: self.console.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.console.append(f"pageerror: {error}"))
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What the view has sent, in order."""
+        return self.page.evaluate("() => window.sent")
+
+    def tell(self, **message: Any) -> None:
+        """Give the view a message."""
+        self.page.evaluate("message => window.host.tell(message)", message)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a value anew."""
+        self.page.evaluate("([name, value]) => window.host.set(name, value)", [name, value])
+
+    def shoot(self, name: str, selector: str = "") -> None:
+        """Keep a picture in the folder of artefacts, for looking at."""
+        folder = folder_of_pictures()
+        target = self.page.locator(selector).first if selector else self.page
+        target.screenshot(path=str(folder / f"{name}.png"))
+
+
+HOST = """
+const values = VALUES, listeners = {}, hearers = new Set(), losers = new Set();
+window.sent = [];
+window.host = {
+  isLive: IS_LIVE,
+  get: (name) => values[name],
+  on: (name, listener) => {
+    (listeners[name] ||= new Set()).add(listener);
+    return () => listeners[name].delete(listener);
+  },
+  send: (message) => window.sent.push(message),
+  listen: (hearer) => { hearers.add(hearer); return () => hearers.delete(hearer); },
+  onLost: (loser) => { losers.add(loser); return () => losers.delete(loser); },
+  lose: () => { for (const loser of losers) loser(); },
+  tell: (message) => { for (const hearer of hearers) hearer(message); },
+  set: (name, value) => { values[name] = value; for (const listener of listeners[name] || []) listener(value); },
+};
+"""
+
+
+@pytest.fixture
+def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., ViewPage]]:
+    """Opens a view in a bare page: ``open_view("live_view", "showLiveRun(host, el, shareStates(host))", svg=…)``."""
+    from attractor_nb.views.frontend import script, styles
+
+    with ExitStack() as stack:
+
+        def open_(
+            entry: str,
+            call: str,
+            *,
+            is_live: bool = True,
+            dark: bool = False,
+            width: int = 1000,
+            height: int = 800,
+            **values: Any,
+        ) -> ViewPage:
+            host = HOST.replace("VALUES", json.dumps(values).replace("<", "\\u003c"))
+            host = host.replace("IS_LIVE", json.dumps(is_live))
+            body = f"{script(entry, is_widget=False)}\n{host}\nconst el = document.getElementById('view');\n"
+            file = tmp_path / f"{entry}.html"
+            file.write_text(
+                "<!doctype html><meta charset='utf-8'><title>view</title>"
+                f"<style>{styles(entry)}\nbody {{ margin: 16px; background: {'#111417' if dark else '#fff'}; }}</style>"
+                f"<div id='view'></div><script type='module'>{body}window.end = {call};</script>",
+                encoding="utf-8",
+            )
+            view = ViewPage(stack.enter_context(driver.new_page(width=width, height=height, dark=dark)))
+            view.page.goto(file.as_uri())
+            view.page.wait_for_function("() => 'end' in window", timeout=10_000)
+            return view
+
+        yield open_
+
+
+@pytest.fixture
+def open_notebook(
+    write_notebook: Callable[..., Path], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Any]]:
+    """Opens a notebook of the given cells, on the given server, in a page of its own."""
+    with ExitStack() as stack:
+
+        def open_(server: Any, *cells: str, **options: Any) -> Any:
+            name = f"{request.node.name.partition('[')[0][:60]}.ipynb"
+            path = write_notebook(server.root, name, *cells)
+            browser = stack.enter_context(server.browser(**options))
+            notebook = browser.open(name)
+            notebook.path, notebook.browser = path, browser
+            return notebook
+
+        yield open_

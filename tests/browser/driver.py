@@ -158,19 +158,41 @@ class JupyterServer:
 
     @contextmanager
     def browser(self, *, width: int = 1180, height: int = 1000, dark: bool = False) -> Iterator[Browser]:
+        with new_page(width=width, height=height, dark=dark) as page:
+            yield Browser(self, page)
+
+
+_RUNNING: dict[str, Any] = {}
+"""The one Chromium of this process, and what started it; empty until a page is wanted."""
+
+
+@contextmanager
+def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **options: Any) -> Iterator[Any]:
+    """A page of its own, with cookies and storage of its own, in the one Chromium of this process."""
+    if not _RUNNING:
         from playwright.sync_api import sync_playwright
 
-        with sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
-            try:
-                page = chromium.new_page(
-                    viewport={"width": width, "height": height},
-                    color_scheme="dark" if dark else "light",
-                    device_scale_factor=1.5,
-                )
-                yield Browser(self, page)
-            finally:
-                chromium.close()
+        _RUNNING["playwright"] = sync_playwright().start()
+        _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(
+            executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS
+        )
+    context = _RUNNING["chromium"].new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        device_scale_factor=1.5,
+        **options,
+    )
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def close_chromium() -> None:
+    """End the Chromium of this process, if there is one."""
+    if _RUNNING:
+        _RUNNING.pop("chromium").close()
+        _RUNNING.pop("playwright").stop()
 
 
 class Browser:

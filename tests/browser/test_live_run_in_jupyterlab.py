@@ -47,33 +47,12 @@ RUN = "run = review.run(backend=model)"
 AWAIT = "result = await run\nresult"
 
 
-@pytest.fixture
-def open_notebook(lab, write_notebook, request):
-    """Opens a notebook of the given cells in a page of its own."""
-    stack = []
-
-    def open_(*cells, server=lab, **options):
-        name = f"{request.node.name.partition('[')[0][:60]}.ipynb"
-        path = write_notebook(server.root, name, *cells)
-        context = server.browser(**options)
-        browser = context.__enter__()
-        stack.append(context)
-        notebook = browser.open(name)
-        notebook.path = path
-        notebook.browser = browser
-        return notebook
-
-    yield open_
-    for context in stack:
-        context.__exit__(None, None, None)
-
-
 def quick(seconds=0.05):
     return BACKEND.replace("PAUSE", str(seconds))
 
 
-def test_a_click_on_the_gate_while_the_run_waits_takes_the_chosen_edge(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.completed_nodes[-2:])")
+def test_a_click_on_the_gate_while_the_run_waits_takes_the_chosen_edge(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.completed_nodes[-2:])")
     notebook.run_all()
     notebook.click("Approve")
     notebook.wait_for_text("('review', 'done')")
@@ -81,8 +60,8 @@ def test_a_click_on_the_gate_while_the_run_waits_takes_the_chosen_edge(open_note
     assert notebook.browser.our_errors == []
 
 
-def test_the_gate_can_be_answered_with_its_underlined_key(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(), RUN)
+def test_the_gate_can_be_answered_with_its_underlined_key(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN)
     notebook.run_all()
     button = notebook.wait_for(".attractor-choice")
     assert button.locator("u").text_content() == "A"
@@ -96,8 +75,10 @@ def test_the_gate_can_be_answered_with_its_underlined_key(open_notebook):
     notebook.wait_for_text("success")
 
 
-def test_a_comment_goes_with_the_choice(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.context['human.gate.text'])")
+def test_a_comment_goes_with_the_choice(lab, open_notebook):
+    notebook = open_notebook(
+        lab, LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.context['human.gate.text'])"
+    )
     notebook.run_all()
     notebook.wait_for(".attractor-gate textarea").fill("ship it on Monday")
     notebook.page.keyboard.press("Tab")
@@ -105,8 +86,8 @@ def test_a_comment_goes_with_the_choice(open_notebook):
     notebook.wait_for_text("ship it on Monday")
 
 
-def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(), RUN)
+def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN)
     notebook.run_all()
     notebook.click("Approve")
     notebook.wait_for_text("✓ success")
@@ -117,8 +98,8 @@ def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(open_not
     assert "state-success" in "".join(shown[-2]["data"]["image/svg+xml"])
 
 
-def test_stop_in_the_status_line_interrupts_the_run(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(30), RUN, "print(run.status)")
+def test_stop_in_the_status_line_interrupts_the_run(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(30), RUN, "print(run.status)")
     notebook.run_cell(0)
     for index in (1, 2, 3):
         notebook.run_cell(index)
@@ -128,19 +109,6 @@ def test_stop_in_the_status_line_interrupts_the_run(open_notebook):
     notebook.wait_for_text("run.resume()")
     notebook.run_cell(4)
     notebook.wait_for_text("interrupted")
-
-
-def test_a_node_opens_an_inspector_whose_texts_are_never_markup(open_notebook):
-    hostile = quick().replace("the report command", "<img src=x onerror=alert(1)>")
-    notebook = open_notebook(LOAD, REVIEW, hostile, RUN)
-    notebook.run_all()
-    notebook.wait_for(".attractor-gate.is-open")
-    notebook.page.locator(".al-canvas [data-node=plan]").click()
-    body = notebook.wait_for(".al-inspector-body pre")
-    assert body.text_content() == "Plan: Add a --json flag to the report command"
-    assert "<img src=x" in notebook.page.locator(".al-inspector-body").text_content()
-    assert notebook.page.locator(".al-inspector img").count() == 0
-    notebook.click("Approve")
 
 
 PARENT_AND_CHILD = """from attractor_nb import Pipeline
@@ -161,8 +129,8 @@ editing = Pipeline('''digraph editing {
 }''', pipelines={"article": article})"""
 
 
-def test_a_child_run_is_followed_in_the_picture_of_its_parent(open_notebook):
-    notebook = open_notebook(LOAD, PARENT_AND_CHILD, quick(), "run = editing.run(backend=model)", AWAIT)
+def test_a_child_run_is_followed_in_the_picture_of_its_parent(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, PARENT_AND_CHILD, quick(), "run = editing.run(backend=model)", AWAIT)
     notebook.run_all()
     notebook.wait_for(".al-canvas [data-child=boss] [data-node=look].state-waiting")
     assert notebook.page.locator(".al-canvas [data-child=boss] .edge.taken").count() == 2
@@ -177,8 +145,8 @@ def test_a_child_run_is_followed_in_the_picture_of_its_parent(open_notebook):
     assert 'state-success" data-node="draft"' in svg.split('data-child="boss"')[1]
 
 
-def test_a_view_that_is_shown_again_starts_from_the_truth(open_notebook):
-    notebook = open_notebook(LOAD, REVIEW, quick(), RUN, "run")
+def test_a_view_that_is_shown_again_starts_from_the_truth(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN, "run")
     for index in range(4):
         notebook.run_cell(index)
         notebook.wait_until_idle()

@@ -146,6 +146,7 @@ class World:
     branch: str = ""
     run_id: str = "run"
     is_stepping: bool = False
+    debugging: None = None
     tries: dict = field(default_factory=dict)
 
     clock = store = property(lambda self: self)

@@ -185,7 +185,7 @@ class Deaf(Late):
 @pytest.mark.protects(ATTEMPTS, "            context.close()\n", instead="")
 @pytest.mark.protects(
     ATTEMPTS,
-    "return await race(self.clock, _contained(work), seconds, grace_seconds=grace)",
+    "return await race(self.time, _contained(work), seconds, grace_seconds=grace)",
     instead="return await work",
 )
 @pytest.mark.parametrize("kind", [Late, Deaf], ids=["plain", "async"])

@@ -33,8 +33,10 @@ def answers_in(root):
 
 @pytest.mark.protects(
     GATES,
-    "            self._answered.add(gate.id)\n            self._pending.pop(gate.id, None)\n        with",
-    instead="        with",
+    """            self._answered[gate.id] = event.description.removeprefix(f"{gate.stage}: ")
+            self._pending.pop(gate.id, None)
+""",
+    instead="",
 )
 def test_fifty_threads_answer_one_gate_and_one_wins(tmp_path, campaign, figures):
     """Protected by: under one lock an answer is looked for, logged and noted."""
@@ -91,8 +93,10 @@ def test_a_wrong_option_is_refused_and_the_gate_waits_on(tmp_path, figures):
 
 @pytest.mark.protects(
     GATES,
-    "            self._answered.add(gate.id)\n            self._pending.pop(gate.id, None)\n        with",
-    instead="            self._pending.pop(gate.id, None)\n        with",
+    """            self._answered[gate.id] = event.description.removeprefix(f"{gate.stage}: ")
+            self._pending.pop(gate.id, None)
+""",
+    instead="            self._pending.pop(gate.id, None)\n",
 )
 def test_an_answer_that_comes_second_after_the_timeout_or_after_a_cancel_is_told_so(tmp_path, figures):
     """Protected by: what was answered is remembered when it waits no longer."""

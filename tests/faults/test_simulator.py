@@ -47,7 +47,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
 )
 @pytest.mark.protects(
     GATES,
-    "        if recorded := self._recorded.pop(question.id, None):\n            return _answer_of(recorded, question)\n",
+    "        if recorded := self._recorded.pop(question.id, None):\n            return recorded_answer(recorded, question)\n",
     instead="",
 )
 @pytest.mark.protects(

@@ -172,15 +172,17 @@ PACKAGE_ROOT = str(Path(attractor_nb.__file__).parent.parent)
 PROGRAM = """
 import asyncio
 from attractor_nb.interviewers import ConsoleInterviewer
+from attractor_nb.model.form import FieldKind, Form, FormField
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
+fields = FormField("score", FieldKind.WHOLE), FormField("risk", FieldKind.CHOICE, choices=("low", "high"))
 options = (Option("A", "[A] Approve"), Option("R", "Reject"))
-question = Question("Ship it?", QuestionType({kind!r}), options, metadata={{"detail": "Read it."}}, timeout_seconds={timeout})
+question = Question("Ship it?", QuestionType({kind!r}), options, metadata={{"detail": "Read it."}}, timeout_seconds={timeout}, form=Form("Review", fields) if {has_form} else None)
 async def main():
     console = ConsoleInterviewer()
     assert console.is_terminal
     answer = await console.ask(question)
-    print("ANSWER", repr(str(answer.value)), repr(answer.text))
+    print("ANSWER", repr(str(answer.value)), repr(answer.text), answer.form)
 asyncio.run(main())
 """
 
@@ -188,7 +190,7 @@ asyncio.run(main())
 class Terminal:
     """A program at a terminal of its own, typed to by the test."""
 
-    def __init__(self, kind="multiple_choice", timeout=None):
+    def __init__(self, kind="multiple_choice", timeout=None, has_form=False):
         self.screen = ""
         self._ours, theirs = pty.openpty()
         environment = {
@@ -198,7 +200,7 @@ class Terminal:
             "PYTHONPATH": PACKAGE_ROOT,
         }
         self.program = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.format(kind=kind, timeout=timeout)],
+            [sys.executable, "-c", PROGRAM.format(kind=kind, timeout=timeout, has_form=has_form)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -260,6 +262,31 @@ def test_at_a_terminal_keys_answer(terminal, kind, waits_for, keys, expected):
     for key in re.findall(r"\x1b\[B|.", keys, re.DOTALL):
         opened.type(key)
     opened.read_until(f"ANSWER {expected}")
+
+
+def test_at_a_terminal_a_form_is_asked_field_by_field(terminal):
+    opened = terminal(has_form=True)
+    opened.read_until("Reject")
+    opened.type("a")
+    opened.type("\r")
+    opened.read_until("score (a whole number)")
+    opened.type("many\r")
+    opened.read_until("score: takes a whole number")
+    opened.type("7\r")
+    opened.read_until("high")
+    opened.type("\x1b[B")
+    opened.type("\r")
+    opened.read_until("ANSWER 'A' '' {'score': 7, 'risk': 'high'}")
+
+
+def test_the_end_of_the_input_within_a_form_skips_the_question(terminal):
+    opened = terminal(has_form=True)
+    opened.read_until("Reject")
+    opened.type("a")
+    opened.type("\r")
+    opened.read_until("score (a whole number)")
+    opened.type("\x04")
+    opened.read_until("ANSWER 'skipped'")
 
 
 def test_at_a_terminal_the_time_runs_out_too(terminal):

@@ -125,24 +125,27 @@ class Kernel:
     # -- what a person sees and does -------------------------------------------------------------------
 
     @property
-    def descriptions(self) -> dict[str, str]:
-        """The open buttons that say something, by comm id."""
+    def descriptions(self) -> dict[tuple[str, str, str], str]:
+        """The labels of the buttons on the open cards, by comm id, question and key."""
         return {
-            comm_id: state["description"]
+            (comm_id, gate["key"], choice["key"]): choice["label"]
             for comm_id, state in self.widgets.items()
-            if state.get("_model_name") == "ButtonModel" and state.get("description")
+            for gate in state.get("gates", ())
+            for choice in gate["choices"]
         }
 
-    def wait_for_button(self, text: str) -> str:
-        """The comm id of a button, once it is there."""
+    def wait_for_button(self, text: str) -> tuple[str, str, str]:
+        """Where a card's button is, once it is there: comm id, question and key."""
         return self.wait_until(
-            lambda: next((comm_id for comm_id, label in self.descriptions.items() if label == text), ""),
+            lambda: next((place for place, label in self.descriptions.items() if label == text), ()),
             f"button {text}",
         )
 
     def click(self, text: str, *, subshell_id: str = "") -> None:
-        """Click an ipywidgets button, once it is there."""
-        self.send(self.wait_for_button(text), {"event": "click"}, subshell_id=subshell_id)
+        """Say what a card says when its button is clicked, once the button is there."""
+        comm_id, gate, key = self.wait_for_button(text)
+        answer = {"kind": "answer", "gate": gate, "choice": key, "text": "", "form": {}}
+        self.send(comm_id, answer, subshell_id=subshell_id)
 
     def graph_view(self) -> tuple[str, dict[str, Any]]:
         """Comm id and state of the live graph."""

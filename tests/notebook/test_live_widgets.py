@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from attractor_nb.errors import AlreadyAnswered, AnswerRefused
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import (
-    InterviewCompleted,
+    ChildEvent,
+    DebuggerMoved,
+    DebuggerStopped,
     InterviewStarted,
-    InterviewTimeout,
     ModelCallEnded,
     PipelineCompleted,
     PipelineStarted,
@@ -23,8 +24,8 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.notebook.gate_card import GateCard, settled_words
-from attractor_nb.notebook.graph_view import TAIL_CHARS, GraphView
+from attractor_nb.notebook.gate_card import HandedIn
+from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.status_line import attempts_allowed, status_line
@@ -54,149 +55,13 @@ def question(question_id="gate:1", kind="multiple_choice", options=OPTIONS, **mo
     return event
 
 
-def answer(question_id="gate:1", **more):
-    values = {"answer": "A", "duration": 41.2, "label": "[A] Approve", "answered_by": "widget", **more}
-    return InterviewCompleted(question="Good?", stage="gate", question_id=question_id, **values)
-
-
-@pytest.fixture
-def given():
-    """What a card handed in."""
-    return []
-
-
-@pytest.fixture
-def card(given):
-    return GateCard(lambda *words: given.append(words), choice_count=3)
-
-
-def shown_buttons(card):
-    return shown_in(card._row, card.buttons)
-
-
-def shown_boxes(card):
-    return shown_in(card._grid, card.boxes)
-
-
-def shown_in(container, parts):
-    if container.layout.display == "none":
-        return []
-    return [part.description for part in parts if part.layout.display != "none"]
-
-
-def test_a_card_is_closed_until_a_question_comes(card):
-    assert card.head.gate == {}
-    assert shown_buttons(card) == []
-    assert card.text.layout.display == "none"
-
-
-def test_a_question_shows_one_button_for_each_choice_in_edge_order(card):
-    card.ask(question(metadata={"detail": "a diff"}, deadline=160.0))
-    assert shown_buttons(card) == ["Approve", "Redo", "Start over"]
-    assert card.head.gate["keys"] == ["A", "R", "S"]
-    assert card.head.gate["detail"] == "a diff"
-    assert (card.head.gate["since"], card.head.gate["deadline"]) == (100.0, 160.0)
-
-
-def test_a_click_hands_in_the_choice_and_the_comment(card, given):
-    card.ask(question())
-    card.text.value = "  looks fine "
-    card.buttons[1].click()
-    assert given == [("gate:1", "R", "looks fine")]
-    assert all(button.disabled for button in card.buttons)
-
-
-def test_a_click_without_a_question_hands_in_nothing(card, given):
-    card.buttons[0].click()
-    assert given == []
-
-
-def test_yes_or_no_shows_two_buttons(card, given):
-    card.ask(question(kind="yes_no", options=()))
-    assert shown_buttons(card) == ["Yes", "No"]
-    card.buttons[1].click()
-    assert given == [("gate:1", "N", "")]
-
-
-def test_free_text_shows_a_field_and_send(card, given):
-    card.ask(question(kind="freeform", options=()))
-    assert shown_buttons(card) == []
-    card.text.value = "call it report"
-    card.send_button.click()
-    assert given == [("gate:1", "", "call it report")]
-
-
-def test_several_answers_are_picked_by_boxes_and_sent_together(card, given):
-    card.ask(question(kind="multi_select"))
-    assert shown_buttons(card) == []
-    assert shown_boxes(card) == ["Approve", "Redo", "Start over"]
-    card.boxes[0].value = card.boxes[2].value = True
-    card.send_button.click()
-    assert given == [("gate:1", "A,S", "")]
-
-
-def test_more_choices_than_the_graph_foresees_get_their_buttons(card):
-    card.ask(question(options=tuple((str(number), f"choice {number}") for number in range(7))))
-    assert len(shown_buttons(card)) == 7
-
-
-@pytest.mark.parametrize("error", [AnswerRefused, AlreadyAnswered])
-def test_a_refused_answer_is_said_in_place(error):
-    def refuse(*_):
-        raise error("that cannot be")
-
-    card = GateCard(refuse, choice_count=2)
-    card.ask(question())
-    card.buttons[0].click()
-    assert "that cannot be" in card.head.gate["refusal"]
-    assert card.buttons[0].disabled == (error is AlreadyAnswered)
-
-
-def test_after_the_answer_one_line_remains(card):
-    card.ask(question())
-    card.settle(answer())
-    assert card.head.gate == {}
-    assert card.head.answers == [{"is_answered": True, "words": "Approve, by you, after 41 s"}]
-    assert shown_buttons(card) == []
-
-
-def test_a_second_question_waits_in_line(card):
-    card.ask(question())
-    card.ask(question("other:1"))
-    assert card.head.gate["id"] == "gate:1"
-    assert card.head.gate["more"] == 1
-    card.settle(answer())
-    assert card.head.gate["id"] == "other:1"
-
-
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        pytest.param(
-            answer(answered_by="default", duration=61), "Approve, by default, after 1 min 1 s", id="default"
-        ),
-        pytest.param(answer(answered_by="call"), "Approve, by a call, after 41 s", id="run.answer"),
-        pytest.param(answer(label="", keys=("A", "S")), "A, S, by you, after 41 s", id="several"),
-        pytest.param(answer(label="", text="a\nlong " * 40), None, id="long text"),
-        pytest.param(
-            InterviewTimeout(question="Good?", stage="gate", duration=5),
-            "no answer at gate after 5 s",
-            id="timeout",
-        ),
-    ],
-)
-def test_what_remains_of_a_question_is_one_short_line(event, words):
-    line = settled_words(event)
-    assert "\n" not in line
-    assert len(line) <= 110
-    if words:
-        assert line == words
-
-
 @pytest.fixture
 def view():
     made = GraphView(
-        on_stop=lambda: None, on_inspect=lambda node: [{"title": "Prompt", "text": node}], svg="<svg/>"
+        on_stop=lambda: None,
+        on_inspect=lambda asked: {"kind": "stage", "node": asked["node"]},
+        on_debug=lambda asked: {"kind": "debug", "problem": asked["call"]},
+        svg="<svg/>",
     )
     made.sent = []
     made.send = lambda content, buffers=None: made.sent.append(content)
@@ -226,8 +91,16 @@ def test_once_it_listens_only_changes_are_sent_and_the_truth_is_kept(view):
 
 def test_the_kept_output_is_bounded(view):
     for _ in range(10):
-        view.show({"tail": {"node": "plan", "text": "x" * 1000}})
-    assert len(view.states["tail"]["text"]) == TAIL_CHARS
+        view.show({"tails": {"plan": "x" * 1000}})
+    assert len(view.states["tails"]["plan"]) == TAIL_CHARS
+
+
+def test_the_words_of_those_that_spoke_last_are_kept(view):
+    for number in range(TAILS + 3):
+        view.show({"tails": {f"node_{number}": "one"}})
+    view.show({"tails": {"node_5": " two"}})
+    assert [*view.states["tails"]] == [*(f"node_{number}" for number in (3, 4, 6, 7, 8, 9, 10)), "node_5"]
+    assert view.states["tails"]["node_5"] == "one two"
 
 
 def test_messages_of_the_browser_reach_the_run(view):
@@ -237,7 +110,7 @@ def test_messages_of_the_browser_reach_the_run(view):
     view._hear(view, {"kind": "inspect", "node": "plan"}, [])
     view._hear(view, {"kind": "nonsense"}, [])
     assert stopped == [True]
-    assert view.sent == [{"kind": "stage", "node": "plan", "parts": [{"title": "Prompt", "text": "plan"}]}]
+    assert view.sent == [{"kind": "stage", "node": "plan"}]
 
 
 def test_a_state_change_is_a_small_message_whatever_the_size_of_the_graph():
@@ -252,7 +125,7 @@ def test_the_status_line_names_the_waiting_node_first():
     run.nodes["gate"] = NodeState(NodeStatus.WAITING)
     run.nodes["plan"] = NodeState(NodeStatus.RUNNING, attempt=2)
     line = status_line(run, GRAPH, started=100.0, now=112.4)
-    assert (line["status"], line["node"]) == ("waiting", "gate + 1")
+    assert (line["status"], line["node"], line["more"]) == ("waiting", "gate", 1)
     assert (line["tokens"], line["price"], line["elapsed"]) == (1240, "$0.003", 12.4)
 
 
@@ -294,23 +167,21 @@ class FakeRun:
 
     def __init__(self):
         self.graph = GRAPH
+        self.logs_root = Path("runs/one")
         self.view = RunView()
         self.is_done = False
         self.observers = []
+        self.debugger = SimpleNamespace(to_plain=lambda: {"breakpoints": ["plan"], "stops": []})
 
     def on_event(self, observer):
         self.observers.append(observer)
         return lambda: None
 
-    def answer(self, gate, choice="", *, text="", answered_by=""):
-        self.answered = (gate, choice, text, answered_by)
+    def answer(self, gate, choice="", *, text="", form=None, answered_by=""):
+        self.answered = (gate, choice, text, form, answered_by)
 
     def cancel(self):
         self.is_cancelled = True
-
-    def __getitem__(self, node_id):
-        outcome = Outcome(StageStatus.FAIL, failure_reason="no key")
-        return SimpleNamespace(prompt="Plan it", response=None, outcome=outcome, files=lambda name: None)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"image/svg+xml": "<svg/>", "text/plain": "done"}
@@ -335,14 +206,31 @@ def test_a_batch_of_events_becomes_one_change(live):
     states = live.graph_view.states
     assert states["nodes"]["plan"]["status"] == "success"
     assert states["edges"] == {"1": 1}
-    assert states["tail"] == {"node": "plan", "text": "first words"}
-    assert states["line"]["tokens"] == 15
+    assert states["tails"] == {"plan": "first words"}
+    assert (states["line"]["tokens"], states["line"]["stages"]) == (15, 1)
+    assert live.graph_view.directory == "runs/one"
 
 
-def test_buttons_answer_the_run_as_a_person(live):
+def test_nothing_is_kept_of_each_attempt(live):
+    usage = Usage(10, 5, calls=1)
+    ended = [
+        StageCompleted(name="plan", index=2, outcome=Outcome(StageStatus.SUCCESS, usage=usage), edge=1)
+        for _ in range(100)
+    ]
+    live.paint([PipelineStarted(name="g", id="1"), *ended])
+    assert live._view.attempts == {}
+    assert live.graph_view.states["line"]["tokens"] == 1500
+
+
+def test_branches_that_speak_at_once_are_all_heard(live):
+    live.paint([StageOutput(name=name, text=text) for name, text in (("a", "1"), ("b", "2"), ("a", "3"))])
+    assert live.graph_view.states["tails"] == {"b": "2", "a": "13"}
+
+
+def test_a_card_answers_the_run_as_a_person(live):
     live.paint([question()])
-    live.gate_card.buttons[0].click()
-    assert live._run.answered == ("gate:1", "A", "", "widget")
+    live.gate_card.hand_in(HandedIn("gate:1", "A", "fine", {"score": 7}))
+    assert live._run.answered == ("gate:1", "A", "fine", {"score": 7}, "widget")
 
 
 def test_the_end_dismisses_questions_and_closes_the_widgets(live):
@@ -350,13 +238,25 @@ def test_the_end_dismisses_questions_and_closes_the_widgets(live):
     live.paint([question()])
     live.paint([PipelineCompleted(duration=1.0)])
     assert live.is_over
-    assert live.gate_card.head.gate == {}
+    assert live.gate_card.gates == []
     assert live.widget.comm is None
 
 
-def test_the_inspector_shows_reason_and_texts_and_leaves_out_what_is_empty(live):
-    titles = [part["title"] for part in live._inspect("plan")]
-    assert titles == ["Reason", "Prompt"]
+def test_a_click_asks_about_the_run_that_is_shown():
+    asked = []
+
+    def inspect(run, request):
+        asked.append((run, request))
+        return {"kind": "stage", "node": "plan"}
+
+    run = FakeRun()
+    view = LiveRun(run, closing_seconds=0, inspect=inspect).graph_view
+    view.send = lambda content, buffers=None: asked.append(content)
+    view._hear(view, {"kind": "inspect", "node": "plan", "visit": 2}, [])
+    assert asked == [
+        (run, {"kind": "inspect", "node": "plan", "visit": 2}),
+        {"kind": "stage", "node": "plan"},
+    ]
 
 
 def test_a_resumed_run_begins_with_what_was_done():
@@ -386,6 +286,28 @@ def test_a_painter_collects_a_burst_and_outlives_a_fault():
     assert len(painted) < 20
 
 
+def test_a_quiet_painter_says_that_it_lives_and_outlives_a_fault_of_it():
+    beats, is_enough = [], threading.Event()
+
+    def beat():
+        beats.append(len(beats))
+        if len(beats) == 3:
+            is_enough.set()
+        raise ValueError("a fault of the display")
+
+    painter = ThreadPainter(lambda batch: None, last=(PipelineCompleted,), beat=beat, beat_seconds=0.01)
+    assert is_enough.wait(10)
+    painter.put(PipelineCompleted(duration=1.0))
+
+
+def test_a_beat_is_said_only_to_who_listens(view):
+    view.beat()
+    assert view.sent == []
+    view._hear(view, {"kind": "ready"}, [])
+    view.beat()
+    assert view.sent == [{"kind": "beat"}]
+
+
 def test_without_threads_the_running_loop_paints():
     painted = []
 
@@ -412,3 +334,12 @@ def test_the_picture_is_put_in_place_even_after_a_fault_of_the_display(live):
     with pytest.raises(TypeError):
         live.paint([StageStarted(name="plan"), PipelineCompleted(duration=1.0)])
     assert live.widget.comm is None
+
+
+def test_what_the_debugger_says_is_part_of_the_truth_and_its_bar_is_answered(live, view):
+    live.paint([DebuggerMoved()])
+    assert live.graph_view.states["debugger"] == {"breakpoints": ["plan"], "stops": []}
+    live.paint([ChildEvent(name="sub", child_id="1", event=DebuggerStopped(node="draft"))])
+    assert live.graph_view.states["debugger"]["breakpoints"] == ["plan"]
+    view._hear(view, {"kind": "debug", "call": "step"}, [])
+    assert view.sent == [{"kind": "debug", "problem": "step"}]

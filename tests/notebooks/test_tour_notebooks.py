@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attractor_nb import Outcome, Pipeline, QueueInterviewer, current_stage
+from attractor_nb import Outcome, Pipeline, QueueInterviewer, current_stage, lineage
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")
@@ -202,3 +202,38 @@ def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
     release = Pipeline(cell_source("07", "sheet"))
     way = ["start", "outline", "write", "review", "polish", "done"]
     assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
+
+
+def test_exercise_12_a_lenient_reviewer_ends_one_run_sooner_and_sends_one_back(tmp_path):
+    text = cell_source("12", "share-02")
+    release = Pipeline(text)
+
+    def writer(*points):
+        left = list(points)
+
+        def answer(node, prompt, context):
+            if node.id == "review":
+                return Outcome.success(context_updates={"points": left.pop(0)})
+            return "text"
+
+        return answer
+
+    runs = [
+        release.run(wait=True, backend=writer(*points), logs_root=tmp_path / str(len(points)))
+        for points in ((5,), (3, 5))
+    ]
+    first, second = (verdict.foretold.turn for verdict in Pipeline(text.replace("=5", "=3")).hindsight(runs))
+    assert (first.now, first.known) == ("draft", "not known from draft on")
+    assert (second.now, second.visit, second.known) == ("done", 1, "the run would end at done")
+
+
+def test_exercise_11_a_fork_before_the_first_plan_does_all_of_it_anew(tmp_path):
+    release = Pipeline(cell_source("11", "travel-02"))
+    names: dict = {}
+    exec(cell_source("11", "travel-04").partition("\n\n\n")[0], names)
+    run = release.run(backend=names["answer"], runs_dir=tmp_path)
+    run.result(30)
+    other = run.fork("plan", prompt="Plan less", backend=names["answer"])
+    assert other.result(30).context["tests"] == 3
+    assert other["plan"].response.startswith("Plan less")
+    assert "fork before plan, visit 1" in str(lineage(run))

@@ -256,8 +256,9 @@ def answer(node, prompt, context):
     killed = subprocess.run([sys.executable, "-c", program, "start"], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL
     recorded = Counter()
-    # The kill may have left a row's directory empty.
-    for log in (tmp_path / "map").glob("row-*/events.jsonl"):
+    for log in (tmp_path / "map").glob(
+        "row-*/events.jsonl"
+    ):  # the kill may have left a row's directory empty
         directory = log.parent
         for event in read_run(directory).events:
             if event.type == "StageCompleted" and event.name in {"plan", "write"}:

@@ -7,7 +7,8 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.pipeline.loading import load_pipeline, runs
+from attractor_nb.pipeline.history import runs
+from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import load_checkpoint

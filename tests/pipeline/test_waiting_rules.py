@@ -1,10 +1,15 @@
 """Places where waiting for a gate would never end say so (NOTEBOOK)."""
 
 import asyncio
+import threading
 
 import pytest
 
 from attractor_nb.errors import GateWouldBlock
+from attractor_nb.interviewers import RecordingInterviewer
+from attractor_nb.interviewers.deferred import DeferredInterviewer
+from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.model.question import Answer
 from attractor_nb.pipeline.presenters import register_presenter
 
 GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
@@ -46,3 +51,33 @@ def test_an_await_at_a_gate_is_refused_too(make):
         return await run
 
     assert asyncio.run(main()).status == "success"
+
+
+@pytest.mark.usefixtures("waiting_rule")
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_gate_that_the_runs_own_interviewer_is_being_asked_about_is_waited_for(make, is_recorded):
+    """Nobody has to click: however long it takes, the answer comes by itself."""
+    asked = threading.Event()
+
+    class Slow(SequentialInterviewer):
+        async def ask(self, question):
+            await asyncio.to_thread(asked.wait, 20)
+            return Answer(value="Y")
+
+    interviewer = RecordingInterviewer(Slow()) if is_recorded else Slow()
+    run = make(GATE).run(durability="none", interviewer=interviewer)
+    run.wait_for_gate("g", 20)
+    with pytest.raises(TimeoutError):
+        run.result(0.05)
+    asked.set()
+    assert run.result(20).status == "success"
+
+
+@pytest.mark.usefixtures("waiting_rule")
+def test_a_gate_that_is_left_to_others_is_refused_through_a_recording_too(make):
+    run = make(GATE).run(durability="none", interviewer=RecordingInterviewer(DeferredInterviewer()))
+    run.wait_for_gate("g", 20)
+    with pytest.raises(GateWouldBlock, match="waiting here"):
+        run.result(20)
+    run.answer("g", "Y")
+    assert run.result(20).status == "success"

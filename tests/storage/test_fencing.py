@@ -10,10 +10,11 @@ from attractor_nb.model.events import PipelineCompleted, PipelineRestarted, RunW
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lines, token_of
 from attractor_nb.storage.fence import FencedDisk
+from attractor_nb.storage.listing import list_runs
 from attractor_nb.storage.lock import read_owner
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.standing import read_last_event
-from attractor_nb.storage.stored_run import list_runs, read_run
+from attractor_nb.storage.stored_run import read_run
 
 
 @pytest.fixture

@@ -14,7 +14,15 @@ from attractor_nb.views.layout.geometry import (
     split,
     straight,
 )
-from attractor_nb.views.outlines import bar, outline, outline_path, sign_places, text_room, text_shift
+from attractor_nb.views.outlines import (
+    bar,
+    count_place,
+    outline,
+    outline_path,
+    sign_places,
+    text_room,
+    text_shift,
+)
 from attractor_nb.views.scene import Box, Direction, Shape
 
 BOXES = [Box("a", shape, ("a",), "", 100.0, 40.0) for shape in Shape]
@@ -30,6 +38,17 @@ def test_an_outline_is_convex_and_as_large_as_its_box(box):
     for number, (bx, by) in enumerate(corners):
         (ax, ay), (cx, cy) = corners[number - 1], corners[(number + 1) % len(corners)]
         assert (bx - ax) * (cy - by) - (by - ay) * (cx - bx) >= 0
+
+
+@SHAPES
+def test_counts_stand_outside_of_the_outline_and_not_on_it(box):
+    text_height = 8
+    x, baseline = count_place(box)
+    assert x <= 50 + 8
+    if box.shape is Shape.DIAMOND:
+        assert x / 50 + baseline / 20 > 1
+    else:
+        assert baseline - text_height > 20 or baseline < -20
 
 
 @SHAPES

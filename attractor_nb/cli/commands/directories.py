@@ -10,19 +10,45 @@ import typer
 
 from attractor_nb.cli.options import Backend, Json, RunsDir
 
-RUNS_HELP = """List runs, newest first, and how to go on with one that stopped.
+RUNS_HELP = """List runs and maps, newest first, and how to go on with one that stopped.
 
 \b
   attractor-nb runs
-  attractor-nb runs --runs-dir out --json
+  attractor-nb runs --status failed --since 24h
+  attractor-nb runs --pipeline review --tag good --json
+  attractor-nb runs --runs-dir out --text timeout
 """
 
 
-def runs(runs_dir: RunsDir = None, is_json: Json = False) -> int:
+def runs(
+    runs_dir: RunsDir = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", help="Such as failed or running; repeatable.", show_default=False),
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", metavar="NAME", help="Of this pipeline.", show_default=False)
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="With this tag; repeatable.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="TIME", help="Begun since: 24h, 7d, 2026-11-01 (UTC).", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="With this text in any column.", show_default=False)
+    ] = None,
+    is_json: Json = False,
+) -> int:
     """List runs."""
-    from attractor_nb.cli.looking import show_runs  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.history import show_runs  # noqa: PLC0415 - commands load what they need
 
-    return show_runs(runs_dir or Path(".attractor/runs"), is_json=is_json)
+    given = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text}
+    conditions = {name: value for name, value in given.items() if value}
+    return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
 
 
 DOCTOR_HELP = """Say what is wrong: with a run directory, with what a pipeline needs, or with this machine.

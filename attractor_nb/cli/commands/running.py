@@ -95,7 +95,7 @@ def run(
     """Run a pipeline."""
     from attractor_nb.cli.execution import run_file  # noqa: PLC0415 - commands load what they need
 
-    settings = _settings(
+    settings = read_settings(
         backend=backend,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
@@ -194,7 +194,7 @@ def resume(
     """Go on with a run."""
     from attractor_nb.cli.execution import resume_directory  # noqa: PLC0415 - as above
 
-    settings = _settings(
+    settings = read_settings(
         backend=backend,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
@@ -228,7 +228,7 @@ def resume(
     )
 
 
-def _settings(*, gates: GateMode | None, is_auto_approved: bool, **options: Any) -> "Settings":
+def read_settings(*, gates: GateMode | None, is_auto_approved: bool, **options: Any) -> "Settings":
     """The options that ``run`` and ``resume`` share, bounds among them."""
     from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - as above
     from attractor_nb.pipeline.options import BOUNDS  # noqa: PLC0415 - as above

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
 __all__ = [
+    "BYTE_ORDER_MARK",
     "DotDocument",
     "DotTree",
     "apply_edits",

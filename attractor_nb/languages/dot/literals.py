@@ -127,11 +127,16 @@ def embed_value(span: Span) -> SourceText:
         span: A whole literal, quotes included, as ``AttrSpan.value`` has it.
     """
     literal = span.text
-    return span.source.embedded(span, text_of(literal), lambda: _offsets(literal, span.start))
+    return span.source.embedded(span, text_of(literal), lambda: string_offsets(literal, span.start))
 
 
-def _offsets(literal: str, start: int) -> list[int]:
-    """For each character of the value, and one past its end, where it stands in the outer text."""
+def string_offsets(literal: str, start: int = 0) -> list[int]:
+    """For each character of a literal's value, and one past its end, where it stands in the outer text.
+
+    Args:
+        literal: The value as written.
+        start: Where it begins there.
+    """
     if not is_quoted(literal):
         return list(range(start, start + len(literal) + 1))
     offsets: list[int] = []

@@ -21,6 +21,11 @@ from attractor_nb.model.events.children import (
     ChildSteered,
     InstructionGiven,
 )
+from attractor_nb.model.events.debugging import (
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
+)
 from attractor_nb.model.events.event import (
     Event,
     EventObserver,
@@ -43,6 +48,7 @@ from attractor_nb.model.events.pipelines import (
     GoalGateUnsatisfied,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -71,6 +77,9 @@ __all__ = [
     "ChildEvent",
     "ChildStarted",
     "ChildSteered",
+    "DebuggerChanged",
+    "DebuggerMoved",
+    "DebuggerStopped",
     "Event",
     "EventObserver",
     "EventsDropped",
@@ -87,6 +96,7 @@ __all__ = [
     "ParallelStarted",
     "PipelineCompleted",
     "PipelineFailed",
+    "PipelineForked",
     "PipelineInterrupted",
     "PipelineRestarted",
     "PipelineResumed",

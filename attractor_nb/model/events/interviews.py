@@ -24,6 +24,7 @@ class InterviewStarted(Event):
         options: ``[key, label]`` of each choice.
         deadline: When it times out, in seconds since 1970; None for never.
         metadata: What a front-end may show beside it.
+        form: What is to be filled in, as ``Form.to_plain`` has it; empty for nothing.
     """
 
     question: str
@@ -33,6 +34,7 @@ class InterviewStarted(Event):
     options: tuple[tuple[str, str], ...] = ()
     deadline: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=no_values)
+    form: Mapping[str, Any] = field(default_factory=no_values)
 
     @property
     def node_id(self) -> str:
@@ -59,6 +61,7 @@ class InterviewCompleted(Event):
         keys: Keys of all chosen options, for a multi-select.
         text: Free text, or empty.
         answered_by: Who or what answered.
+        form: What was filled in, by field.
     """
 
     question: str
@@ -70,6 +73,7 @@ class InterviewCompleted(Event):
     keys: tuple[str, ...] = ()
     text: str = ""
     answered_by: str = ""
+    form: Mapping[str, Any] = field(default_factory=no_values)
 
     @property
     def node_id(self) -> str:

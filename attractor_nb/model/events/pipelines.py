@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attractor_nb.model.events.event import Event
-from attractor_nb.model.outcome import no_values
+from attractor_nb.model.outcome import Usage, no_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,8 @@ class PipelineRewound(Event):
         stages: How many stages are set aside.
         carried: What going back does not undo (``RunState.carried``): what was spent, which visit
             numbers are used.
+        context: Values of the context that are others from there on, as the context keeps them.
+        prompt: The prompt of that node from there on, in this run; empty for that of the graph.
     """
 
     node: str
@@ -90,17 +92,68 @@ class PipelineRewound(Event):
     to_sequence: int
     stages: int = 0
     carried: Mapping[str, Any] = field(default_factory=no_values)
+    context: Mapping[str, Any] = field(default_factory=no_values)
+    prompt: str = ""
 
     @property
     def description(self) -> str:
         """One line for people."""
         count = f"{self.stages} stage{'s' * (self.stages != 1)}" if self.stages else "no stage"
-        return f"rewound to {self.node}, visit {self.visit}: {count} set aside"
+        changes = _changes_in_words(self.context, self.prompt)
+        return f"rewound to {self.node}, visit {self.visit}: {count} set aside{changes}"
 
     @property
     def node_id(self) -> str:
         """Where it goes on."""
         return self.node
+
+
+@dataclass(slots=True, kw_only=True)
+class PipelineForked(Event):
+    """The run begins here as a fork: what stands before is a copy of its parent's way.
+
+    Attributes:
+        node: The node that is visited next.
+        visit: Number of the visit that the parent made there.
+        parent_id: Run id of the parent.
+        parent_root: Its run directory, as it was called then.
+        parent_sequence: The last event of the parent's log that was copied.
+        context: Values of the context that are others from here on, as the context keeps them.
+        prompt: The prompt of that node from here on, in this run; empty for that of the graph.
+        spent: What the parent had consumed by then; the fork counts its own alone.
+    """
+
+    node: str
+    visit: int
+    parent_id: str = ""
+    parent_root: str = ""
+    parent_sequence: int = 0
+    context: Mapping[str, Any] = field(default_factory=no_values)
+    prompt: str = ""
+    spent: Usage | None = None
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        changes = _changes_in_words(self.context, self.prompt)
+        return f"forked from {self.parent_id} before {self.node}, visit {self.visit}{changes}"
+
+    @property
+    def node_id(self) -> str:
+        """Where it goes on."""
+        return self.node
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        plain = Event.to_plain(self)
+        if self.spent is not None:
+            plain["spent"] = self.spent.to_plain()
+        return plain
+
+
+def _changes_in_words(context: Mapping[str, Any], prompt: str) -> str:
+    parts = [*context, *(["the prompt"] if prompt else [])]
+    return f"; changed: {', '.join(parts)}" if parts else ""
 
 
 @dataclass(slots=True, kw_only=True)

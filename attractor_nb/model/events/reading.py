@@ -16,6 +16,7 @@ from attractor_nb.model.events.children import (
     ChildSteered,
     InstructionGiven,
 )
+from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
 from attractor_nb.model.events.event import Event, field_names
 from attractor_nb.model.events.fan_outs import (
     ParallelBranchCompleted,
@@ -35,6 +36,7 @@ from attractor_nb.model.events.pipelines import (
     GoalGateUnsatisfied,
     PipelineCompleted,
     PipelineFailed,
+    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -60,6 +62,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         PipelineStarted,
         PipelineResumed,
         PipelineRewound,
+        PipelineForked,
         PipelineCompleted,
         PipelineFailed,
         PipelineInterrupted,
@@ -88,6 +91,9 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         ChildSteered,
         ChildEvent,
         InstructionGiven,
+        DebuggerStopped,
+        DebuggerChanged,
+        DebuggerMoved,
     )
 }
 """All events by name: the page where every signal can be seen."""
@@ -114,6 +120,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "node_usage": Usage.from_plain,
     "run_usage": Usage.from_plain,
     "saved": Usage.from_plain,
+    "spent": Usage.from_plain,
     "event": lambda plain: event_from_plain(plain),  # noqa: PLW0108 - it is defined below
 }
 _READERS_OF: dict[type[Event], tuple[tuple[str, Callable[[Any], Any]], ...]] = {

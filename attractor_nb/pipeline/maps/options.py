@@ -20,6 +20,7 @@ SHIP: Final = ("rows", "stages")
 ON_FAILURE: Final = ("continue", "stop")
 _NOT_OF_A_ROW: Final = {
     "logs_root": "map_dir=… is the map's own directory, runs_dir=… the place where one is made",
+    "breakpoints": "a row can be debugged as a run of its own: pipeline.run(params=row, breakpoints=[…])",
     "stop_after": "a map runs its rows to their end; max_steps=… bounds each",
 }
 

@@ -1,0 +1,194 @@
+"""What makes a run stand still: breakpoints, read from text, and whether one holds at a moment.
+
+| text | stops |
+| --- | --- |
+| ``plan``, ``plan@2`` | before each visit of a node; before that visit |
+| ``plan->review`` | before a stage that is entered by that edge |
+| ``after:plan`` | when the node has an outcome, and no edge is chosen yet |
+| ``on:error`` | likewise, of any stage that has failed and is not tried again |
+| ``context.n=3`` | before a stage, when a condition begins to hold (spec 10) |
+| ``review>draft`` | any of these in the child run of ``review`` |
+
+Knows the graph and values of a moment; no run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.condition.evaluate import evaluate_condition
+from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.model.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from attractor_nb.languages.condition.syntax import Condition
+    from attractor_nb.model.graph import Graph
+
+ON_ERROR: Final = "on:error"
+AFTER: Final = "after:"
+BEFORE_MOMENT: Final = "before"
+AFTER_MOMENT: Final = "after"
+_ID: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_CHILD: Final = re.compile(rf"\s*({_ID})\s*(?<!-)>\s*(?=\S)")
+_NODE: Final = re.compile(rf"({_ID})(?:@([1-9][0-9]{{0,8}}))?")
+_EDGE: Final = re.compile(rf"({_ID})\s*->\s*({_ID})")
+_FORMS: Final = (
+    'a node ("plan"), an edge ("plan->review"), "after:plan", "on:error" or a condition ("context.n=3")'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where a run stands still.
+
+    Attributes:
+        text: As people write it; the same text is the same breakpoint.
+        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+        node: Stop before it, or after it; empty for the other kinds.
+        visit: Only before this visit; 0 for each.
+        source: Stop at the edge from here to ``node``; or empty.
+        is_after: Stop when there is an outcome.
+        is_error: Stop when it is a failure.
+        condition: Stop when it begins to hold; or None.
+    """
+
+    text: str
+    path: str = ""
+    node: str = ""
+    visit: int = 0
+    source: str = ""
+    is_after: bool = False
+    is_error: bool = False
+    condition: Condition | None = None
+
+
+class Moment(NamedTuple):
+    """Where a walk is, between two steps.
+
+    Attributes:
+        node: The stage that is next, or that has just ended.
+        visit: Number of its visit.
+        is_after: It has ended.
+        came_from: Before a stage: where the edge begins by which it is entered; empty after a jump.
+        is_error: After it: it has failed, and is not tried again.
+        status: The outcome that conditions see.
+        label: The preferred label that they see.
+        lookup: Gives a value of the context.
+    """
+
+    node: str
+    visit: int
+    is_after: bool = False
+    came_from: str = ""
+    is_error: bool = False
+    status: str = "success"
+    label: str = ""
+    lookup: Callable[[str], object] = lambda _: None
+
+
+def read_breakpoint(text: object, graph: Graph) -> Breakpoint:
+    """A breakpoint from its text.
+
+    Raises:
+        OptionError: It is none, or names what the graph does not have.
+        ConditionSyntaxError: It is a condition outside the language.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise OptionError(f"a breakpoint is a text, not {text!r:.80}", hint=f"use {_FORMS}")
+    rest, path = text.strip(), ""
+    while (found := _CHILD.match(rest)) is not None:
+        owner, rest = found[1], rest[found.end() :]
+        graph = _child_of(graph, owner)
+        path += f"{owner}>"
+    return _read_in(rest, path, graph)
+
+
+def _read_in(text: str, path: str, graph: Graph) -> Breakpoint:
+    if text == ON_ERROR:
+        return Breakpoint(path + text, path, is_after=True, is_error=True)
+    if text.startswith(AFTER):
+        node = text.removeprefix(AFTER).strip()
+        _check_node(node, graph)
+        return Breakpoint(f"{path}{AFTER}{node}", path, node=node, is_after=True)
+    if edge := _EDGE.fullmatch(text):
+        source, target = edge.groups()
+        _check_edge(source, target, graph)
+        return Breakpoint(f"{path}{source}->{target}", path, node=target, source=source)
+    if named := _NODE.fullmatch(text):
+        _check_node(named[1], graph)
+        return Breakpoint(path + text, path, node=named[1], visit=int(named[2] or 0))
+    return Breakpoint(path + text, path, condition=parse_condition(text))
+
+
+def _child_of(graph: Graph, owner: str) -> Graph:
+    _check_node(owner, graph)
+    child = graph.children.get(owner)
+    if child is None:
+        with_children = ", ".join(graph.children) or "none"
+        raise OptionError(
+            f"node {owner!r} has no child pipeline, so nothing can stop in it",
+            hint=f"nodes with one: {with_children}",
+        )
+    return child
+
+
+def _check_node(node: str, graph: Graph) -> None:
+    if node not in graph.nodes:
+        raise OptionError(
+            f"the pipeline has no node {node!r}{did_you_mean(node, graph.nodes)}",
+            hint=f"a breakpoint is {_FORMS}",
+        )
+
+
+def _check_edge(source: str, target: str, graph: Graph) -> None:
+    _check_node(source, graph)
+    _check_node(target, graph)
+    targets = list(dict.fromkeys(edge.target for edge in graph.outgoing_edges(source)))
+    if target not in targets:
+        raise OptionError(
+            f"the pipeline has no edge {source}->{target}",
+            hint=f"edges lead from {source} to {', '.join(targets) or 'nowhere'}",
+        )
+
+
+def holding(breakpoints: Iterable[Breakpoint], moment: Moment) -> frozenset[str]:
+    """The texts of the breakpoints that hold at a moment."""
+    return frozenset(entry.text for entry in breakpoints if _holds(entry, moment))
+
+
+def _holds(entry: Breakpoint, moment: Moment) -> bool:
+    if entry.condition is not None:
+        return not moment.is_after and evaluate_condition(
+            entry.condition, moment.status, moment.label, moment.lookup
+        )
+    if entry.is_after is not moment.is_after:
+        return False
+    if entry.is_error:
+        return moment.is_error
+    if entry.node != moment.node:
+        return False
+    if entry.source:
+        return entry.source == moment.came_from
+    return entry.visit in (0, moment.visit)
+
+
+def first_to_stop(
+    breakpoints: Sequence[Breakpoint], holds: frozenset[str], held_before: frozenset[str]
+) -> Breakpoint | None:
+    """The breakpoint at which a walk stops now, or None. A condition stops when it begins to hold.
+
+    Args:
+        breakpoints: All, in the order in which they were set.
+        holds: The texts of those that hold now.
+        held_before: Likewise at the last moment of this walk.
+    """
+    for entry in breakpoints:
+        is_new = entry.condition is None or entry.text not in held_before
+        if entry.text in holds and is_new:
+            return entry
+    return None

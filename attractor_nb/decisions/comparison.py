@@ -1,0 +1,234 @@
+"""Two ways through a graph side by side: which steps belong together, and how they differ (pure).
+
+Steps are aligned as the lines of two texts are: the longest common way is kept, and what only one run did
+stands between. Branches are aligned each for itself, for the order in which they go on is nobody's decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.outcome import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from attractor_nb.decisions.journal import VisitRecord
+    from attractor_nb.model.graph import Edge, Graph
+
+MAX_ALIGNED: Final = 4_000_000
+"""Product of two lengths above which aligning would take seconds: visits are then paired by their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One visit as it is compared.
+
+    Attributes:
+        node: The node.
+        branch: Path of its branch, or empty.
+        number: Its number among the visits of the node.
+        status: How it ended; empty when it did not.
+        reason: Why it failed, or empty.
+        label: The edge label that it asked for, or empty.
+        attempts: How often it was tried.
+        seconds: How long it took, waits between attempts included.
+        usage: What all its attempts consumed.
+        next_node: Where the run went on, or empty.
+        edge: Position of the edge taken in its own graph, or None.
+        texts: Its prompt and response, by these names, as far as they are kept.
+    """
+
+    node: str
+    branch: str
+    number: int
+    status: str
+    reason: str = ""
+    label: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    next_node: str = ""
+    edge: int | None = None
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A step of both runs, or of one.
+
+    Attributes:
+        a: That of the first run, or None.
+        b: That of the second, or None.
+    """
+
+    a: Step | None
+    b: Step | None
+
+    @property
+    def node(self) -> str:
+        """The node that was visited."""
+        step = self.a or self.b
+        assert step is not None
+        return step.node
+
+    @property
+    def branch(self) -> str:
+        """Path of the branch, or empty."""
+        step = self.a or self.b
+        assert step is not None
+        return step.branch
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """In what it differs: ``only in A``, or what of outcome, way on, prompt, response and so on."""
+        if self.b is None:
+            return ("only in A",)
+        if self.a is None:
+            return ("only in B",)
+        return tuple(_differences(self.a, self.b))
+
+
+def _differences(a: Step, b: Step) -> Iterator[str]:
+    if a.status != b.status:
+        yield "outcome"
+    elif a.reason != b.reason:
+        yield "reason"
+    if a.label != b.label:
+        yield "label"
+    if a.next_node != b.next_node:
+        yield "way on"
+    if a.attempts != b.attempts:
+        yield "attempts"
+    for name in dict.fromkeys((*a.texts, *b.texts)):
+        if a.texts.get(name) != b.texts.get(name):
+            yield name
+
+
+def step_of(visit: VisitRecord, texts: Mapping[str, str]) -> Step:
+    """A visit as it is compared, with its prompt and response."""
+    ends = [attempt.ended for attempt in visit.attempts if attempt.ended is not None]
+    usage = sum((end.outcome.usage for end in ends if end.outcome.usage is not None), Usage())
+    step = Step(
+        visit.node_id, visit.branch, visit.number, "", attempts=len(visit.attempts), usage=usage, texts=texts
+    )
+    commit = visit.commit
+    if commit is None:
+        return step
+    outcome = commit.outcome
+    return replace(
+        step,
+        status=outcome.status.value,
+        reason=outcome.failure_reason,
+        label=outcome.preferred_label,
+        seconds=commit.duration,
+        next_node=commit.next_node,
+        edge=commit.edge,
+    )
+
+
+def align(a: Sequence[Step], b: Sequence[Step]) -> tuple[Pair, ...]:
+    """The steps of two runs, each with the one of the other run that it belongs to.
+
+    Branches stand behind the steps of the way that they left.
+    """
+    found: list[Pair] = []
+    for branch in dict.fromkeys(step.branch for step in (*a, *b)):
+        found += _aligned(
+            [step for step in a if step.branch == branch], [step for step in b if step.branch == branch]
+        )
+    return tuple(found)
+
+
+def _aligned(a: list[Step], b: list[Step]) -> Iterator[Pair]:
+    if len(a) * len(b) > MAX_ALIGNED:
+        yield from _by_number(a, b)
+        return
+    names = [step.node for step in a], [step.node for step in b]
+    for kind, first, last, other, end in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield from (Pair(*both) for both in zip(a[first:last], b[other:end], strict=True))
+        else:
+            yield from (Pair(step, None) for step in a[first:last])
+            yield from (Pair(None, step) for step in b[other:end])
+
+
+def _by_number(a: list[Step], b: list[Step]) -> Iterator[Pair]:
+    """Pairs of equal node and visit: for loops so long that nobody reads them in order."""
+    others = {(step.node, step.number): step for step in b}
+    yield from (Pair(step, others.pop((step.node, step.number), None)) for step in a)
+    yield from (Pair(None, step) for step in others.values())
+
+
+@dataclass(frozen=True, slots=True)
+class United:
+    """Two graphs as one.
+
+    Attributes:
+        graph: All nodes and edges of both; what both have is as the second has it.
+        edges_a: For each edge of the first its position in the united one.
+        edges_b: The same of the second.
+        only_a: Nodes that only the first has.
+        only_b: Nodes that only the second has.
+    """
+
+    graph: Graph
+    edges_a: tuple[int, ...]
+    edges_b: tuple[int, ...]
+    only_a: frozenset[str]
+    only_b: frozenset[str]
+
+
+def unite(a: Graph, b: Graph) -> United:
+    """Two graphs as one drawing needs them; edges are the same by ends, condition and label."""
+    nodes = {**a.nodes, **b.nodes}
+    edges = list(b.edges)
+    places: dict[tuple[Any, ...], int] = {key: index for index, key in enumerate(_edge_keys(b.edges))}
+    edges_a: list[int] = []
+    for edge, key in zip(a.edges, _edge_keys(a.edges), strict=True):
+        if key not in places:
+            places[key] = len(edges)
+            edges.append(edge)
+        edges_a.append(places[key])
+    return United(
+        replace(b, nodes=nodes, edges=tuple(edges), children={**a.children, **b.children}),
+        tuple(edges_a),
+        tuple(range(len(b.edges))),
+        frozenset(a.nodes.keys() - b.nodes.keys()),
+        frozenset(b.nodes.keys() - a.nodes.keys()),
+    )
+
+
+def _edge_keys(edges: Iterable[Edge]) -> Iterator[tuple[Any, ...]]:
+    """What makes an edge the same in two graphs; twins are told apart by their order."""
+    seen: dict[tuple[str, str, str, str], int] = {}
+    for edge in edges:
+        key = edge.source, edge.target, edge.condition, edge.label
+        seen[key] = seen.get(key, 0) + 1
+        yield (*key, seen[key])
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """A context value that is not the same at the two ends.
+
+    Attributes:
+        key: Its key.
+        a: What the first run has, or None.
+        b: What the second run has, or None.
+    """
+
+    key: str
+    a: Any
+    b: Any
+
+
+def changed_values(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[ValueChange, ...]:
+    """What differs between two contexts; the engine's own counters are left out."""
+    return tuple(
+        ValueChange(key, a.get(key), b.get(key))
+        for key in sorted(a.keys() | b.keys())
+        if not key.startswith("internal.") and (key not in a or key not in b or a[key] != b[key])
+    )

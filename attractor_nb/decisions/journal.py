@@ -1,0 +1,160 @@
+"""What a run's events say of its past: each visit with its attempts, and the context at any moment.
+
+A state (``run_state.py``) is where a run stands; a journal is how it came there. Whoever looks back (the
+inspector, explanations, time travel, comparisons, timelines) asks a journal and folds nothing itself. It
+knows the events of one run directory, and nothing of where they lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.history import way_taken
+from attractor_nb.model.branch import enclosing
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    ParallelBranchStarted,
+    PipelineForked,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+    StageStarted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from attractor_nb.model.events import Event
+
+
+@dataclass(slots=True)
+class AttemptRecord:
+    """One try of a visit.
+
+    Attributes:
+        number: From 1.
+        started: Its intent record.
+        ended: Its end; None while it is under way, and for good when it was cut off.
+    """
+
+    number: int
+    started: StageStarted
+    ended: StageEnd | None = None
+
+
+@dataclass(slots=True)
+class VisitRecord:
+    """One visit of a node.
+
+    Attributes:
+        node_id: The node.
+        branch: Path of the branch that it is in, or empty.
+        number: Its number among the visits of the node, from 1.
+        index: Its number among all visits of the run, from 1.
+        attempts: Its tries, oldest first; at least one.
+    """
+
+    node_id: str
+    branch: str
+    number: int
+    index: int
+    attempts: list[AttemptRecord] = field(default_factory=list[AttemptRecord])
+
+    @property
+    def sequence(self) -> int:
+        """The event with which it began."""
+        return self.attempts[0].started.sequence
+
+    @property
+    def commit(self) -> StageEnd | None:
+        """What ended it; None while it goes on, and when it was never brought to its end."""
+        ended = self.attempts[-1].ended
+        return ended if ended is not None and ended.is_commit else None
+
+
+class Journal:
+    """The past of one run directory.
+
+    Attributes:
+        events: All its durable events, in order.
+        way: Those that count (``history.way_taken``).
+        visits: The visits on the way, in the order in which they began.
+    """
+
+    def __init__(self, events: Sequence[Event], base: Mapping[str, Any] | None = None) -> None:
+        """Read the events.
+
+        Args:
+            events: Of one directory, from the first.
+            base: What the context held before the first: the graph's attributes.
+        """
+        self.events = events
+        self.way = way_taken(events)
+        self.visits: list[VisitRecord] = []
+        self._base = dict(base or {})
+        under_way: dict[tuple[str, str, int], VisitRecord] = {}
+        for event in self.way:
+            if isinstance(event, StageStarted):
+                key = event.branch, event.name, event.visit
+                if key not in under_way:
+                    under_way[key] = VisitRecord(event.name, event.branch, event.visit, event.index)
+                    self.visits.append(under_way[key])
+                under_way[key].attempts.append(AttemptRecord(event.attempt, event))
+            elif isinstance(event, StageEnd):
+                record = under_way.get((event.branch, event.name, event.visit))
+                if record is not None:
+                    record.attempts[-1].ended = event
+
+    def visits_of(self, node_id: str, branch: str | None = None) -> list[VisitRecord]:
+        """The visits of a node, oldest first; in one branch (empty: outside of all), or wherever it was."""
+        return [visit for visit in self.visits if visit.node_id == node_id and branch in (None, visit.branch)]
+
+    def context_before(self, visit: VisitRecord) -> dict[str, Any]:
+        """The context that a visit found: recorded values, large ones as references (``storage``)."""
+        return self.values_at(visit.sequence - 1, visit.branch)
+
+    def context_after(self, visit: VisitRecord) -> dict[str, Any] | None:
+        """The context that a visit left; None while it has not ended."""
+        return None if visit.commit is None else self.values_at(visit.commit.sequence, visit.branch)
+
+    def values_at(self, sequence: int, branch: str = "") -> dict[str, Any]:
+        """The context behind an event, of the run or of one of its branches.
+
+        Args:
+            sequence: Number of the event.
+            branch: Path of the branch; it has its fan-out's context until it has begun.
+        """
+        contexts = {"": dict(self._base)}
+        for event in self.way:
+            if event.sequence > sequence:
+                break
+            _follow(contexts, event)
+        return dict(_nearest(contexts, branch))
+
+    def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+        """Each event on the way with the context behind it, of the branch that it is in.
+
+        For who looks at all of them: the mapping is the same one that goes on changing.
+        """
+        contexts = {"": dict(self._base)}
+        for event in self.way:
+            _follow(contexts, event)
+            yield event, _nearest(contexts, event.branch)
+
+
+def _follow(contexts: dict[str, dict[str, Any]], event: Event) -> None:
+    """Take what an event changed into the contexts, of the run and of its branches."""
+    if isinstance(event, PipelineStarted):
+        contexts[""].update(event.inputs)
+    elif isinstance(event, ParallelBranchStarted):
+        contexts[event.branch] = dict(_nearest(contexts, enclosing(event.branch)))
+    elif isinstance(event, StageEnd | DebuggerChanged | PipelineForked | PipelineRewound):
+        contexts.setdefault(event.branch, dict(contexts[""])).update(event.context)
+
+
+def _nearest(contexts: Mapping[str, dict[str, Any]], branch: str) -> dict[str, Any]:
+    """The context of a branch, or of the one around it that has begun."""
+    while branch not in contexts:
+        branch = enclosing(branch)
+    return contexts[branch]

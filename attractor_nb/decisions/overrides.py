@@ -1,0 +1,146 @@
+"""What a debugger has changed for one run, folded from its log: prompts, pins, and where the run stood.
+
+Edited values of the context are in the folds of state and context; here is what holds from then on for the
+stages that are to come, in a resumed run, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    DebuggerStopped,
+    PipelineForked,
+    PipelineInterrupted,
+    PipelineResumed,
+    PipelineRewound,
+    RunWarning,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.outcome import Outcome
+
+_ENGINES_OWN = frozenset({"outcome", "preferred_label", "current_node", "last_stage"})
+_ENGINES_PREFIXES = ("internal.", "graph.")
+
+
+class Pin(NamedTuple):
+    """What a stage comes to without being executed.
+
+    Attributes:
+        outcome: Its outcome.
+        response: The text of its response.md; empty for none.
+    """
+
+    outcome: Outcome
+    response: str = ""
+
+
+@dataclass(slots=True)
+class Overrides:
+    """What holds for stages to come.
+
+    Attributes:
+        prompts: Prompts in place of those of the graph, by node.
+        pins: What nodes come to without being executed, by node.
+        mocks: Nodes that something else executes; what, only the process knows in which it was said.
+    """
+
+    prompts: dict[str, str] = field(default_factory=dict[str, str])
+    pins: dict[str, Pin] = field(default_factory=dict[str, Pin])
+    mocks: dict[str, None] = field(default_factory=dict[str, None])
+
+    def apply(self, event: DebuggerChanged) -> None:
+        """Take in a change."""
+        node = event.node
+        if event.change == "prompt":
+            self.prompts[node] = event.text
+        elif event.change == "pin" and event.outcome is not None:
+            self.mocks.pop(node, None)
+            self.pins[node] = Pin(event.outcome, event.text)
+        elif event.change == "mock":
+            self.pins.pop(node, None)
+            self.mocks[node] = None
+        elif event.change in {"unpin", "unmock"}:
+            self.pins.pop(node, None)
+            self.mocks.pop(node, None)
+
+    def to_events(self) -> list[DebuggerChanged]:
+        """Records that come to the same, for the log of a directory that begins anew."""
+        prompts = [
+            DebuggerChanged(change="prompt", node=node, text=text) for node, text in self.prompts.items()
+        ]
+        pins = [
+            DebuggerChanged(change="pin", node=node, outcome=pin.outcome, text=pin.response)
+            for node, pin in self.pins.items()
+        ]
+        return [*prompts, *pins, *(DebuggerChanged(change="mock", node=node) for node in self.mocks)]
+
+
+def overrides_of(events: Iterable[Event]) -> Overrides:
+    """What the events of a log that count say."""
+    found = Overrides()
+    for event in events:
+        if isinstance(event, DebuggerChanged):
+            found.apply(event)
+        elif isinstance(event, PipelineForked | PipelineRewound) and event.prompt:
+            found.prompts[event.node] = event.prompt
+    return found
+
+
+def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> list[RunWarning]:
+    """What must be said when a run goes on that was debugged: breakpoints and mocks ended with their process.
+
+    Args:
+        events: The events of the log that count.
+        has_breakpoints: Breakpoints are given again.
+    """
+    stood: DebuggerStopped | None = None
+    overrides = Overrides()
+    for event in events:
+        if isinstance(event, DebuggerStopped):
+            stood = event
+        elif isinstance(event, DebuggerChanged):
+            overrides.apply(event)
+        elif not isinstance(event, PipelineInterrupted | PipelineResumed | RunWarning):
+            stood = None
+    said: list[RunWarning] = []
+    if stood is not None and not has_breakpoints:
+        words = (
+            f"the run stood {stood.moment} {stood.node} ({stood.breakpoint}) and goes on without stopping;"
+            " to stop again give breakpoints=[…]"
+        )
+        said.append(RunWarning(message=words, node=stood.node))
+    for node in overrides.mocks:
+        words = f"the mock of {node} ended with its process, and the node is executed again; set it anew"
+        said.append(RunWarning(message=words, node=node))
+    return said
+
+
+def is_of_the_engine(key: str) -> bool:
+    """Whether a key of the context is the engine's own."""
+    return key in _ENGINES_OWN or key.startswith(_ENGINES_PREFIXES)
+
+
+def check_key(key: object) -> str:
+    """A key of the context that may be set by hand.
+
+    Raises:
+        OptionError: It is the engine's own.
+    """
+    if not isinstance(key, str) or not key:
+        raise OptionError(f"a key of the context is a text, not {key!r:.80}")
+    if key in _ENGINES_OWN:
+        hint = "routing looks at the outcome itself: set_outcome(status) at a stop after the stage"
+        raise OptionError(f"the key {key!r} is the engine's own", hint=hint)
+    if key.startswith(_ENGINES_PREFIXES):
+        raise OptionError(
+            f"keys {' and '.join(f'{prefix}*' for prefix in _ENGINES_PREFIXES)} are the engine's own"
+        )
+    return key

@@ -1,0 +1,81 @@
+"""What is handed in at a gate's desk, before it counts; and what the log has of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.decisions.choices import check_answer
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused
+from attractor_nb.model.question import Answer, Option, Question, QuestionType
+
+if TYPE_CHECKING:
+    from attractor_nb.model.events import InterviewCompleted
+
+
+def already_answered(gate: str, answer: str) -> AlreadyAnswered:
+    """The error for whoever comes second."""
+    words = f": {answer}" if answer else ""
+    return AlreadyAnswered(f"gate {gate} has been answered already{words}")
+
+
+def node_of(question_id: str) -> str:
+    """The node that asked a question of that id: ``branch/node:visit``."""
+    return question_id.rpartition(":")[0].rpartition("/")[2]
+
+
+def checked_form(form: object) -> dict[str, Any]:
+    """What was filled in, not yet judged.
+
+    Raises:
+        AnswerRefused: It is no mapping.
+    """
+    if form is None:
+        return {}
+    if isinstance(form, Mapping):
+        return dict(cast("Mapping[str, Any]", form))
+    raise AnswerRefused(
+        f"form is a dict of values by field, not a {type(form).__name__}",
+        hint='run.answer("review", "Y", form={"score": 7})',
+    )
+
+
+def check_texts(**given: object) -> None:
+    """Check that what is to be text is.
+
+    Raises:
+        AnswerRefused: It is none.
+    """
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise AnswerRefused(
+                f"{name} is a text, not a {type(value).__name__}",
+                hint='run.answer("review", "Y"), or run.answer("review", text="…")',
+            )
+
+
+def given_answer(question: Question, choice: str, text: str) -> Answer:
+    """What was handed in, before it is checked; a target stands for the choice that leads to it."""
+    if question.type is QuestionType.FREEFORM:
+        return Answer(text=text or choice)
+    targets: Mapping[str, str] = question.metadata.get("targets", {})
+    keys = {option.key.casefold() for option in question.options}
+    if choice.casefold() not in keys:
+        choice = next((key for key, target in targets.items() if target == choice), choice)
+    return Answer(value=choice, text=text)
+
+
+def recorded_answer(recorded: InterviewCompleted, question: Question) -> Answer:
+    """The answer that a log holds."""
+    filled = Answer(answered_by=recorded.answered_by, form=recorded.form, is_form_checked=True)
+    if question.type is QuestionType.FREEFORM and recorded.text:
+        return check_answer(question, replace(filled, text=recorded.text))
+    by_key: Mapping[str, Option] = {option.key: option for option in question.options}
+    return replace(
+        filled,
+        value=recorded.answer,
+        selected_option=by_key.get(recorded.answer),
+        selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
+        text=recorded.text,
+    )

@@ -1,0 +1,70 @@
+"""A form filled in one field after the other, by whatever asks for a line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.forms import check_form, expected, value_of_text
+from attractor_nb.errors import AnswerRefused
+from attractor_nb.interviewers.terminal_text import shown
+
+if TYPE_CHECKING:
+    from attractor_nb.model.form import Form, FormField
+
+MAX_LINES: Final = 10
+"""Wrong lines after which a form is given up: a pipe that repeats itself must come to an end."""
+AskField = Callable[["FormField"], Awaitable[str | None]]
+"""Puts a field to somebody: the line, or None when there are no more."""
+
+
+async def fill_in(form: Form, ask: AskField, tell: Callable[[str], None]) -> dict[str, Any] | None:
+    """The values, which the form takes; None when the input ends, or is wrong again and again.
+
+    An empty line leaves out a field that can be left out. When all fields together will not do, those that
+    are at fault are asked for again.
+    """
+    values: dict[str, Any] = {}
+    wrong = 0
+    waiting = list(form.fields)
+    while waiting:
+        entry = waiting.pop(0)
+        line = await ask(entry)
+        if line is None:
+            tell("\nno more input: the question is skipped")
+            return None
+        try:
+            _take(entry, line, values)
+            if not waiting:
+                check_form(form, values)
+        except AnswerRefused as refused:
+            wrong += 1
+            if wrong >= MAX_LINES:
+                tell("the form was given up")
+                return None
+            for name, words in refused.fields.items():
+                tell(shown(f"  {name}: {words}" if name else f"  {words}"))
+            at_fault = [each for each in form.fields if each.name in refused.fields]
+            waiting = [*(at_fault or form.fields), *waiting]
+    return values
+
+
+def _take(entry: FormField, line: str, values: dict[str, Any]) -> None:
+    """Keep what a line means; raises AnswerRefused when it means nothing."""
+    values.pop(entry.name, None)
+    if line.strip():
+        values[entry.name] = value_of_text(entry, line)
+    elif entry.is_required:
+        raise AnswerRefused(f"{entry.name} needs a value", fields={entry.name: "needs a value"})
+
+
+def field_prompt(entry: FormField) -> str:
+    """What a person reads before the line: ``Score (a whole number, at least 0)``."""
+    words = expected(entry)
+    if entry.kind.value == "texts":
+        words = f"{words}, several with commas"
+    if not entry.is_required:
+        default = "nothing" if entry.default is None else entry.default
+        words = f"{words}; an empty line: {default}"
+    about = f", {entry.words}" if entry.words else ""
+    return f"{entry.title or entry.name}{about} ({words})"

@@ -1,0 +1,90 @@
+"""What a debugger did to a run: where it stood, and what was changed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attractor_nb.model.events.event import Event
+from attractor_nb.model.outcome import Outcome, no_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHANGES = ("context", "prompt", "outcome", "pin", "unpin", "mock", "unmock")
+"""What a debugger can change: kinds of ``DebuggerChanged``."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DebuggerStopped(Event):
+    """The run, or a branch of it, stands between two steps until somebody has it go on.
+
+    Attributes:
+        node: The stage that is next, or that has just ended.
+        moment: ``before`` the stage, or ``after`` it, with its outcome known and no edge chosen.
+        visit: Number of its visit.
+        breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+    """
+
+    node: str
+    moment: str = "before"
+    visit: int = 1
+    breakpoint: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """The node."""
+        return self.node
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"stands {self.moment} {self.node}: {self.breakpoint}"
+
+
+@dataclass(slots=True, kw_only=True)
+class DebuggerChanged(Event):
+    """Something was changed by hand, for this run alone. The folds of the log count it.
+
+    Attributes:
+        change: One of ``CHANGES``.
+        node: The node concerned; empty for a change of the context.
+        context: For ``context``: the new values by key, as the context keeps them.
+        text: For ``prompt`` the prompt, for ``pin`` the response; empty without one.
+        outcome: For ``outcome`` and ``pin``: the outcome; else None.
+        before: For ``outcome``: what the stage had come to by itself, in words.
+        visit: For ``outcome``: number of the visit.
+    """
+
+    change: str
+    node: str = ""
+    context: Mapping[str, Any] = field(default_factory=no_values)
+    text: str = ""
+    outcome: Outcome | None = None
+    before: str = ""
+    visit: int = 0
+
+    @property
+    def node_id(self) -> str:
+        """The node."""
+        return self.node
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        what = ", ".join(self.context) if self.change == "context" else self.node
+        return f"changed by hand: {self.change} {what}".rstrip()
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, as of all events."""
+        plain = Event.to_plain(self)
+        if self.outcome is not None:
+            plain["outcome"] = self.outcome.to_plain()
+        return plain
+
+
+@dataclass(slots=True, kw_only=True)
+class DebuggerMoved(Event):
+    """Breakpoints are others now, or the run goes on after a stop: a view looks at the debugger again."""
+
+    is_durable: ClassVar[bool] = False

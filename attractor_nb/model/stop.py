@@ -1,0 +1,69 @@
+"""Where a run stands still, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attractor_nb.model.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A place at which a run, or a branch of it, stands until somebody has it go on.
+
+    Attributes:
+        number: Ordinal of the stop in this session, from 1.
+        node: The stage that is next, or that has just ended.
+        moment: ``before`` the stage, or ``after`` it, before an edge is chosen.
+        visit: Number of its visit.
+        breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+        branch: Path of the branch that stands, or empty.
+        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+        edge: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
+        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
+    """
+
+    number: int
+    node: str
+    moment: str
+    visit: int
+    breakpoint: str
+    branch: str = ""
+    path: str = ""
+    edge: str = ""
+    outcome: Outcome | None = None
+
+    @property
+    def words(self) -> str:
+        """Where and why, in one line without the branch."""
+        if self.moment == "after":
+            status = self.outcome.status.value if self.outcome else "unknown"
+            reason = (
+                f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""
+            )
+            return f"after `{self.node}`: {status}{reason}, no edge is chosen yet"
+        visit = f", visit {self.visit}" if self.visit > 1 else ""
+        entered = f", entered by `{self.edge}`" if self.edge else ""
+        return f"before `{self.node}`{visit}{entered}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values, for a view."""
+        return {
+            "number": self.number,
+            "node": self.node,
+            "moment": self.moment,
+            "visit": self.visit,
+            "breakpoint": self.breakpoint,
+            "branch": self.branch,
+            "path": self.path,
+            "edge": self.edge,
+            "status": self.outcome.status.value if self.outcome else "",
+            "words": self.words,
+        }
+
+    def __str__(self) -> str:
+        child = f" in the child run of `{self.path.rstrip('>')}`" if self.path else ""
+        branch = f" in branch {self.branch}" if self.branch else ""
+        return f"stands {self.words}{branch}{child}; stopped by {self.breakpoint}"

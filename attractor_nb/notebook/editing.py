@@ -1,0 +1,257 @@
+"""The editor, and the findings of a cell, as widgets: what they ask is done by an ``Editor``.
+
+The findings have no output of their own. The table below the cell is static and marked with a key; in the
+browser the widget stands in for it (``views/web/place.js``). So a saved notebook has the table and nothing
+that needs a kernel.
+"""
+
+from __future__ import annotations
+
+# anywidget and traitlets have no types: whatever is theirs is unknown here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+from collections import OrderedDict
+from hashlib import sha256
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+import anywidget
+import traitlets
+from markupsafe import Markup
+
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.pipeline.draft import find_place, value_problem
+from attractor_nb.pipeline.editor_form import form_of
+from attractor_nb.redaction import redacted
+from attractor_nb.views.findings import finding_plain
+from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.markup import element
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.pipeline.editor import Editor
+    from attractor_nb.pipeline.pipeline import Pipeline
+
+CELL: Final = "<cell>"
+MOST_VIEWS: Final = 24
+"""How many views of a session stay alive; those before them show what they showed last."""
+_STALE: Final = "the text has changed since this table was made"
+
+
+class EditorDesk:
+    """Does what a view asks of an editor, and says what it shows then. Knows no widget."""
+
+    def __init__(self, editor: Editor) -> None:
+        self.editor = editor
+        self._version = 0
+
+    def state(self) -> dict[str, Any]:
+        """All that is shown, without secrets."""
+        editor = self.editor
+        pipeline = editor.pipeline()
+        written = pipeline.source
+        text = editor.source
+        return {
+            "svg": editor.to_svg(),
+            "source": redacted(text),
+            "first_line": written.first_line if written else 1,
+            "changed": list(editor.changed_lines()),
+            "diff": editor.diff(),
+            "findings": [
+                {**finding_plain(found), "number": number} for number, found in enumerate(editor.diagnostics)
+            ],
+            "can_undo": editor.can_undo,
+            "can_redo": editor.can_redo,
+            "nodes": [redacted(name) for name in pipeline.parsed.nodes],
+            "file": editor.file.name if editor.file else "",
+            "is_cell": bool(written and written.name == CELL),
+            "can_offer": redacted(text) == text and redacted(editor.begun) == editor.begun,
+            "before": redacted(editor.begun),
+            "version": self._version,
+        }
+
+    def answer(self, message: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+        """Do what a message asks; the replies, and whether the state is another one now."""
+        before, edges = self.editor.pipeline(), self.editor.pipeline().parsed.edges
+        try:
+            replies = self._do(message)
+        except AttractorError as error:
+            return [{"kind": "said", "words": str(error), "is_error": True}], False
+        if self.editor.pipeline() is before:
+            return replies, False
+        self._version += 1
+        if message.get("kind") in {"set", "rename"}:
+            target: object = (
+                message.get("id") if message["kind"] == "rename" else _target(message.get("target"))
+            )
+            is_there = not isinstance(target, int) or len(edges) == len(self.editor.pipeline().parsed.edges)
+            replies += [self._form(target, is_new=False)] if is_there else [{"kind": "gone"}]
+        elif message.get("kind") == "add_node":
+            replies.append(self._form(message.get("id"), is_new=True))
+        elif message.get("kind") != "fix":
+            replies.append({"kind": "gone"})
+        return replies, True
+
+    def _do(self, message: Mapping[str, Any]) -> list[dict[str, Any]]:
+        match message.get("kind"):
+            case "form":
+                return [self._form(_target(message.get("target")), is_new=True)]
+            case "check":
+                place = find_place(self.editor.pipeline().parsed, _target(message.get("target")))
+                name = _text(message, "name")
+                words = value_problem(place.scope, name, _text(message, "text"))
+                return [{"kind": "checked", "name": name, "words": redacted(words)}]
+            case "save":
+                return [{"kind": "said", "words": f"Saved to {redacted(str(self.editor.save()))}."}]
+            case _:
+                self._change(message)
+                return []
+
+    def _change(self, message: Mapping[str, Any]) -> None:
+        editor, kind, value = self.editor, _text(message, "kind"), message.get("value")
+        attribute = {_text(message, "name"): None if value is None else str(value)}
+        changes: dict[str, Callable[[], object]] = {
+            "set": lambda: editor.set(_target(message.get("target")), attribute),
+            "rename": lambda: editor.rename(_text(message, "node"), _text(message, "id")),
+            "add_node": lambda: editor.add_node(
+                _text(message, "id"), after=self._declared(_text(message, "after"))
+            ),
+            "add_edge": lambda: editor.add_edge(_text(message, "source"), _text(message, "target")),
+            "remove": lambda: editor.remove(_target(message.get("target"))),
+            "fix": lambda: self._fix(message),
+            "fix_all": editor.fix,
+            "undo": editor.undo,
+            "redo": editor.redo,
+        }
+        if kind not in changes:
+            raise OptionError(f"an editor knows no message {redacted(kind)!r}", hint="load the page again")
+        changes[kind]()
+
+    def _fix(self, message: Mapping[str, Any]) -> None:
+        number, found = message.get("number"), self.editor.diagnostics
+        if (
+            message.get("version") != self._version
+            or not isinstance(number, int)
+            or not 0 <= number < len(found)
+        ):
+            raise OptionError(_STALE, hint="click the fix again")
+        self.editor.fix_one(found[number])
+
+    def _form(self, target: object, *, is_new: bool) -> dict[str, Any]:
+        form = form_of(self.editor.pipeline().parsed, target)
+        return {"kind": "form", "form": form, "is_new": is_new}
+
+    def _declared(self, node_id: str) -> str:
+        node = self.editor.pipeline().parsed.nodes.get(node_id)
+        return "" if node is None or node.is_implicit else node_id
+
+
+class DeskView(anywidget.AnyWidget):
+    """A view at a desk, in the place of a static output.
+
+    Attributes:
+        state: All that it shows, as of ``EditorDesk.state``.
+        place: The key that marks the static output.
+    """
+
+    state = traitlets.Dict().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, editor: Editor, place: str) -> None:
+        self._desk = EditorDesk(editor)
+        super().__init__(state=self._desk.state(), place=place)
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        replies, is_changed = self._desk.answer(content)
+        if is_changed:
+            self.state = self._desk.state()
+        for reply in replies:
+            self.send(reply)
+
+
+class EditorView(DeskView):
+    """The editor."""
+
+    _esm = script("editor")
+    _css = styles("editor")
+
+
+class FindingsView(DeskView):
+    """The findings below a cell."""
+
+    _esm = script("findings")
+    _css = styles("findings")
+
+
+class Desks:
+    """The views of one shell, the newest of them alive: each keeps a pipeline and a connection."""
+
+    def __init__(self) -> None:
+        self._views: OrderedDict[str, DeskView] = OrderedDict()
+        self._keys: WeakKeyDictionary[Editor, str] = WeakKeyDictionary()
+
+    def place_findings(self, pipeline: Pipeline) -> str:
+        """Make the view of a pipeline's findings; the key of its place, empty if a click can mend none."""
+        if not can_be_fixed(pipeline):
+            return ""
+        key = place_of(pipeline)
+        self._keep(key, FindingsView(pipeline.edit(), key))
+        return key
+
+    def place_editor(self, editor: Editor) -> str:
+        """Make the view of an editor, once; the key of its place."""
+        key = self._keys.setdefault(editor, token_hex(8))
+        if key not in self._views:
+            self._keep(key, EditorView(editor, key))
+        return key
+
+    def _keep(self, key: str, view: DeskView) -> None:
+        if old := self._views.pop(key, None):
+            old.close()
+        self._views[key] = view
+        while len(self._views) > MOST_VIEWS:
+            self._views.popitem(last=False)[1].close()
+
+
+def editor_html(editor: Editor, place: str) -> str:
+    """The static output of an editor, which the view with that key stands in for."""
+    words = element("pre", None, str(editor))
+    return str(
+        element(
+            "div",
+            {"data-attractor-place": place},
+            Markup(editor.to_svg()),  # noqa: S704 - written by our own writer
+            words,
+        )
+    )
+
+
+def place_of(pipeline: Pipeline) -> str:
+    """The key of a pipeline's findings; the same text with the same findings has the same."""
+    said = [pipeline.to_dot(), *(f"{found.rule} {found.place}" for found in pipeline.diagnostics)]
+    return sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def can_be_fixed(pipeline: Pipeline) -> bool:
+    """Whether a finding has a fix that a click can apply."""
+    return pipeline.source is not None and any(
+        found.fix and found.fix.edits for found in pipeline.diagnostics
+    )
+
+
+def _target(given: object) -> Any:
+    """What a message means, as ``Editor.set`` takes it."""
+    if isinstance(given, dict):
+        edge: Any = given.get("edge")  # pyright: ignore[reportUnknownArgumentType]
+        node: Any = given.get("node")
+        if isinstance(edge, int):
+            return edge
+        return node if isinstance(node, str) else ""
+    return ""
+
+
+def _text(message: Mapping[str, Any], name: str) -> str:
+    value = message.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,152 @@
+"""The list of runs in a notebook: a click does what a call does, and says which.
+
+The output of the cell is the static table; in the browser the widget stands in for it
+(``views/web/place.js``), so a saved notebook has the table and nothing that needs a kernel.
+"""
+
+from __future__ import annotations
+
+# anywidget and traitlets have no types: whatever is theirs is unknown here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from attractor_nb.errors import AttractorError, RunNotFound
+from attractor_nb.pipeline.history import RunTable
+from attractor_nb.redaction import redacted
+from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.history_table import run_plain
+from attractor_nb.views.marks import MARK_PATHS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.pipeline.history import RunRow
+    from attractor_nb.pipeline.run import Run
+
+
+class HistoryDesk:
+    """Does what a view asks of a table of runs, and says what came of it. Knows no widget."""
+
+    def __init__(self, table: RunTable) -> None:
+        self.table = table
+        self.resumed: dict[str, Run] = {}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What is shown of each run; one that was resumed here is followed until the list has its end."""
+        rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
+        return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
+
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
+        kind, key = str(message.get("kind", "")), str(message.get("key", ""))
+        doing: dict[str, Callable[[RunRow], dict[str, Any]]] = {
+            "open": _opened,
+            "resume": self._resume,
+            "tag": lambda row: _tagged(row, row.tag(str(message.get("tag", ""))), "tag", message),
+            "untag": lambda row: _tagged(row, row.untag(str(message.get("tag", ""))), "untag", message),
+            "delete": _deleted,
+        }
+        said: dict[str, Any] | None = None
+        try:
+            if kind in doing:
+                said = doing[kind](self._row(key))
+            over = [name for name, run in self.resumed.items() if run.is_done]
+            self.table = self.table.refreshed()
+            for name in over:
+                del self.resumed[name]
+        except AttractorError as error:
+            said = {"title": f"{kind} {key}", "words": redacted(str(error)), "isError": True}
+        return None if said is None else {"kind": "said", **said}
+
+    def _row(self, key: str) -> RunRow:
+        self.table = self.table.refreshed()
+        for row in self.table:
+            if row.logs_root.name == key:
+                return row
+        raise RunNotFound(
+            f"there is no run {key} any more", hint="the list is as it was a moment ago: refresh it"
+        )
+
+    def _resume(self, row: RunRow) -> dict[str, Any]:
+        # Its gates wait in the inbox; a handler of the kernel must not be kept.
+        self.resumed[row.logs_root.name] = row.resume(is_shown=False, interviewer="deferred")
+        words = "It goes on; this list follows it. Its questions wait in gates()."
+        return {"title": f"Resumed {row.logs_root.name}", "words": words, "call": f"{_loading(row)}.resume()"}
+
+
+class HistoryView(anywidget.AnyWidget):
+    """The list of runs.
+
+    Attributes:
+        rows: As of ``HistoryDesk.rows``.
+        caption: The runs base, for screen readers.
+        place: The key that marks the static output.
+    """
+
+    _esm = script("history")
+    _css = styles("history")
+    rows = traitlets.List().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, table: RunTable, place: str = "") -> None:
+        self._desk = HistoryDesk(table)
+        super().__init__(rows=self._desk.rows(), caption=shown_place(table.base), place=place)
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        said = self._desk.answer(content)
+        rows = self._desk.rows()
+        if rows != self.rows:
+            self.rows = rows
+        if said is not None:
+            self.send(said)
+
+
+def shown_place(path: Path) -> str:
+    """A path as short as it can be written here."""
+    here = Path.cwd()
+    whole = path.absolute()
+    return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
+
+
+def _loading(row: RunRow) -> str:
+    return f'Run.load("{redacted(shown_place(row.logs_root))}")'
+
+
+def _opened(row: RunRow) -> dict[str, Any]:
+    found = row.load()
+    title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
+    if isinstance(found, RunTable):
+        return {
+            "title": title,
+            "words": str(found),
+            "call": f'runs("{redacted(shown_place(row.logs_root))}")',
+        }
+    words = f"{found}\n{found.details().partition(chr(10) * 2)[0]}"
+    marks = {status.value: path for status, path in MARK_PATHS.items()}
+    states = {name: state.to_plain() for name, state in found.view.nodes.items()}
+    svg = found.to_svg()
+    return {
+        "title": title,
+        "words": redacted(words),
+        "call": _loading(row),
+        "svg": svg,
+        "marks": marks,
+        "states": states,
+    }
+
+
+def _tagged(row: RunRow, tags: tuple[str, ...], verb: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    words = f"Tags: {', '.join(tags)}" if tags else "It has no tags."
+    tag = redacted(str(message.get("tag", "")))
+    return {"title": row.logs_root.name, "words": words, "call": f'runs()[…].{verb}("{tag}")'}
+
+
+def _deleted(row: RunRow) -> dict[str, Any]:
+    row.delete(confirm=True)
+    return {"title": f"Deleted {row.logs_root.name}", "call": "runs()[…].delete(confirm=True)"}

@@ -1,0 +1,51 @@
+"""The replay of a run in a notebook: a slider over its events, and the inspector asks the kernel for texts.
+
+As of ``history_view`` the output of the cell is static, the last moment of the run, and the widget stands in
+for it. All moments are in the widget's values: they can be scrubbed through when the kernel is gone, too.
+"""
+
+from __future__ import annotations
+
+# anywidget and traitlets have no types: whatever is theirs is unknown here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from attractor_nb.pipeline.inspecting import answer_inspection
+from attractor_nb.views.frontend import script, styles
+
+if TYPE_CHECKING:
+    from attractor_nb.pipeline.replaying import Replay
+
+
+class ReplayView(anywidget.AnyWidget):
+    """A replay with its drawing.
+
+    Attributes:
+        svg: The graph's picture, without states.
+        marks: Path of the sign of each status.
+        caption: Name of the pipeline, for screen readers.
+        replay: The frames (``views.replay.replay_of``).
+        stages: Inspections by ``node@visit``; empty here, for the kernel is asked.
+        place: The key that marks the static output.
+    """
+
+    _esm = script("replay")
+    _css = styles("replay")
+    svg = traitlets.Unicode().tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
+    replay = traitlets.Dict().tag(sync=True)
+    stages = traitlets.Dict().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, shown: Replay, place: str = "") -> None:
+        super().__init__(place=place, **shown.values())
+        self._run = shown.run
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        if content.get("kind") == "inspect":
+            self.send(answer_inspection(self._run, content))

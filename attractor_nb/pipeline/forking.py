@@ -1,0 +1,240 @@
+"""Forks: a run of its own that begins with the way of another until just before a visit.
+
+A fork is a run directory that is written whole, has its name when it is complete, and is then resumed like
+any other. Its log begins with the parent's records, numbered anew and under the fork's own id, so that what
+reads a log reads a fork; behind them stands the one record that says where it comes from and what is
+otherwise (``PipelineForked``). The parent is read, never changed or locked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.errors import OptionError, RunNotFound, StorageError
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.model.events import Event, PipelineForked, PipelineRewound, PipelineStarted
+from attractor_nb.pipeline.beginning import seams_of
+from attractor_nb.pipeline.hosts import check_host
+from attractor_nb.pipeline.options import as_list, as_path, read_options
+from attractor_nb.pipeline.recorded import restored_state
+from attractor_nb.pipeline.resuming import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
+from attractor_nb.pipeline.rewinding import Place, check_rewind, find_place, read_rewind
+from attractor_nb.pipeline.secrets import learn_for_run, stored_source
+from attractor_nb.pipeline.trust import note_run
+from attractor_nb.pipeline.wiring import check_plugs
+from attractor_nb.storage.brought_rows import put_run
+from attractor_nb.storage.child_directories import CHILDREN_NAME, child_home
+from attractor_nb.storage.event_lines import encode_event
+from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.fork_copies import copied_files
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, fork_facts
+from attractor_nb.storage.map_directory import is_map
+from attractor_nb.storage.run_directory import (
+    DEFAULT_RUNS_BASE,
+    SOURCE_NAME,
+    RunDirectory,
+    first_directory,
+    make_directory,
+    run_directory_name,
+    utc_text,
+)
+from attractor_nb.storage.sealed_file import seal
+from attractor_nb.storage.stored_run import has_event_log, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.pipeline.beginning import Seams
+    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.rewinding import Rewind
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.storage.stored_run import StoredRun
+
+_NOT_OF_A_FORK = (
+    "restart_of",
+    "restarted_as",
+    "continued_from",
+    "log_sequence",
+    "reason",
+    "duration",
+    "stages",
+    "usage",
+    "is_source_redacted",
+)
+
+
+def fork_run(
+    run: Run,
+    node: str,
+    visit: int | None = None,
+    *,
+    context: Mapping[str, Any] | None = None,
+    prompt: str | None = None,
+    pipeline: Pipeline | None = None,
+    on_graph_change: str | None = None,
+    **options: Any,
+) -> Run:
+    """Begin a run that goes another way from just before a visit of a node, and start it.
+
+    Args:
+        run: The parent: live, up to its last commit, or ended, or loaded.
+        node: The node that is visited first.
+        visit: Before which of its visits, by number; the latest by default.
+        context: Values of the context that are others in the fork.
+        prompt: The prompt of that node in the fork.
+        pipeline: What goes on in place of what the parent ran.
+        on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
+        **options: See ``RunOptions``: ``logs_root`` or ``runs_dir`` say where (beside the parent by default);
+            bounds and backend are the parent's unless others are given.
+
+    Raises:
+        RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at, and why.
+        OptionError, ContextValueError: An option, a value or the prompt is unusable.
+        UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+        StorageError: The disk refused; there is no fork then.
+    """
+    chosen = pipeline or run.pipeline
+    change = on_graph_change or ("error" if pipeline is None else "accept")
+    if change not in GRAPH_CHANGES:
+        raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {change!r}")
+    rewind = read_rewind(node, visit, context, prompt)
+    if rewind is None:
+        raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')
+    with held_interrupts():
+        logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
+    given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}
+    return chosen.resume(logs_root, on_graph_change=change, **given)
+
+
+def _make_fork(
+    pipeline: Pipeline, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]
+) -> Path:
+    """Write the directory of a fork, whole or not at all; where it is."""
+    pipeline.refuse_errors()
+    options = read_options(pipeline.run_defaults, given)
+    learn_for_run(as_list("secrets", options.secrets))
+    if options.params:
+        raise OptionError(
+            "a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})"
+        )
+    if options.durability == "none" or not has_event_log(parent):
+        raise RunNotFound(
+            "nothing of the run is stored, or nothing of the fork would be, and a fork needs both",
+            hint='use durability="fast" or "full"',
+        )
+    options = with_recorded_plugs(options, parent)
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    check_host(options.host)
+    if options.cassette is None:
+        check_plugs(options, pipeline.handlers, pipeline.graph)
+    check_rewind(plan, parent, rewind)
+    place = find_place(read_latest(plan, parent).stored, rewind)
+    state = restored_state(plan, place.shortened)
+    forked = PipelineForked(
+        node=place.point.node_id,
+        visit=place.point.visit,
+        parent_id=str(place.stored.manifest.get("run_id", "")),
+        parent_root=str(first_directory(place.stored.logs_root)),
+        parent_sequence=place.point.sequence,
+        context=dict(rewind.context),
+        prompt=rewind.prompt,
+        spent=state.usage,
+    )
+    state.apply(forked)
+    check_fork(pipeline, plan, place.shortened, state, options, change)
+    seams = seams_of(options)
+    home, name, run_id = _room(place.stored, options, seams)
+    try:
+        is_synced = options.durability == "full"
+        forked.time = seams.clock.time()
+        way = fork_records(place.way, forked, run_id)
+        files = {
+            **copied_files(place.stored, place.way),
+            **_sources(pipeline, Path()),
+            MANIFEST_NAME: seal(_manifest(pipeline, plan, place, forked, run_id)),
+            EVENT_LOG_NAME: b"".join(encode_event(event) for event in way),
+        }
+        note_run(plan.graph, home.path / name, options)  # first: a fork that is killed here can go on
+        put_run(seams.disk, home, name, files, read_run, is_synced=is_synced)
+    finally:
+        home.close()
+    return home.path / name
+
+
+def fork_records(way: Sequence[Event], forked: PipelineForked, run_id: str) -> list[Event]:
+    """The log of a fork: its parent's way, numbered anew and under its own id, and the record of the fork."""
+    records: list[Event] = []
+    for number, event in enumerate((*way, forked), 1):
+        changes: dict[str, Any] = {"sequence": number, "run_id": run_id}
+        if isinstance(event, PipelineStarted):
+            changes["id"] = run_id
+        elif isinstance(event, PipelineRewound):  # what it set aside is not in this log
+            changes["to_sequence"] = number - 1
+        records.append(replace(event, **changes))
+    return records
+
+
+def _sources(pipeline: Pipeline, home: Path) -> dict[str, bytes]:
+    """The source of a pipeline and those of its children, where a run directory has them."""
+    text, _ = stored_source(pipeline.to_dot(), pipeline.parsed)
+    files = {(home / SOURCE_NAME).as_posix(): text.encode("utf-8", "surrogatepass")}
+    for node_id, child in pipeline.family.children.items():
+        files |= _sources(child, child_home(home, node_id))
+    return files
+
+
+def _manifest(
+    pipeline: Pipeline, plan: Plan, place: Place, forked: PipelineForked, run_id: str
+) -> dict[str, Any]:
+    before = place.stored.manifest
+    kept = {name: value for name, value in before.items() if name not in _NOT_OF_A_FORK}
+    _, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    return {
+        **kept,
+        "schema_version": 1,
+        "run_id": run_id,
+        "pipeline_name": plan.name,
+        "goal": plan.graph.goal,
+        "node_count": len(plan.nodes),
+        "status": "paused",
+        "start_time": utc_text(forked.time),
+        "end_time": None,
+        "fork_of": fork_facts(forked),
+        **({"is_source_redacted": True} if is_redacted else {}),
+    }
+
+
+def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDirectory, str, str]:
+    """Where a fork goes: the directory around it, its name there, and its run id.
+
+    Raises:
+        StorageError: The place is taken, or the disk refused.
+    """
+    run_id = seams.randomness.new_id()
+    if options.logs_root is not None:
+        path = as_path(options.logs_root, "logs_root").absolute()
+        base, name = path.parent, path.name
+    else:
+        base = as_path(options.runs_dir, "runs_dir") if options.runs_dir else _base_of(parent.logs_root)
+        name = run_directory_name(seams.clock.time(), run_id)
+    make_directory(seams.disk, base, is_synced=options.durability == "full")
+    place = base / name
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        raise StorageError(
+            f"{place} is there already, and a fork needs a directory of its own",
+            path=str(place),
+            hint="name one that is not there, or leave logs_root out",
+        )
+    return RunDirectory(seams.disk, base), name, run_id
+
+
+def _base_of(logs_root: Path) -> Path:
+    """The runs base of a run; that of a row or of a child run is the working directory's."""
+    base = first_directory(logs_root).parent
+    is_inside = is_map(base) or CHILDREN_NAME in base.parts[-2:]
+    return DEFAULT_RUNS_BASE if is_inside else base

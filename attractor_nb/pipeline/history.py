@@ -1,0 +1,246 @@
+"""The runs that are kept: look for them, open, tag, resume, delete them, and see how those that go on stand.
+
+``runs()`` reads a runs base once; ``table.refreshed()`` reads it again, under the same filters. Nothing here
+needs a run's ownership but ``resume`` and ``delete``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
+
+from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.errors import OptionError, RunError
+from attractor_nb.pipeline.history_filter import Filter
+from attractor_nb.pipeline.options import as_path
+from attractor_nb.storage.listing import RunSummary, list_runs
+from attractor_nb.storage.removal import remove_run
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
+from attractor_nb.storage.run_tags import change_tags
+from attractor_nb.views.history_table import history_table
+from attractor_nb.views.table import table_html, table_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.views.table import Table
+
+_FIELDS = tuple(entry.name for entry in fields(RunSummary))
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow(RunSummary):
+    """A line of ``runs()``: what is known of a run without opening it, and what can be done with it."""
+
+    def load(self) -> Run | RunTable:
+        """The run, as ``Run.load`` gives it; of a map the table of its rows.
+
+        Raises:
+            RunNotFound: It is none any more.
+            CheckpointCorrupt: It is damaged; says what can be saved.
+        """
+        if self.kind == "map":
+            return runs(self.logs_root)
+        from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - a list needs no engine
+
+        return load_run(self.logs_root)
+
+    def resume(self, **options: Any) -> Run:
+        """Go on with it; options as of ``Pipeline.resume``.
+
+        Raises:
+            RunError: It is a map, it runs, or it has ended.
+        """
+        found = self.load()
+        if isinstance(found, RunTable):
+            raise RunError(
+                f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) goes on with it"
+            )
+        return found.resume(**options)
+
+    def tag(self, *tags: str) -> tuple[str, ...]:
+        """Put tags on it; those that it has then.
+
+        Raises:
+            OptionError: A word is no tag.
+            StorageError: They cannot be written.
+        """
+        return change_tags(self.logs_root, add=tags)
+
+    def untag(self, *tags: str) -> tuple[str, ...]:
+        """Take tags away; those that it has then. What it does not have is passed over."""
+        return change_tags(self.logs_root, remove=tags)
+
+    def delete(self, *, confirm: bool = False) -> None:
+        """Remove its directory with everything in it, for good.
+
+        Args:
+            confirm: Say True; without it nothing happens but an error.
+
+        Raises:
+            OptionError: It was not confirmed.
+            RunLocked: A process owns it.
+            RunError: Something inside is alive.
+            StorageError: It is a link, or the disk refused.
+        """
+        _check_confirmed(self.logs_root.name, confirm)
+        remove_run(self.logs_root.parent, self.logs_root, clock=SystemClock())
+
+    def __str__(self) -> str:
+        return table_text(history_table([self]))
+
+
+class RunTable(Sequence[RunRow]):
+    """The runs and maps of a runs base, newest first: a sequence of rows.
+
+    Attributes:
+        base: The runs base.
+        filter: What the rows were chosen by.
+    """
+
+    def __init__(self, base: Path, rows: Sequence[RunRow], chosen_by: Filter | None = None) -> None:
+        self.base = base
+        self.filter = chosen_by or Filter()
+        self._rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> RunRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> RunTable: ...
+    def __getitem__(self, index: int | slice) -> RunRow | RunTable:
+        if isinstance(index, slice):
+            return RunTable(self.base, self._rows[index], self.filter)
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not isinstance(other, str) and list(self) == list(other)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def where(self, **conditions: Any) -> RunTable:
+        """Those of its rows that fit all conditions.
+
+        Args:
+            **conditions: ``status`` (a word, or several), ``pipeline`` (its name), ``tag`` (one, or several
+                that it must all have), ``since`` (a time, ``"2026-11-01"``, or an age as ``"24h"``), ``text``
+                (occurs in any column), ``kind`` (``run`` or ``map``).
+
+        Raises:
+            OptionError: There is no such condition, or its value means nothing.
+        """
+        narrowed = self.filter.narrowed(**conditions)
+        return RunTable(self.base, narrowed.chosen(self._rows), narrowed)
+
+    def refreshed(self) -> RunTable:
+        """The same filters over the runs base as it is now."""
+        return RunTable(self.base, self.filter.chosen(runs(self.base)), self.filter)
+
+    def open(self, index: int) -> Run | RunTable:
+        """The run of a row; of a map the table of its rows. The same as ``table[index].load()``."""
+        return self[index].load()
+
+    def tag(self, *tags: str) -> RunTable:
+        """Put tags on all its rows; the table as it is then."""
+        for row in self:
+            row.tag(*tags)
+        return self.refreshed()
+
+    def untag(self, *tags: str) -> RunTable:
+        """Take tags away from all its rows; the table as it is then."""
+        for row in self:
+            row.untag(*tags)
+        return self.refreshed()
+
+    def delete(self, *, confirm: bool = False) -> RunTable:
+        """Remove all its rows for good; the table as it is then. Stops at the first that must stay.
+
+        Raises:
+            OptionError: It was not confirmed; as of ``RunRow.delete`` else.
+        """
+        _check_confirmed(f"{len(self)} run{'s' * (len(self) != 1)}", confirm)
+        for row in self:
+            row.delete(confirm=True)
+        return self.refreshed()
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame, times as UTC timestamps, costs in USD.
+
+        Raises:
+            OptionError: pandas is not installed.
+        """
+        try:
+            pandas: Any = import_module("pandas")  # no dependency of ours
+        except ImportError:
+            hint = "pip install pandas; without it: [row.status for row in runs()]"
+            raise OptionError("to_frame() needs pandas, which is not installed", hint=hint) from None
+        frame = pandas.DataFrame([_record(row) for row in self], columns=list(_record_names()))
+        for name in ("start_time", "end_time"):
+            frame[name] = pandas.to_datetime(frame[name], utc=True)
+        return frame
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table, with times."""
+        return history_table(self._rows, notes=self._notes())
+
+    def __str__(self) -> str:
+        return table_text(self.table)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        lasting = history_table(self._rows, has_times=False, notes=self._notes())
+        return {"text/html": table_html(lasting), "text/plain": table_text(lasting)}
+
+    def _notes(self) -> list[str]:
+        stopped = next(
+            (index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None
+        )
+        if stopped is None:
+            return []
+        name = "runs()" if self.filter == Filter() else "table"
+        return [f"row {stopped} is {self[stopped].status}; go on with {name}[{stopped}].resume()"]
+
+
+def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:
+    """The runs and maps under a runs base, newest first. No log is read as a whole but a short one.
+
+    Args:
+        base: The runs base, or the directory of a map: then its rows.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    path = as_path(base, "the runs base")
+    found = list_runs(path)
+    return RunTable(path, [RunRow(*(getattr(entry, name) for name in _FIELDS)) for entry in found])
+
+
+def _check_confirmed(what: str, confirm: object) -> None:
+    if confirm is not True:
+        raise OptionError(f"{what} would be deleted for good", hint="delete(confirm=True)")
+
+
+def _record_names() -> tuple[str, ...]:
+    return (
+        "kind", "status", "pipeline", "start_time", "end_time", "duration", "stages", "tokens", "cost_usd",
+        "tags", "lineage", "note", "run_id", "logs_root",
+    )  # fmt: skip
+
+
+def _record(row: RunRow) -> dict[str, Any]:
+    usage = row.usage
+    return {
+        **{name: getattr(row, name) for name in _record_names() if name in _FIELDS},
+        "pipeline": row.pipeline_name,
+        "start_time": row.start_time or None,
+        "tokens": usage.total_tokens if usage else None,
+        "cost_usd": usage.cost_usd if usage else None,
+        "logs_root": str(row.logs_root),
+    }

@@ -1,0 +1,125 @@
+"""The lines of an inspection: visits, attempts, keys of the context; and texts without secrets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.redaction import redacted
+
+if TYPE_CHECKING:
+    from attractor_nb.model.outcome import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class VisitLine:
+    """A visit of the node.
+
+    Attributes:
+        number: Its number.
+        branch: Path of the branch that it is in, or empty.
+        status: How it ended, or ``running``, ``cut off``.
+        attempts: How many there were.
+        is_set_aside: A rewind went behind it.
+        is_cached: Its result came from the cache.
+    """
+
+    number: int
+    branch: str
+    status: str
+    attempts: int
+    is_set_aside: bool = False
+    is_cached: bool = False
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "number": self.number,
+            "branch": self.branch,
+            "status": self.status,
+            "attempts": self.attempts,
+            "is_set_aside": self.is_set_aside,
+            "is_cached": self.is_cached,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """A try of the visit.
+
+    Attributes:
+        number: Its number.
+        status: How it ended, or ``running``, ``cut off``.
+        reason: Why it failed, or empty.
+        seconds: How long it took; None while it goes on, and when nobody knows.
+        usage: What it consumed; None when it did not say.
+    """
+
+    number: int
+    status: str
+    reason: str = ""
+    seconds: float | None = None
+    usage: Usage | None = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "number": self.number,
+            "status": self.status,
+            "reason": redacted(self.reason),
+            "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "usage": None if self.usage is None else self.usage.to_plain(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChange:
+    """A key of the context around a visit.
+
+    Attributes:
+        key: The key.
+        change: ``added``, ``changed``, ``removed`` or ``same``.
+        before: Its value before the visit; None when it had none.
+        after: Its value behind it; None when it has none.
+    """
+
+    key: str
+    change: str
+    before: Any = None
+    after: Any = None
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values: both as texts, None for no value."""
+        before = None if self.change == "added" else _value_text(self.before)
+        after = None if self.change == "removed" else _value_text(self.after)
+        if self.change == "changed" and before == after:  # 1 became "1"
+            before, after = _json_text(self.before), _json_text(self.after)
+        return {"key": redacted(self.key), "change": self.change} | {
+            name: None if text is None else cut_text(text, limit)
+            for name, text in (("before", before), ("after", after))
+        }
+
+
+def cut_text(text: str, limit: int) -> str:
+    """The beginning of a text without secrets; they go before it is cut: half of one has no form."""
+    return redacted(text)[:limit]
+
+
+def cleaned(value: Any) -> Any:
+    """A plain form without secrets; its keys are ours."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: cleaned(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType] - of JSON values
+    return [cleaned(one) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType] - as above
+
+
+def _value_text(value: Any) -> str:
+    return value if isinstance(value, str) else _json_text(value)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(
+        value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None, default=str
+    )

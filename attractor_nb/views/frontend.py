@@ -1,0 +1,65 @@
+"""The front-end as one module and one style sheet: what a widget, an exported and a served page are given.
+
+The files are ES modules (``views/web``). Who shows them can load one text only, and a build tool would be a
+second language in the house, so they are put one behind the other: each once, those it imports before it.
+That is possible because no name stands twice at their top level (``tests/views/test_frontend.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+FOLDER: Final = files("attractor_nb.views.web")
+_IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?!default)", re.MULTILINE)
+_DEFAULT: Final = re.compile(r"^export default [^;]*;\n", re.MULTILINE)
+
+
+@cache
+def modules_of(entry: str) -> tuple[str, ...]:
+    """The modules that an entry needs, in the order in which they can stand, itself last.
+
+    Args:
+        entry: Name of a module, without ``.js``.
+    """
+    order: dict[str, None] = {}
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            raise ValueError(f"modules of the front-end import one another: {' -> '.join((*above, name))}")
+        for imported in _IMPORT.findall(_text(f"{name}.js")):
+            visit(imported, (*above, name))
+        order.setdefault(name)
+
+    visit(entry, ())
+    return tuple(order)
+
+
+@cache
+def script(entry: str, *, is_widget: bool = True) -> str:
+    """One ES module with everything that an entry needs.
+
+    Args:
+        entry: Name of the module.
+        is_widget: Whether its default export, which anywidget reads, is kept. Without it the text can stand
+            in a page, with more code behind it.
+    """
+    parts: list[str] = []
+    for name in modules_of(entry):
+        text = _EXPORT.sub("", _IMPORT.sub("", _text(f"{name}.js")))
+        parts.append(text if is_widget and name == entry else _DEFAULT.sub("", text))
+    return "\n".join(parts)
+
+
+@cache
+def styles(entry: str) -> str:
+    """The style sheets of an entry and of all that it needs, that of the theme first."""
+    names = ("theme", *(name for name in modules_of(entry) if (FOLDER / f"{name}.css").is_file()))
+    return "\n".join(_text(f"{name}.css") for name in names)
+
+
+def _text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,294 @@
+"""A stage, an edge and their reasons in a cell: text for a terminal, HTML for a notebook.
+
+What is shown is the plain form that the front-end's inspector is given, too. Times and places are left out: a
+saved notebook says the same after each run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.theme import inspection_css, root_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from markupsafe import Markup
+
+    from attractor_nb.views.theme import Theme
+
+MAX_SHOWN: Final = 60
+"""Characters of a context value on a line."""
+MAX_CHANGES: Final = 12
+MAX_TEXT_LINES: Final = 40
+_PARTS: Final = (
+    ("carried", "Carried"),
+    ("prompt", "Prompt"),
+    ("response", "Response"),
+    ("stdout", "Output"),
+    ("stderr", "Errors"),
+)
+_EDGES: Final = (
+    Column("edge to", "place"),
+    Column("condition", "place"),
+    Column("saw", "place"),
+    Column("weight", "number"),
+    Column("verdict"),
+)
+
+
+def stage_text(plain: Mapping[str, Any]) -> str:
+    """A stage in words: how it ended, how the run came there and went on, what changed, the texts."""
+    lines = [headline(plain), *_columns(_facts(plain))]
+    if candidates := _candidates(plain):
+        lines += _indented(table_text(_edges(candidates)))
+    for name, title in _PARTS:
+        text = _part(plain, name)
+        if text and name != "carried":
+            lines += [f"--- {title.lower()}", *_shortened(text)]
+    return "\n".join(lines)
+
+
+def stage_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
+    """The same as HTML; everything of the input is escaped."""
+    facts = joined(
+        element("tr", None, element("th", {"scope": "row"}, name), element("td", None, words))
+        for name, words in _facts(plain)
+    )
+    parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
+    if candidates := _candidates(plain):
+        parts.append(_section("Why this way", _edge_table(candidates), is_open=False))
+    for name, title in _PARTS:
+        if text := _part(plain, name):
+            is_open = name in {"prompt", "response"}
+            parts.append(_section(title, element("pre", None, text), is_open=is_open))
+    return _page(*parts, theme=theme)
+
+
+def edge_text(plain: Mapping[str, Any]) -> str:
+    """An edge in words: its condition, how often it was taken, what became of it each time."""
+    return table_text(_verdicts(plain))
+
+
+def edge_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
+    """The same as HTML."""
+    return table_html(_verdicts(plain), theme)
+
+
+def reason_text(plain: Mapping[str, Any]) -> str:
+    """Why a stage was reached and left as it was: headline, both ways, the rules, each edge."""
+    lines = [headline(plain), *_columns(_ways(plain))]
+    if way := plain.get("why_next"):
+        rules = [
+            [f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(way["rules"], 1)
+        ]
+        if rules:
+            lines += ["", "rules, in their order", *_indented(aligned(rules))]
+        if way["candidates"]:
+            lines += ["", *_indented(table_text(_edges(way["candidates"])))]
+    return "\n".join(lines)
+
+
+def reason_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
+    """The same as HTML."""
+    facts = joined(
+        element("tr", None, element("th", {"scope": "row"}, name), element("td", None, words))
+        for name, words in _ways(plain)
+    )
+    parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
+    if way := plain.get("why_next"):
+        items = joined(element("li", None, f"{rule['name']}: {_rule_words(rule)}") for rule in way["rules"])
+        if items:
+            parts.append(_section("Rules, in their order", element("ol", None, items), is_open=True))
+        if way["candidates"]:
+            parts.append(_section("Edges", _edge_table(way["candidates"]), is_open=True))
+    return _page(*parts, theme=theme)
+
+
+def headline(plain: Mapping[str, Any]) -> str:
+    """``check (codergen), visit 2 of 3: success``."""
+    handler = f" ({plain['handler']})" if plain.get("handler") else ""
+    where = ""
+    if plain.get("visit"):
+        counting = sum(not one["is_set_aside"] for one in plain.get("visits", ()))
+        of = f" of {counting}" if counting > 1 and not plain.get("is_set_aside") else ""
+        where = f", visit {plain['visit']}{of}"
+        if len(plain.get("attempts", ())) > 1:
+            where += f", attempt {plain['attempt']} of {len(plain['attempts'])}"
+        if plain.get("branch"):
+            where += f", in branch {plain['branch']}"
+    status = {"pending": "not reached"}.get(plain["status"], plain["status"].replace("_", " "))
+    aside = ", set aside by a rewind" if plain.get("is_set_aside") else ""
+    return one_line(f"{plain['node']}{handler}{where}: {status}{aside}")
+
+
+def _candidates(plain: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    way: Mapping[str, Any] = plain.get("why_next") or {}
+    return way.get("candidates", ())
+
+
+def _rule_words(rule: Mapping[str, Any]) -> str:
+    return f"{rule['words']}{'   (decided)' if rule['decides'] else ''}"
+
+
+def _ways(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if plain.get("why_here"):
+        yield "came here", plain["why_here"]
+    if way := plain.get("why_next"):
+        yield "went on", way["words"]
+        if way["mismatch"]:
+            yield "but", way["mismatch"]
+    for problem in plain.get("problems", ()):
+        yield "not known", problem
+
+
+def _facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and words of each fact that is known."""
+    ways = list(_ways(plain))
+    attempts, visits = plain["attempts"], plain["visits"]
+    pairs = (
+        *((name, plain[name]) for name in ("label", "reason", "notes")),
+        *(pair for pair in ways if pair[0] != "not known"),
+        ("by hand", "; ".join(plain["by_hand"])),
+        ("cache", plain["cached"].partition(":")[0]),
+        ("used", plain["usage_words"]),
+        ("attempts", "; ".join(_attempt_words(one) for one in attempts) if len(attempts) > 1 else ""),
+        ("visits", ", ".join(_visit_words(one) for one in visits) if len(visits) > 1 else ""),
+    )
+    yield from ((name, words) for name, words in pairs if words)
+    changes = [one for one in plain["context"] if one["change"] != "same"]
+    for one in changes[:MAX_CHANGES]:
+        yield "context", _change_words(one)
+    if len(changes) > MAX_CHANGES:
+        yield "context", f"… and {len(changes) - MAX_CHANGES} more keys"
+    if plain["files"]:
+        yield "files", ", ".join(one["name"] for one in plain["files"])
+    yield from (pair for pair in ways if pair[0] == "not known")
+
+
+def _attempt_words(one: Mapping[str, Any]) -> str:
+    reason = f" ({_short(one['reason'])})" if one["reason"] else ""
+    return f"{one['number']} {one['status']}{reason}"
+
+
+def _visit_words(one: Mapping[str, Any]) -> str:
+    extra = [
+        word for word, holds in (("set aside", one["is_set_aside"]), ("cached", one["is_cached"])) if holds
+    ]
+    where = f" in {one['branch']}" if one["branch"] else ""
+    return f"{one['number']} {one['status']}{where}" + (f" ({', '.join(extra)})" if extra else "")
+
+
+def _change_words(one: Mapping[str, Any]) -> str:
+    if one["change"] == "added":
+        return f"+ {one['key']} = {_short(one['after'])}"
+    if one["change"] == "removed":
+        return f"- {one['key']} (was {_short(one['before'])})"
+    return f"~ {one['key']}: {_short(one['before'])} → {_short(one['after'])}"
+
+
+def _part(plain: Mapping[str, Any], name: str) -> str:
+    text = plain["output"].get(name) if name in {"stdout", "stderr"} else plain.get(name)
+    if not text:
+        return ""
+    whole = plain["cut"].get(name)
+    return f"{text}\n… cut: {len(text):,} of {whole:,}" if whole else text
+
+
+def _shortened(text: str) -> list[str]:
+    lines = text.rstrip().splitlines()
+    if len(lines) <= MAX_TEXT_LINES:
+        return lines
+    return [*lines[:MAX_TEXT_LINES], f"… {len(lines) - MAX_TEXT_LINES} more lines"]
+
+
+def _edges(candidates: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        [
+            one["target"],
+            one["condition"] or "-",
+            ", ".join(f"{value['value'] or 'nothing'}" for value in one["values"]) or "-",
+            str(one["weight"]),
+            one["words"],
+        ]
+        for one in candidates
+    ]
+    states = ["ok" if one["is_taken"] else "" for one in candidates]
+    return Table("Edges that lead out", _EDGES, rows, states)
+
+
+def _edge_table(candidates: Sequence[Mapping[str, Any]]) -> Markup:
+    table = _edges(candidates)
+    head = element("tr", None, *(element("th", {"scope": "col"}, column.title) for column in table.columns))
+    body = joined(
+        element(
+            "tr",
+            {"class": "taken"} if state else None,
+            *(
+                element("td", {"class": column.kind if column.kind != "text" else None}, cell)
+                for column, cell in zip(table.columns, row, strict=True)
+            ),
+        )
+        for row, state in zip(table.rows, table.states, strict=True)
+    )
+    return element(
+        "table", {"aria-label": table.label}, element("thead", None, head), element("tbody", None, body)
+    )
+
+
+def _verdicts(plain: Mapping[str, Any]) -> Table:
+    marks = [word for word in ("is_default", "is_restart") if plain[word]]
+    words = {"is_default": "default=true", "is_restart": "loop_restart=true"}
+    facts = [f"condition {plain['condition']}"] if plain["condition"] else ["no condition"]
+    facts += [f'label "{plain["label"]}"'] if plain["label"] else []
+    facts += [f"weight {plain['weight']}", *(words[mark] for mark in marks)]
+    times = {0: "never taken", 1: "taken once"}.get(plain["passes"], f"taken {plain['passes']} times")
+    rows = [
+        [
+            f"{one['visit']}" + (f" ({one['branch']})" if one["branch"] else ""),
+            ", ".join(f"{value['clause']} saw {value['value'] or 'nothing'}" for value in one["values"])
+            or "-",
+            one["words"],
+            one["went_to"] or "(the end)",
+        ]
+        for one in plain["verdicts"]
+    ]
+    return Table(
+        "What became of the edge",
+        (
+            Column(f"visit of {plain['source']}"),
+            Column("saw", "place"),
+            Column("verdict"),
+            Column("went to", "place"),
+        ),
+        rows,
+        ["ok" if one["is_taken"] else "" for one in plain["verdicts"]],
+        headline=f"{plain['source']} -> {plain['target']}: {times}; {', '.join(facts)}",
+        notes=tuple(plain["problems"]),
+    )
+
+
+def _section(title: str, body: Markup, *, is_open: bool) -> Markup:
+    return element("details", {"open": "" if is_open else None}, element("summary", None, title), body)
+
+
+def _page(*parts: Markup, theme: Theme) -> str:
+    classes = f"attractor-table attractor-inspection {root_class()} {theme}"
+    return str(element("div", {"class": classes}, style_sheet(inspection_css()), *parts))
+
+
+def _short(value: Any) -> str:
+    text = one_line("nothing" if value is None else str(value))
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+def _columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    rows = [[name, one_line(words)] for name, words in pairs]
+    return _indented(aligned(rows)) if rows else []
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]

@@ -1,0 +1,124 @@
+// Two runs on one drawing: a click on a stage shows what both did there, beside each other. Everything is in
+// the values `svg`, `marks`, `states`, `comparison` and `legend`; nobody is asked.
+
+import { makeDrawing } from "./drawing.js";
+import { asWidget } from "./host.js";
+import { make, makeButton, seconds } from "./parts.js";
+import { makeText } from "./texts.js";
+
+const SIDES = ["a", "b"];
+const TEXT_NAMES = ["prompt", "response"];
+const KINDS_OF_LINES = { "-": "is-a", "+": "is-b" };
+
+export default asWidget(showCompare);
+
+export function showCompare(host, el) {
+  const { steps, a, b } = host.get("comparison");
+  const root = make("div", "attractor-ui attractor-compared");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", "Two runs beside each other");
+  const stage = make("div", "ac-stage");
+  const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
+  for (const [id, state] of Object.entries(host.get("states"))) drawing.setNode(id, state);
+  drawing.setEnded(true);
+
+  const panel = make("aside", "ac-panel");
+  panel.hidden = true;
+  panel.setAttribute("aria-label", "Both sides of a stage");
+  const title = make("h4", "ac-title");
+  const shut = makeButton("al-close", "×", "", () => select(null));
+  shut.setAttribute("aria-label", "Close");
+  const head = make("div", "ac-head");
+  head.append(title, shut);
+  const body = make("div", "ac-body");
+  panel.append(head, body);
+  stage.append(drawing.element, panel);
+  root.append(makeLegend(host.get("legend")), stage, makeRuns(a, b));
+  el.append(root);
+
+  let selected = null;
+
+  function select(id) {
+    const before = selected;
+    selected = id === selected ? null : id;
+    drawing.select(selected);
+    panel.hidden = selected === null;
+    if (selected === null) {
+      if (before !== null) drawing.focus(before);
+      return;
+    }
+    const name = drawing.nameOf(selected);
+    title.textContent = name === selected ? name : `${name} (${selected})`;
+    const visits = steps.filter((step) => step.node === selected);
+    body.replaceChildren(...(visits.length ? visits.map(makeVisit) : [make("p", "al-dim", "Neither run came here.")]));
+  }
+
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || selected === null) return;
+    event.stopPropagation();
+    select(null);
+  });
+  return () => drawing.close();
+}
+
+function makeLegend(entries) {
+  const legend = make("ul", "ac-legend");
+  for (const { name, sign, words } of entries) {
+    const item = make("li", `is-${name}`);
+    const stroke = make("span", "ac-stroke", sign);
+    stroke.setAttribute("aria-hidden", "true");
+    item.append(stroke, make("span", "", words));
+    legend.append(item);
+  }
+  return legend;
+}
+
+function makeRuns(a, b) {
+  const list = make("div", "ac-runs");
+  for (const [name, side] of [["A", a], ["B", b]]) {
+    const line = make("p", `ac-run is-${name.toLowerCase()}`);
+    line.append(make("b", "", name), ` ${side.status}, ${side.stages} stages, ${seconds(side.seconds)}`);
+    if (side.reason) line.append(`: ${side.reason}`);
+    list.append(line);
+  }
+  return list;
+}
+
+// One visit: what differs, then both sides.
+function makeVisit(step) {
+  const box = make("section", "ac-visit");
+  const number = (step.a || step.b).visit;
+  const where = step.branch ? `branch ${step.branch}, visit ${number}` : `visit ${number}`;
+  const words = step.differs.length ? step.differs.join(", ") : "the same in both";
+  box.append(make("h5", "ac-visit-title", `${where}: ${words}`));
+  const sides = make("div", "ac-sides");
+  for (const side of SIDES) sides.append(makeSide(side, step[side]));
+  box.append(sides);
+  for (const { name, lines } of step.changes || []) box.append(makeChange(name, lines));
+  return box;
+}
+
+function makeSide(side, facts) {
+  const column = make("div", `ac-side is-${side}`);
+  column.append(make("h6", "ac-side-title", side.toUpperCase()));
+  if (!facts) {
+    column.append(make("p", "al-dim", "did not come here"));
+    return column;
+  }
+  const said = [(facts.status || "not ended").replace("_", " ")];
+  if (facts.attempts > 1) said.push(`${facts.attempts} attempts`);
+  if (facts.seconds) said.push(seconds(facts.seconds));
+  if (facts.next) said.push(`then ${facts.next}`);
+  column.append(make("p", "ac-facts", said.join(" · ")));
+  if (facts.reason) column.append(make("p", "ac-reason", facts.reason));
+  for (const name of TEXT_NAMES) if (facts[name]) column.append(makeText(facts[name], 0, { name }));
+  return column;
+}
+
+function makeChange(name, lines) {
+  const box = make("details", "ac-change");
+  const text = make("pre", "ac-lines");
+  for (const line of lines) text.append(make("span", KINDS_OF_LINES[line[0]] || "", `${line}\n`));
+  box.append(make("summary", "", `What differs in the ${name}`), text);
+  return box;
+}

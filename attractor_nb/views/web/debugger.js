@@ -1,0 +1,181 @@
+// The debugger's bar under the graph: where the run stands and why, going on, and what can be changed there.
+//
+// Breakpoints stand on the drawing as badges: Alt-click on a node, or `b` with the keyboard on it, sets and
+// takes one. What is known comes whole with each message; nothing is decided here.
+
+import { makeContextEditor } from "./debugger_context.js";
+import { make, makeButton } from "./parts.js";
+
+const TOGGLE_KEY = "b";
+
+const pathOfStop = (stop) => stop.path + stop.node;
+
+// `drawing` is one of makeDrawing; `ask(request)` sends a request that is answered by a message of kind "debug".
+export function makeDebugger(drawing, ask) {
+  const element = make("section", "db-bar");
+  element.setAttribute("aria-label", "Debugger");
+  const said = make("div", "db-said");
+  said.setAttribute("role", "status");
+  const buttons = make("div", "db-buttons");
+  const call = (name) => () => ask({ call: name, branch: branchOf(current()) });
+  const going = makeButton("al-button", "Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
+  const step = makeButton("al-button", "Step", "Execute this stage and stop at the next (s)", call("step"));
+  const over = makeButton("al-button", "Step over", "The same; a fan-out with all its branches (o)", call("step_over"));
+  const pause = makeButton("al-button db-pause", "Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
+  const pin = makeButton("al-button", "Pin", "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
+  buttons.append(going, step, over, pause, pin);
+  const points = make("ul", "db-points");
+  points.setAttribute("aria-label", "Breakpoints");
+  const problem = make("p", "db-problem");
+  problem.setAttribute("role", "alert");
+  const editor = makeContextEditor(ask);
+  const head = make("div", "db-head");
+  head.append(said, buttons);
+  element.append(head, problem, points, editor.element);
+  element.hidden = true;
+
+  let state = { breakpoints: [], stops: [], pins: {}, prompts: {}, is_pausing: false, is_over: true };
+  let chosen = null; // number of the stop that the editor is about
+  let badged = new Set();
+
+  const current = () => state.stops.find((stop) => stop.number === chosen) || state.stops[0] || null;
+  const branchOf = (stop) => (stop ? stop.path + stop.branch : null);
+  const pinnable = () => (current() && !current().path ? current().node : "");
+  const isPinned = () => pinnable() in state.pins;
+
+  function show(next) {
+    if (!next || !next.breakpoints) return;
+    const before = current();
+    state = next;
+    if (!current() || current().number !== chosen) chosen = current() ? current().number : null;
+    const isLive = !state.is_over;
+    element.hidden = !isLive;
+    const isUsed = state.stops.length || state.breakpoints.length || state.is_pausing || Object.keys(state.pins).length;
+    element.dataset.idle = String(!isUsed); // only Pause is there then
+    element.dataset.stands = String(state.stops.length > 0);
+    showSaid();
+    for (const button of [going, step, over]) button.disabled = !state.stops.length;
+    going.disabled = !state.stops.length && !state.is_pausing;
+    pause.disabled = state.is_pausing;
+    pin.hidden = !pinnable();
+    pin.textContent = isPinned() ? "Unpin" : "Pin";
+    pin.title = isPinned() ? "Execute this node again" : "Keep what this node came to last; it is not executed any more";
+    showPoints();
+    showBadges();
+    const stop = current();
+    if (!stop) editor.hide();
+    else if (!before || before.number !== stop.number) ask({ call: "look", branch: branchOf(stop) });
+  }
+
+  function showSaid() {
+    said.replaceChildren();
+    if (!state.stops.length) {
+      said.append(make("span", "db-words", state.is_pausing ? "Pauses at the next stage." : "Goes on."));
+      return;
+    }
+    for (const stop of state.stops) {
+      const where = [stop.branch && `branch ${stop.branch}`, stop.path && `child run of ${stop.path.replace(/>$/, "")}`];
+      const words = ["Stands", stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
+      const row = makeButton("db-stop", words, "Look at this place", () => {
+        chosen = stop.number;
+        showSaid();
+        ask({ call: "look", branch: branchOf(stop) });
+      });
+      row.setAttribute("aria-pressed", String(current().number === stop.number));
+      row.append(make("span", "db-why", stop.breakpoint));
+      said.append(row);
+    }
+  }
+
+  function showPoints() {
+    points.replaceChildren();
+    for (const text of state.breakpoints) {
+      const item = make("li", "db-point");
+      item.append(make("code", "", text));
+      const remove = makeButton("al-close", "×", `Take the breakpoint ${text} away`, () => ask({ call: "clear", text }));
+      remove.setAttribute("aria-label", `Take the breakpoint ${text} away`);
+      item.append(remove);
+      points.append(item);
+    }
+    points.hidden = !state.breakpoints.length;
+  }
+
+  function showBadges() {
+    const badges = new Map();
+    const put = (id, kind, words) => {
+      const there = badges.get(id) || [];
+      const same = there.find((badge) => badge.kind === kind);
+      if (same) same.words += `, ${words}`;
+      else badges.set(id, [...there, { kind, words }]);
+    };
+    for (const stop of state.stops) put(pathOfStop(stop), "here", `stands ${stop.moment} it`);
+    for (const text of state.breakpoints) {
+      const id = nodeOf(text);
+      if (id) put(id, "breakpoint", `breakpoint ${text}`);
+    }
+    for (const [id, words] of Object.entries(state.pins)) put(id, words === "mocked" ? "mocked" : "pinned", words);
+    for (const id of Object.keys(state.prompts)) put(id, "changed", "another prompt in this run");
+    if (state.is_over) badges.clear();
+    for (const id of new Set([...badged, ...badges.keys()])) drawing.setBadges(id, badges.get(id) || []);
+    badged = new Set(badges.keys());
+  }
+
+  // The node on which a breakpoint is drawn: `plan`, `plan@2`, `after:plan`, `a->plan`; none for a condition.
+  function nodeOf(text) {
+    const path = /^(?:\w+>)*/.exec(text)[0];
+    const rest = text.slice(path.length);
+    const found = /^(?:after:)?(\w+)(?:@\d+)?$/.exec(rest) || /^\w+->(\w+)$/.exec(rest);
+    return found && !rest.startsWith("on:") ? path + found[1] : null;
+  }
+
+  function toggle(id) {
+    const text = state.breakpoints.find((entry) => entry === id);
+    ask(text ? { call: "clear", text } : { call: "break", text: id });
+  }
+
+  function onClick(event) {
+    const id = event.altKey ? drawing.idOf(event.target) : null;
+    if (id === null || state.is_over) return;
+    event.preventDefault();
+    event.stopPropagation();
+    toggle(id);
+  }
+
+  function onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea")) return;
+    const id = drawing.idOf(event.target);
+    if (event.key !== TOGGLE_KEY || id === null || state.is_over) return;
+    event.preventDefault();
+    event.stopPropagation();
+    toggle(id);
+  }
+
+  function onBarKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea")) return;
+    const button = { c: going, s: step, o: over, p: pause }[event.key];
+    if (!button || button.disabled) return;
+    event.preventDefault();
+    event.stopPropagation();
+    button.click();
+  }
+
+  drawing.element.addEventListener("click", onClick, true);
+  drawing.element.addEventListener("keydown", onKey, true);
+  element.addEventListener("keydown", onBarKey);
+
+  return {
+    element,
+    show,
+    // Takes the answer to a request: how things stand, what went wrong, the values at a stop.
+    answer(message) {
+      problem.textContent = message.problem || "";
+      problem.hidden = !message.problem;
+      if (message.debugger) show(message.debugger);
+      if (message.look && current() && message.look.number === current().number) editor.show(message.look, current());
+    },
+    close() {
+      drawing.element.removeEventListener("click", onClick, true);
+      drawing.element.removeEventListener("keydown", onKey, true);
+    },
+  };
+}

@@ -1,0 +1,301 @@
+// The drawing of a graph as something to look around in: nodes and edges with their states, moved, zoomed,
+// searched and walked by keys. Drawn once; after that only classes and a few short texts change.
+
+import { badgePlace, showBadges } from "./drawing_badges.js";
+import { makeDrawingTools } from "./drawing_tools.js";
+import { importDrawing, make, wholeSeconds } from "./parts.js";
+import { CHILD_SEPARATOR } from "./run_states.js";
+import { makeViewport } from "./viewport.js";
+import { arrowOf, makeWalk } from "./walking.js";
+
+const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
+const DETAIL_CHARS = { least: 10, width: 5.6, margin: 16 }; // what of a text fits under a label, in px of the drawing
+const LIVELY = 20; // with more nodes under way than that nothing moves: each frame would draw them all
+const PENDING = { status: "pending" };
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+const HELP = "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes.";
+
+export const isActive = (state) => ACTIVE_STATES.has(state.status);
+export const spokenState = (state) =>
+  [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
+
+// The path of an element: those of the child runs that it is drawn in, and its own id.
+function pathOf(element, id) {
+  const child = element.closest("[data-child]");
+  return child ? child.dataset.child + CHILD_SEPARATOR + id : id;
+}
+
+// `onNode(id)` and `onEdge(index)` are called for a click or Enter; `now()` gives the kernel's seconds.
+export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
+  const svg = importDrawing(svgText);
+  const element = make("div", "ad-drawing");
+  const frame = make("div", "ad-frame");
+  frame.tabIndex = 0;
+  frame.setAttribute("role", "group");
+  frame.setAttribute("aria-label", `Drawing. ${HELP}`);
+  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
+  element.dataset.lmSuppressShortcuts = "true";
+  svg.setAttribute("role", "group");
+  element.style.setProperty("--ad-width", `${parseFloat(svg.getAttribute("width")) || 340}px`);
+  element.append(frame);
+
+  const nodes = readNodes(svg);
+  const { edges, links } = readEdges(svg);
+  const viewport = makeViewport(frame, svg);
+  const walk = makeWalk(links, (id) => middleOf(nodes.get(id)));
+  const tools = makeDrawingTools(viewport, nodes, { mark: showFound, look: focusNode, frame });
+  element.append(tools.element);
+
+  let activeCount = 0;
+  let selected = null;
+  let selectedEdge = null;
+  let stop = nodes.keys().next().value; // the one node that Tab reaches; arrows go on from it
+  if (stop !== undefined) nodes.get(stop).element.setAttribute("tabindex", "0");
+
+  for (const [id, parts] of nodes) {
+    parts.element.addEventListener("click", () => choose(id));
+    parts.element.addEventListener("focus", () => makeStop(id));
+    parts.element.addEventListener("keydown", (event) => nodeKey(event, id));
+  }
+  for (const [index, shapes] of edges) {
+    for (const shape of shapes) shape.addEventListener("click", () => chooseEdge(index));
+  }
+  frame.addEventListener("keydown", frameKey);
+
+  const choose = (id) => onNode && onNode(id);
+  const chooseEdge = (index) => onEdge && onEdge(index);
+
+  function makeStop(id) {
+    if (nodes.has(stop)) nodes.get(stop).element.setAttribute("tabindex", "-1");
+    stop = id;
+    nodes.get(id).element.setAttribute("tabindex", "0");
+  }
+
+  function focusNode(id) {
+    if (!nodes.has(id)) return;
+    const target = nodes.get(id).element;
+    viewport.reveal(target);
+    target.focus({ preventScroll: true });
+  }
+
+  function nodeKey(event, id) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = arrowOf(event.key);
+    if (event.key === "Enter" || event.key === " ") choose(id);
+    else if (event.key === "e") chooseEdgeAfter(id);
+    else if (arrow && !event.shiftKey) {
+      const next = walk(id, arrow);
+      if (next !== null) focusNode(next);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // The next of the edges that leave a node, for those who have no pointer.
+  function chooseEdgeAfter(id) {
+    const leaving = links.filter((link) => link.from === id).map((link) => link.index);
+    if (leaving.length) chooseEdge(leaving[(leaving.indexOf(selectedEdge) + 1) % leaving.length]);
+  }
+
+  function frameKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = arrowOf(event.key);
+    if (arrow) viewport.panBy(...arrow);
+    else if (!tools.key(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function showFound(found, current) {
+    svg.classList.toggle("is-searched", found !== null);
+    for (const [id, { element: node }] of nodes) {
+      node.classList.toggle("is-found", found !== null && found.has(id));
+      node.classList.toggle("is-found-here", id === current);
+    }
+    if (current !== null) viewport.reveal(nodes.get(current).element);
+  }
+
+  function countActive(change) {
+    activeCount += change;
+    svg.classList.toggle("is-busy", activeCount > LIVELY);
+  }
+
+  function setNode(id, state = PENDING) {
+    const parts = nodes.get(id);
+    if (!parts) return;
+    if (isActive(state) !== isActive(parts.state)) countActive(isActive(state) ? 1 : -1);
+    parts.state = state;
+    const kept = [...parts.element.classList].filter((name) => !name.startsWith("state-"));
+    parts.element.setAttribute("class", [...kept, `state-${state.status}`].join(" "));
+    if (parts.mark) parts.mark.setAttribute("d", marks[state.status] || "");
+    showWords(parts);
+    showCounts(parts);
+  }
+
+  function showWords(parts) {
+    const news = parts.state.status === "fail" && parts.state.reason ? parts.state.reason : parts.state.note || "";
+    const words = parts.tint || news;
+    if (parts.detail) parts.detail.textContent = words ? fitted(parts, words) : parts.detailText;
+    parts.element.setAttribute(
+      "aria-label",
+      [`${parts.name}: ${spokenState(parts.state)}`, parts.tint, parts.badges].filter(Boolean).join(", "),
+    );
+  }
+
+  function showCounts(parts) {
+    if (!parts.counts) return;
+    const state = parts.state;
+    const texts = state.progress ? [state.progress] : [];
+    if (state.attempt > 1) texts.push(`×${state.attempt}`);
+    if (state.visits > 1) texts.push(`↻${state.visits}`);
+    if (now && isActive(state)) {
+      if (state.until) texts.push(wholeSeconds(state.until - now()));
+      else if (state.status === "running" && state.since) texts.push(wholeSeconds(now() - state.since));
+    }
+    const text = texts.join(" ");
+    if (parts.counts.textContent !== text) parts.counts.textContent = text;
+  }
+
+  function setEdge(index, passes) {
+    for (const shape of edges.get(String(index)) || []) {
+      shape.classList.toggle("taken", passes > 0);
+      const count = shape.querySelector(".passes");
+      if (count) count.textContent = passes > 1 ? `×${passes}` : "";
+    }
+  }
+
+  function select(id) {
+    if (nodes.has(selected)) nodes.get(selected).element.classList.remove("selected");
+    selected = nodes.has(id) ? id : null;
+    if (selected !== null) nodes.get(selected).element.classList.add("selected");
+  }
+
+  function selectEdge(index) {
+    for (const shape of edges.get(selectedEdge) || []) shape.classList.remove("selected");
+    selectedEdge = index === null ? null : String(index);
+    for (const shape of edges.get(selectedEdge) || []) shape.classList.add("selected");
+  }
+
+  function tint(id, colour, words = "") {
+    const parts = nodes.get(id);
+    if (!parts) return;
+    parts.tint = colour ? words : "";
+    parts.element.classList.toggle("is-tinted", Boolean(colour));
+    if (colour) parts.element.style.setProperty("--fill", colour);
+    else parts.element.style.removeProperty("--fill");
+    showWords(parts);
+  }
+
+  function setBadges(id, badges) {
+    const parts = nodes.get(id);
+    if (!parts) return;
+    showBadges(parts.element, badges, ...badgePlace(parts.element));
+    parts.badges = badges.map(({ kind, words }) => words || kind).join(", ");
+    showWords(parts);
+  }
+
+  function setEdgeBadges(index, badges) {
+    const label = (edges.get(String(index)) || []).find((shape) => shape.classList.contains("edge-label"));
+    if (!label) return;
+    const box = label.querySelector("rect");
+    showBadges(label, badges, box ? Number(box.getAttribute("x")) + Number(box.getAttribute("width")) + 9 : 0, 0);
+  }
+
+  for (const id of nodes.keys()) setNode(id);
+
+  return {
+    element,
+    ids: [...nodes.keys()],
+    edgeIds: [...edges.keys()],
+    // The ends of each edge: { index, from, to }.
+    links,
+    // The node in which an element of the drawing lies; null for none.
+    idOf(target) {
+      const node = target.closest("[data-node]");
+      return node ? pathOf(node, node.dataset.node) : null;
+    },
+    nameOf: (id) => (nodes.has(id) ? nodes.get(id).name : id),
+    stateOf: (id) => (nodes.has(id) ? nodes.get(id).state : PENDING),
+    setNode,
+    setEdge,
+    setEnded: (isEnded) => svg.classList.toggle("ended", Boolean(isEnded)),
+    select,
+    selectEdge,
+    tint,
+    setBadges,
+    setEdgeBadges,
+    // Moves the keyboard's place to a node, and brings it into the frame.
+    focus: focusNode,
+    // Brings a node into the frame while the reader has not moved it away, and leaves the keyboard where it is.
+    follow: (id) => nodes.has(id) && tools.follow(nodes.get(id).element),
+    // Puts a button or a switch of the caller's beside those of the drawing.
+    addTool: tools.add,
+    tick() {
+      for (const parts of nodes.values()) if (isActive(parts.state)) showCounts(parts);
+    },
+    close: () => viewport.close(),
+  };
+}
+
+function readNodes(svg) {
+  const nodes = new Map();
+  for (const element of svg.querySelectorAll("[data-node]")) {
+    const detail = element.querySelector(".detail");
+    const label = element.querySelector(".label");
+    const title = element.querySelector("title");
+    const lines = label ? [...label.children].map((line) => line.textContent) : [];
+    element.setAttribute("tabindex", "-1");
+    element.setAttribute("role", "button");
+    nodes.set(pathOf(element, element.dataset.node), {
+      element,
+      mark: element.querySelector(".mark path"),
+      counts: element.querySelector(".counts"),
+      detail,
+      detailText: detail ? detail.textContent : "",
+      name: lines.join(" ") || element.dataset.node,
+      // Label, id and the first words of the prompt or command, as the tooltip has them.
+      words: [element.dataset.node, lines.join(" "), title ? title.textContent : ""].join("\n"),
+      state: PENDING,
+      room: 0,
+      tint: "",
+      badges: "",
+    });
+  }
+  return nodes;
+}
+
+// The shapes of each edge, and its ends, which the first line of its tooltip names.
+function readEdges(svg) {
+  const edges = new Map();
+  const links = [];
+  for (const shape of svg.querySelectorAll("[data-edge]")) {
+    const index = pathOf(shape, shape.dataset.edge);
+    edges.set(index, [...(edges.get(index) || []), shape]);
+    const line = shape.querySelector(".line");
+    if (!line) continue;
+    const reach = document.createElementNS(SVG_NAMESPACE, "path"); // a line is too thin to be hit
+    reach.setAttribute("class", "ad-reach");
+    reach.setAttribute("d", line.getAttribute("d"));
+    shape.append(reach);
+    const title = shape.querySelector("title");
+    const [from, to] = (title ? title.textContent : "").split("\n")[0].split(" → ");
+    if (from && to) links.push({ index, from: pathOf(shape, from), to: pathOf(shape, to) });
+  }
+  return { edges, links };
+}
+
+// As much of a text as a node has room for; its width is measured once, when it first has something to say.
+function fitted(parts, words) {
+  if (!parts.room) {
+    const outline = parts.element.querySelector(".outline");
+    const width = outline ? outline.getBBox().width : 0;
+    parts.room = Math.max(DETAIL_CHARS.least, Math.floor((width - DETAIL_CHARS.margin) / DETAIL_CHARS.width));
+  }
+  return words.length > parts.room ? `${words.slice(0, parts.room - 1)}…` : words;
+}
+
+function middleOf(parts) {
+  if (!parts) return null;
+  const box = (parts.element.querySelector(".outline") || parts.element).getBoundingClientRect();
+  return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+}

@@ -1,0 +1,72 @@
+// The quiet buttons at the top right of a drawing: zoom, fit, find, follow; and their keys.
+
+import { makeFinder } from "./finder.js";
+import { make, makeButton } from "./parts.js";
+
+// `nodes` are those of the drawing; `mark(found, current)` shows what was found, `look(id)` goes there.
+export function makeDrawingTools(viewport, nodes, { mark, look, frame }) {
+  const element = make("div", "ad-tools");
+  element.setAttribute("role", "toolbar");
+  element.setAttribute("aria-label", "Drawing");
+  const finder = makeFinder(new Map([...nodes].map(([id, { words }]) => [id, words])), mark);
+
+  const tool = (text, title, act) => {
+    const button = makeButton("ad-tool", text, title, act);
+    button.setAttribute("aria-label", title);
+    return button;
+  };
+  const openFinder = () => (finder.isOpen ? finder.close() : finder.open());
+  let isFollowing = true;
+  const following = tool("⌖", "Follow what is running", () => setFollowing(!isFollowing));
+  const setFollowing = (value) => {
+    isFollowing = value;
+    following.setAttribute("aria-pressed", String(value));
+  };
+  setFollowing(true);
+  following.hidden = true;
+
+  const moves = {
+    "+": viewport.zoomIn,
+    "=": viewport.zoomIn,
+    "-": viewport.zoomOut,
+    0: viewport.fit,
+    1: viewport.toRealSize,
+    "/": finder.open,
+  };
+  element.append(
+    finder.element,
+    tool("⌕", "Find a node ( / )", openFinder),
+    following,
+    tool("−", "Smaller ( − )", viewport.zoomOut),
+    tool("+", "Larger ( + )", viewport.zoomIn),
+    tool("⤢", "Show all of it ( 0 )", viewport.fit),
+  );
+
+  finder.input.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    const current = finder.current;
+    finder.close();
+    if (current === null) frame.focus({ preventScroll: true });
+    else look(current);
+  });
+  // Whoever moves the drawing wants to look elsewhere.
+  for (const name of ["pointerdown", "wheel"]) frame.addEventListener(name, () => setFollowing(false), { passive: true });
+
+  return {
+    element,
+    add(button) {
+      button.classList.add("ad-tool");
+      element.append(button);
+    },
+    // Whether a key was one of the tools'.
+    key(name) {
+      if (!Object.hasOwn(moves, name)) return false;
+      moves[name]();
+      return true;
+    },
+    follow(node) {
+      following.hidden = !viewport.isLarger;
+      if (isFollowing && viewport.isLarger && !frame.contains(document.activeElement)) viewport.reveal(node, true);
+    },
+  };
+}

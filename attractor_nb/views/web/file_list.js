@@ -1,0 +1,98 @@
+// The files of an attempt: name and size; the text when it is asked for. And the way to the editor.
+
+import { make, makeButton } from "./parts.js";
+import { makeCopy, makeText, makeWords, sizeOf } from "./texts.js";
+
+const KNOWN_TEXTS = {
+  "prompt.md": (plain) => plain.prompt,
+  "response.md": (plain) => plain.response,
+  "carried.md": (plain) => plain.carried,
+  "stdout.txt": (plain) => plain.output?.stdout,
+  "stderr.txt": (plain) => plain.output?.stderr,
+};
+const WHOLE_NAME = { "prompt.md": "prompt", "response.md": "response", "carried.md": "carried", "stdout.txt": "stdout", "stderr.txt": "stderr" };
+
+export function makeFileList(plain, onFile) {
+  const element = make("div", "al-parts");
+  const files = plain.files || [];
+  const places = new Map();
+  if (!files.length) element.append(makeWords("There are no files."));
+  const list = make("ul", "al-files");
+  for (const { name, bytes, text, problem } of files) {
+    const item = make("li", "");
+    const place = make("div", "al-file-text");
+    const known = text ?? KNOWN_TEXTS[name]?.(plain);
+    const button = makeButton("al-file", name, "", () => {
+      if (place.childElementCount) {
+        place.replaceChildren();
+        button.setAttribute("aria-expanded", "false");
+        return;
+      }
+      button.setAttribute("aria-expanded", "true");
+      if (problem) place.append(makeWords(problem));
+      else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[WHOLE_NAME[name]], { nothing: "It is empty." }));
+      else if (!plain.path) place.append(makeWords("Its text is not in this page.")); // nobody can be asked
+      else {
+        place.append(makeWords("The text is asked for."));
+        onFile(name);
+      }
+    });
+    button.setAttribute("aria-expanded", "false");
+    item.append(button, make("span", "al-number", sizeOf(bytes)));
+    const link = editorLink(plain.path, name);
+    if (link) item.append(link);
+    item.append(place);
+    places.set(name, place);
+    list.append(item);
+  }
+  element.append(list);
+  if (plain.path) {
+    const where = make("div", "al-path");
+    where.append(make("span", "al-dim", "Directory"), make("code", "", plain.path), makeCopy(plain.path, "Copy path"));
+    element.append(where);
+  }
+  return {
+    element,
+    // The text of a file has come.
+    show({ name, text, bytes, problem }) {
+      const place = places.get(name);
+      if (!place) return;
+      const whole = bytes > new TextEncoder().encode(text || "").length ? bytes : 0;
+      place.replaceChildren(problem ? makeWords(problem) : makeText(text, whole, { nothing: "It is empty." }));
+    },
+  };
+}
+
+// A link that opens a file in JupyterLab or Notebook 7, where the server has the directory and shows it: hidden ones
+// it does not. The page says where its server's root is.
+function editorLink(path, name) {
+  const settings = document.getElementById("jupyter-config-data");
+  if (!path || !settings) return null;
+  let config;
+  try {
+    config = JSON.parse(settings.textContent);
+  } catch {
+    return null;
+  }
+  const inside = relativeTo(config.serverRoot || "", path);
+  if (inside === null) return null;
+  const parts = [...inside.split("/"), ...name.split("/")].filter(Boolean);
+  if (parts.some((part) => part.startsWith("."))) return null;
+  const page = "notebookPage" in config ? "edit" : "lab/tree";
+  const link = make("a", "al-edit", "open in editor");
+  const base = new URL(config.baseUrl || "/", window.location.href);
+  link.href = new URL(`${page}/${parts.map(encodeURIComponent).join("/")}`, base).href;
+  link.target = "_blank";
+  link.rel = "noopener";
+  return link;
+}
+
+function relativeTo(root, path) {
+  if (!root) return null;
+  const end = root.replace(/\/+$/, "");
+  if (end.startsWith("~")) {
+    const home = /^(\/root|\/(?:home|Users)\/[^/]+)/.exec(path);
+    return home ? relativeTo(home[0] + end.slice(1), path) : null;
+  }
+  return path === end || path.startsWith(`${end}/`) ? path.slice(end.length) : null;
+}

@@ -1,0 +1,51 @@
+// Lint findings as a table, each with the button that applies its fix.
+
+import { make, makeButton } from "./parts.js";
+
+const FINDING_COLUMNS = ["", "place", "message", "fix"];
+
+// `onFix(finding)` and `onFixAll()` are called for a click, `onGo(line)` for one on a place; all may be left out.
+export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
+  const element = make("div", "af-findings");
+  element.hidden = true;
+
+  function makeRow(finding) {
+    const row = make("tr", `af-${finding.severity}`);
+    const sign = make("td", "af-sign", finding.letter);
+    sign.title = finding.severity;
+    sign.setAttribute("aria-label", finding.severity);
+    const place = make("td", "af-place");
+    if (finding.place && onGo) {
+      place.append(makeButton("af-go", finding.place, "Show it in the text", () => onGo(finding.line)));
+    } else place.textContent = finding.place;
+    const message = make("td", "af-message", finding.message);
+    message.title = finding.rule;
+    const fix = make("td", "af-fix", finding.fix);
+    if (finding.can_fix && onFix) {
+      const button = makeButton("al-button", "Fix", "", () => onFix(finding));
+      button.setAttribute("aria-label", `Fix: ${finding.fix}`);
+      fix.append(button);
+    }
+    row.append(sign, place, message, fix);
+    return row;
+  }
+
+  return {
+    element,
+    show(findings) {
+      element.hidden = !findings.length;
+      const head = make("tr");
+      head.append(...FINDING_COLUMNS.map((name) => make("th", "", name)));
+      const top = make("thead");
+      top.append(head);
+      const body = make("tbody");
+      body.append(...findings.map(makeRow));
+      const table = make("table", "af-table");
+      table.setAttribute("aria-label", "Lint findings");
+      table.append(top, body);
+      element.replaceChildren(table);
+      const count = findings.filter((finding) => finding.can_fix).length;
+      if (onFixAll && count > 1) element.append(makeButton("al-button af-all", `Fix all ${count}`, "", onFixAll));
+    },
+  };
+}

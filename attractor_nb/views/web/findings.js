@@ -1,0 +1,115 @@
+// The findings below a cell with their fixes: a click shows what would change and offers the new text to the cell.
+
+import { cellAround } from "./cell_text.js";
+import { makeFindingTable } from "./finding_table.js";
+import { asWidget } from "./host.js";
+import { make, makeButton } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
+import { makeDiff } from "./source_pane.js";
+
+const FINDINGS_SILENCE_MS = 4000;
+const FINDINGS_GONE = "The kernel does not answer. Run the cell again.";
+
+export default asWidget(showElsewhere, standFindings);
+
+function standFindings(host) {
+  standIn(host.get("place"), (el, place) => showFindings(host, el, place));
+}
+
+// `place` is an element of the cell whose text the findings are of.
+export function showFindings(host, el, place = el) {
+  const root = make("div", "attractor-ui aq-findings");
+  const table = makeFindingTable(
+    host.isLive
+      ? {
+          onFix: (finding) => ask({ kind: "fix", number: finding.number, version: state.version }),
+          onFixAll: () => ask({ kind: "fix_all" }),
+        }
+      : {},
+  );
+  const offer = make("section", "aq-offer");
+  offer.setAttribute("aria-label", "The new text");
+  const said = make("p", "aq-said");
+  said.setAttribute("aria-live", "polite");
+  root.append(table.element, offer, said);
+  el.append(root);
+  let state = host.get("state");
+  let silence = 0;
+
+  function ask(message) {
+    clearTimeout(silence);
+    silence = setTimeout(() => say(FINDINGS_GONE), FINDINGS_SILENCE_MS);
+    host.send(message);
+  }
+
+  const say = (words) => {
+    said.textContent = words;
+  };
+
+  function makeOffer() {
+    const buttons = make("div", "aq-row");
+    const cell = cellAround(place);
+    if (cell && state.is_cell && state.can_offer) {
+      buttons.append(
+        makeButton("al-button", "Put it into the cell", "", () => {
+          const problem = cell.replaceBody(state.before, state.source);
+          say(problem || "The cell has the new text. Run it again.");
+        }),
+      );
+    }
+    if (state.can_offer) {
+      const text = make("textarea", "aq-text");
+      text.readOnly = true;
+      text.value = state.source;
+      text.rows = Math.min(14, state.source.split("\n").length);
+      text.setAttribute("aria-label", "The whole new text");
+      const whole = make("details", "aq-whole");
+      whole.append(make("summary", "", "The whole new text"), text);
+      buttons.append(makeButton("al-button", "Copy", "Copy the new text", () => copy(text, whole)));
+      buttons.append(makeButton("al-button", "Undo", "Take the last fix back", () => ask({ kind: "undo" })));
+      offer.replaceChildren(makeDiff(state.diff), buttons, whole);
+    } else {
+      buttons.append(makeButton("al-button", "Undo", "Take the last fix back", () => ask({ kind: "undo" })));
+      const words = "The text holds a secret and is not shown here: pipeline.fixed() gives the mended pipeline.";
+      offer.replaceChildren(makeDiff(state.diff), buttons, make("p", "al-dim", words));
+    }
+  }
+
+  async function copy(text, whole) {
+    try {
+      await navigator.clipboard.writeText(text.value);
+      say("Copied.");
+    } catch {
+      whole.open = true;
+      text.focus();
+      text.select();
+      say("It is marked: copy it with the keyboard.");
+    }
+  }
+
+  function show() {
+    table.show(state.findings);
+    offer.hidden = !state.diff;
+    if (state.diff) makeOffer();
+    if (!state.findings.length) say("No finding is left.");
+  }
+
+  show();
+  const stops = [
+    host.on("state", (value) => {
+      clearTimeout(silence);
+      state = value;
+      say("");
+      show();
+    }),
+    host.listen((message) => {
+      clearTimeout(silence);
+      if (message.kind === "said") say(message.words);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    clearTimeout(silence);
+    root.remove();
+  };
+}

@@ -1,0 +1,177 @@
+// A question to a person as a card: choices with keys, text, form, what is under review, time left.
+//
+// It knows only the question and whom to tell the answer, so that it works in a notebook's run, in the inbox
+// and on any page. All text goes through textContent.
+
+import { makeGateForm } from "./gate_form.js";
+import { make, makeButton } from "./parts.js";
+
+const REPLY_MS = 6000;
+const YES_NO = [
+  { key: "Y", label: "Yes" },
+  { key: "N", label: "No" },
+];
+
+export function makeGateCard(question, { onAnswer, isLive = true, now = () => Date.now() / 1000 }) {
+  const element = make("section", "ag-card");
+  element.tabIndex = -1;
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", `Question: ${question.title}`);
+  // Keys pressed here are the card's, not JupyterLab's shortcuts (Lumino honours this attribute).
+  element.dataset.lmSuppressShortcuts = "true";
+
+  const isMany = question.kind === "multi_select";
+  const isText = question.kind === "freeform";
+  const isWord = question.kind === "yes_no" || question.kind === "confirmation";
+  const choices = isWord ? YES_NO : question.choices;
+  const canAnswer = isLive && !question.how;
+
+  const title = make("h4", "ag-title", question.title);
+  const about = make("span", "ag-about", question.about || "");
+  const more = make("span", "ag-more");
+  const left = make("div", "ag-left");
+  const detail = make("pre", "ag-detail", question.detail || "");
+  detail.hidden = !question.detail;
+  left.append(title, about, more, detail);
+
+  const form = question.form && question.form.fields ? makeGateForm(question.form) : null;
+  const boxes = isMany ? choices.map(makeChoiceBox) : [];
+  const buttons = isMany || isText ? [] : choices.map(makeChoice);
+  const text = make("textarea", "ag-input ag-text");
+  text.rows = 2;
+  text.placeholder = isText ? "Your answer" : "Comment (optional)";
+  text.setAttribute("aria-label", text.placeholder);
+  const send = makeButton("al-button attractor-choice", "Send", "Ctrl+Enter", () => handIn(pickedKeys()));
+  const row = make("div", "attractor-row");
+  row.append(...(isMany || isText ? [send] : buttons));
+  const refusal = make("p", "ag-refusal");
+  refusal.setAttribute("role", "alert");
+
+  if (canAnswer) {
+    if (form) left.append(form.element);
+    if (isMany) {
+      const list = make("div", "ag-boxes");
+      list.append(...boxes.map((box) => box.label));
+      left.append(list);
+    }
+    left.append(text, row);
+  } else {
+    left.append(make("p", "ag-how", question.how || "It is answered where its run works."));
+  }
+  const track = make("div", "ag-time");
+  const bar = make("div", "ag-time-bar");
+  const rest = make("span", "ag-time-text");
+  track.append(bar);
+  track.setAttribute("aria-hidden", "true");
+  track.hidden = rest.hidden = !question.deadline;
+  left.append(track, rest, refusal);
+  element.append(left);
+  if (question.materials.length) element.append(makeMaterials(question.materials));
+
+  let waiting = 0;
+
+  function makeChoice({ key, label }) {
+    const button = makeButton("al-button attractor-choice", "", `Key ${key}`, () => handIn(key));
+    button.setAttribute("aria-keyshortcuts", key);
+    underline(button, label, key);
+    return button;
+  }
+
+  function makeChoiceBox({ key, label }) {
+    const box = make("input", "ag-box");
+    box.type = "checkbox";
+    const wrapper = make("label", "ag-choice-box");
+    wrapper.append(box, make("span", "", label));
+    return { key, box, label: wrapper };
+  }
+
+  const pickedKeys = () => boxes.filter(({ box }) => box.checked).map(({ key }) => key).join(",");
+  const controls = () => element.querySelectorAll("button, input, select, textarea");
+
+  function handIn(choice) {
+    for (const control of controls()) control.disabled = true;
+    refusal.textContent = "";
+    waiting = setTimeout(() => {
+      const restart = question.resume ? ` After a restart go on with ${question.resume}.` : "";
+      refuse({ message: `The kernel has not taken the answer yet: it is busy, or was restarted.${restart}`, fields: {} });
+    }, REPLY_MS);
+    onAnswer({ gate: question.key, choice, text: text.value.trim(), form: form ? form.values() : {} });
+  }
+
+  // What the run says against an answer. It is final when the gate takes no other.
+  function refuse({ message, fields, is_final: isFinal }) {
+    clearTimeout(waiting);
+    refusal.textContent = message;
+    if (isFinal) return;
+    for (const control of controls()) control.disabled = false;
+    if (form) form.show(fields || {});
+  }
+
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && row.contains(send) && !send.disabled) {
+      event.preventDefault();
+      send.click();
+      return;
+    }
+    const isTyping = event.target.matches("input:not([type=checkbox]), textarea, select");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = isMany || isText ? -1 : choices.findIndex(({ key }) => key.toUpperCase() === event.key.toUpperCase());
+    if (at >= 0 && !buttons[at].disabled) {
+      event.preventDefault();
+      event.stopPropagation();
+      buttons[at].click();
+    }
+  });
+
+  function tick() {
+    if (!question.deadline) return;
+    const seconds = Math.max(0, question.deadline - now());
+    bar.style.width = `${Math.min(100, (100 * seconds) / Math.max(1, question.deadline - question.since))}%`;
+    rest.textContent = seconds > 0 ? `${spellRest(seconds)} left` : "time is up";
+  }
+
+  tick();
+  return {
+    element,
+    tick,
+    refuse,
+    setMore(count) {
+      more.textContent = count ? `${count} more ${count > 1 ? "questions wait" : "question waits"}` : "";
+    },
+    close: () => clearTimeout(waiting),
+  };
+}
+
+function makeMaterials(materials) {
+  const side = make("div", "ag-side");
+  for (const { name, text, note } of materials) {
+    const fold = make("details", "ag-material");
+    fold.open = true;
+    fold.append(make("summary", "", name));
+    if (note) fold.append(make("p", "ag-note", note));
+    if (text) {
+      const shown = make("pre", "", text);
+      shown.tabIndex = 0; // it scrolls, by keys too
+      shown.setAttribute("aria-label", name);
+      fold.append(shown);
+    }
+    side.append(fold);
+  }
+  return side;
+}
+
+function underline(button, label, key) {
+  const at = label.toUpperCase().indexOf(key.toUpperCase());
+  if (at < 0) {
+    button.append(label, " ", make("kbd", "", key));
+    return;
+  }
+  button.append(label.slice(0, at), make("u", "", label.slice(at, at + key.length)), label.slice(at + key.length));
+}
+
+function spellRest(seconds) {
+  const rest = Math.ceil(seconds);
+  if (rest < 60) return `${rest} s`;
+  const minutes = Math.floor(rest / 60);
+  return minutes < 60 ? `${minutes} min ${rest % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,77 @@
+// The questions of a run, one at a time, or those of an inbox, all of them; and a line for each past one.
+
+import { makeGateCard } from "./gate_card.js";
+import { asWidget } from "./host.js";
+import { make } from "./parts.js";
+
+const GATE_TICK_MS = 250;
+
+export default asWidget(showGates);
+
+export function showGates(host, el) {
+  const root = make("div", "attractor-ui attractor-gate");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", host.get("shows_all") ? "Questions that wait" : "Questions of the run");
+  root.classList.toggle("has-gates", Boolean(host.get("has_gates")));
+  const answers = make("ol", "ag-answers");
+  const said = make("p", "al-unseen");
+  said.setAttribute("aria-live", "polite");
+  const none = make("p", "ag-none");
+  const cards = make("div", "ag-cards");
+  root.append(answers, said, none, cards);
+  el.append(root);
+  const shown = new Map();
+
+  function showCards() {
+    const gates = host.get("gates");
+    const wanted = host.get("shows_all") ? gates : gates.slice(0, 1);
+    for (const [key, card] of shown) {
+      if (wanted.some((question) => question.key === key)) continue;
+      card.close();
+      card.element.remove();
+      shown.delete(key);
+    }
+    for (const question of wanted) {
+      if (shown.has(question.key)) continue;
+      const card = makeGateCard(question, {
+        isLive: host.isLive,
+        onAnswer: (answer) => host.send({ kind: "answer", ...answer }),
+      });
+      shown.set(question.key, card);
+      cards.append(card.element);
+      said.textContent = `Question: ${question.title}`;
+    }
+    if (!host.get("shows_all")) for (const card of shown.values()) card.setMore(gates.length - 1);
+    root.classList.toggle("is-open", gates.length > 0);
+    none.textContent = gates.length ? "" : host.get("none") || "";
+    showRefusals();
+  }
+
+  function showRefusals() {
+    for (const [key, refusal] of Object.entries(host.get("refusals") || {})) {
+      if (shown.has(key)) shown.get(key).refuse(refusal);
+    }
+  }
+
+  function showAnswers() {
+    answers.replaceChildren(
+      ...host.get("answers").map(({ is_answered: isAnswered, words }) => {
+        const item = make("li", isAnswered ? "is-answered" : "is-missed");
+        item.append(make("span", "ag-sign", isAnswered ? "✓" : "–"), make("span", "", ` ${words}`));
+        return item;
+      }),
+    );
+  }
+
+  const stops = [host.on("gates", showCards), host.on("refusals", showRefusals), host.on("answers", showAnswers)];
+  showCards();
+  showAnswers();
+  const ticker = setInterval(() => {
+    for (const card of shown.values()) card.tick();
+  }, GATE_TICK_MS);
+  return () => {
+    for (const stop of stops) stop();
+    clearInterval(ticker);
+    for (const card of shown.values()) card.close();
+  };
+}

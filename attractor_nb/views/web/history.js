@@ -1,0 +1,186 @@
+// The runs that are kept: found, sorted, opened, resumed, tagged and deleted. Live ones are asked about again.
+
+import { makeDrawing } from "./drawing.js";
+import { makeHistoryActions } from "./history_actions.js";
+import { compareRows, HISTORY_COLUMNS, matchesRow } from "./history_rows.js";
+import { asWidget } from "./host.js";
+import { make, makeButton } from "./parts.js";
+import { standIn } from "./place.js";
+
+const SHOWN_ROWS = 100; // at a time
+const LOOK_MS = 2000; // at least, between two looks at runs that go on
+const HISTORY_SILENCE_MS = 5000;
+const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
+
+export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showHistory(host, el)));
+
+export function showHistory(host, el) {
+  const root = make("div", "attractor-ui ah-history");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", `Runs in ${host.get("caption") || "the runs base"}`);
+  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
+  root.dataset.lmSuppressShortcuts = "true";
+
+  const bar = make("div", "ah-bar");
+  const field = make("input", "ah-filter");
+  field.type = "search";
+  field.placeholder = "Filter";
+  field.setAttribute("aria-label", "Filter the runs by any text");
+  const count = make("span", "ah-count");
+  count.setAttribute("role", "status");
+  bar.append(field, count);
+  if (host.isLive) bar.append(makeButton("al-button", "Refresh", "Read the runs base again", look));
+
+  const table = make("table", "ah-table");
+  const head = make("tr");
+  const body = make("tbody");
+  const top = make("thead");
+  top.append(head);
+  table.append(top, body);
+  const frame = make("div", "ah-frame");
+  frame.append(table);
+  const more = makeButton("al-button ah-more", "", "", () => {
+    room += SHOWN_ROWS;
+    showRows();
+  });
+  const panel = make("section", "ah-panel");
+  panel.setAttribute("aria-live", "polite");
+  panel.hidden = true;
+  root.append(bar, frame, more, panel);
+  el.append(root);
+
+  let order = { column: "index", isDown: false };
+  let room = SHOWN_ROWS;
+  let asked = 0;
+  let wait = LOOK_MS;
+  let silence = 0;
+  const actions = makeHistoryActions({ send: ask, say });
+  const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
+  head.append(...headings.map(({ element }) => element));
+  if (host.isLive) head.append(make("th", "", "do"));
+
+  function makeHeading(column) {
+    const element = make("th", column.isNumber ? "is-number" : "");
+    element.scope = "col";
+    const button = makeButton("ah-sort", column.title, `Sort by ${column.title}`, () => {
+      order = { column: column.name, isDown: order.column === column.name && !order.isDown };
+      showRows();
+    });
+    element.append(button);
+    return { element, button, column };
+  }
+
+  function showRows() {
+    const all = host.get("rows") || [];
+    const found = all.filter((row) => matchesRow(row, field.value)).sort(compareRows(order));
+    for (const { element, button, column } of headings) {
+      const isSorted = column.name === order.column;
+      element.setAttribute("aria-sort", isSorted ? (order.isDown ? "descending" : "ascending") : "none");
+      button.textContent = column.title + (isSorted ? (order.isDown ? " ↓" : " ↑") : "");
+    }
+    const hadFocus = body.contains(document.activeElement) ? document.activeElement.dataset.focus : "";
+    body.replaceChildren(...found.slice(0, room).map(makeRow));
+    if (hadFocus) [...body.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === hadFocus)?.focus();
+    const going = found.filter((row) => row.is_live).length;
+    count.textContent = `${found.length} of ${all.length} runs${going ? `, ${going} under way` : ""}`;
+    more.hidden = found.length <= room;
+    more.textContent = `Show more (${found.length - room} left)`;
+    if (!all.length) body.append(makeEmpty("No runs are kept here."));
+    else if (!found.length) body.append(makeEmpty("No run has this text."));
+  }
+
+  function makeEmpty(words) {
+    const line = make("tr");
+    const cell = make("td", "al-dim", words);
+    cell.colSpan = HISTORY_COLUMNS.length + 1;
+    line.append(cell);
+    return line;
+  }
+
+  function makeRow(row) {
+    const line = make("tr", row.state ? `is-${row.state}` : "");
+    line.dataset.run = row.key;
+    if (row.is_live) line.classList.add("is-live");
+    for (const column of HISTORY_COLUMNS) {
+      const cell = make("td", column.isNumber ? "is-number" : "", column.name === "tags" ? "" : column.text(row));
+      if (column.name === "tags") for (const tag of row.tags) cell.append(make("span", "ah-tag", tag));
+      if (column.name === "key" || column.name === "note") cell.title = column.text(row);
+      cell.dataset.column = column.name;
+      line.append(cell);
+    }
+    if (host.isLive) line.append(actions.cellOf(row));
+    return line;
+  }
+
+  // What a click came to: words, the call that does the same, and of an opened run its picture.
+  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null }) {
+    panel.replaceChildren();
+    panel.hidden = false;
+    panel.classList.toggle("is-error", isError);
+    const shut = makeButton("al-close", "×", "", () => {
+      panel.hidden = true;
+    });
+    shut.setAttribute("aria-label", "Close");
+    const heading = make("div", "ah-panel-head");
+    heading.append(make("strong", "", title), shut);
+    panel.append(heading);
+    if (words) panel.append(make("pre", "ah-words", words));
+    if (extra) panel.append(extra);
+    if (svg) {
+      const drawing = makeDrawing(svg, marks);
+      for (const [id, state] of Object.entries(states)) drawing.setNode(id, state);
+      panel.append(drawing.element);
+    }
+    if (call) {
+      const line = make("p", "al-dim", "In Python: ");
+      line.append(make("code", "", call));
+      panel.append(line);
+    }
+  }
+
+  // A click that nothing comes of is told: a busy kernel answers it later, one that is gone never.
+  function ask(message) {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      say({ title: "The kernel has not answered yet.", words: "It is busy, or gone. A busy one does it when it is free." });
+    }, HISTORY_SILENCE_MS);
+    host.send(message);
+  }
+
+  function look() {
+    asked = performance.now();
+    host.send({ kind: "refresh" });
+  }
+
+  const ticker = setInterval(() => {
+    const isSeen = root.isConnected && document.visibilityState === "visible";
+    const isDue = performance.now() - asked > wait;
+    if (host.isLive && isSeen && isDue && (host.get("rows") || []).some((row) => row.is_live)) look();
+  }, LOOK_MS / 4);
+  const stops = [
+    host.on("rows", () => {
+      clearTimeout(silence);
+      if (asked) wait = Math.max(LOOK_MS, LOOK_FACTOR * (performance.now() - asked));
+      showRows();
+    }),
+    host.listen((message) => {
+      clearTimeout(silence);
+      if (message.kind === "said") say(message);
+    }),
+    host.onLost(() => {
+      const words = "What is listed is the last that was heard. Run the cell again; the runs are in their directories.";
+      say({ title: "The kernel is gone.", words, call: "runs()", isError: true });
+    }),
+  ];
+  field.addEventListener("input", () => {
+    room = SHOWN_ROWS;
+    showRows();
+  });
+  showRows();
+  return () => {
+    clearInterval(ticker);
+    clearTimeout(silence);
+    actions.close();
+    for (const stop of stops) stop();
+  };
+}

@@ -1,0 +1,88 @@
+// What can be done with a run of the list, as buttons; deleting takes two clicks.
+
+import { make, makeButton } from "./parts.js";
+
+const SURE_MS = 4000; // how long a delete waits for its second click
+
+export function makeHistoryActions({ send, say }) {
+  let sure = null;
+  let timer = 0;
+
+  function forget() {
+    clearTimeout(timer);
+    if (sure) {
+      sure.button.textContent = "Delete";
+      sure.button.classList.remove("is-sure");
+    }
+    sure = null;
+  }
+
+  function remove(row, button) {
+    if (sure && sure.key === row.key) {
+      forget();
+      send({ kind: "delete", key: row.key });
+      return;
+    }
+    forget();
+    sure = { key: row.key, button };
+    button.textContent = "Sure?";
+    button.classList.add("is-sure");
+    timer = setTimeout(forget, SURE_MS);
+  }
+
+  function askForTag(row) {
+    const form = make("div", "ah-tagging");
+    const field = make("input", "ah-tag-field");
+    field.setAttribute("aria-label", `A new tag for ${row.key}`);
+    field.placeholder = "a new tag";
+    field.maxLength = 60;
+    const give = () => {
+      if (field.value.trim()) send({ kind: "tag", key: row.key, tag: field.value });
+    };
+    // No form: in a notebook's page the host has its own idea of what Enter does in one.
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+      give();
+    });
+    form.append(field, makeButton("al-button", "Add", "", give));
+    for (const tag of row.tags) {
+      const gone = makeButton("al-button", `${tag} ×`, "", () => send({ kind: "untag", key: row.key, tag }));
+      gone.setAttribute("aria-label", `Take the tag ${tag} away`);
+      form.append(gone);
+    }
+    say({ title: `Tags of ${row.key}`, extra: form, call: `runs()[${row.index}].tag("…")` });
+    field.focus();
+  }
+
+  function makeAction(row, word, title, isAllowed, act) {
+    const button = makeButton("al-button ah-do", word, title, () => act(button));
+    button.disabled = !isAllowed;
+    button.dataset.focus = `${word} ${row.key}`;
+    button.setAttribute("aria-label", `${word} ${row.pipeline || "run"} ${row.key}`);
+    return button;
+  }
+
+  return {
+    cellOf(row) {
+      const cell = make("td", "ah-actions");
+      const ask = (kind) => () => send({ kind, key: row.key });
+      const why = row.is_live ? "It is running" : "Remove it for good: two clicks";
+      const button = makeAction(row, "Delete", why, row.is_deletable, (self) => remove(row, self));
+      if (sure && sure.key === row.key) {
+        sure.button = button;
+        button.textContent = "Sure?";
+        button.classList.add("is-sure");
+      }
+      cell.append(
+        makeAction(row, "Open", "Show it", row.is_readable, ask("open")),
+        makeAction(row, "Resume", "Go on where it stopped", row.is_resumable, ask("resume")),
+        makeAction(row, "Tag", "Put tags on it", row.is_readable, () => askForTag(row)),
+        button,
+      );
+      return cell;
+    },
+    close: () => clearTimeout(timer),
+  };
+}

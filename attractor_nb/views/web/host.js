@@ -1,0 +1,48 @@
+// Where a view lives. A view knows only a host:
+//
+//   host.get(name)               a value that was given with the view, or has come since
+//   host.on(name, listener)      call when that value was set anew; returns a function that stops it
+//   host.send(message)           to Python, or to the server; a page without either drops it
+//   host.listen(listener)        call with each message from there; returns a function that stops it
+//   host.onLost(listener)        call when who answers is gone; returns a function that stops it
+//   host.isLive                  whether somebody answers
+//
+// `asWidget` makes what anywidget wants of a view; `staticHost` serves a page that stands alone.
+
+export function jupyterHost(model) {
+  const stopping = (name, listener) => {
+    model.on(name, listener);
+    return () => model.off(name, listener);
+  };
+  return {
+    isLive: true,
+    get: (name) => model.get(name),
+    on: (name, listener) => stopping(`change:${name}`, () => listener(model.get(name))),
+    send: (message) => model.send(message),
+    listen: (listener) => stopping("msg:custom", listener),
+    onLost: (listener) => stopping("comm_live_update", () => listener()), // a restart; also said when a model is made
+  };
+}
+
+export function staticHost(values) {
+  const nothing = () => {};
+  return { isLive: false, get: (name) => values[name], on: () => nothing, send: nothing, listen: () => nothing, onLost: () => nothing };
+}
+
+// A view is a function of (host, el, shared) that returns one that ends it; `share`, if there is one, makes
+// of the host what all views of one model have in common.
+export function asWidget(view, share) {
+  return () => {
+    let host = null;
+    let shared;
+    return {
+      initialize({ model }) {
+        host = jupyterHost(model);
+        if (share) shared = share(host);
+      },
+      render({ el }) {
+        return view(host, el, shared);
+      },
+    };
+  };
+}

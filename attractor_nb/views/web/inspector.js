@@ -1,0 +1,162 @@
+// What is known of the stage, or the edge, that was clicked. It shows the plain forms of pipeline/inspecting.py and
+// asks for more through `onAsk`: {node, visit, attempt, branch}, {node, …, file}; who owns it sends that on.
+
+import { makeContextDiff } from "./context_diff.js";
+import { makeFileList } from "./file_list.js";
+import { make, makeButton } from "./parts.js";
+import { makeTabs } from "./tabs.js";
+import { makeText, makeWords } from "./texts.js";
+import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
+import { makeTries } from "./tries.js";
+
+const SLOW_REPLY_MS = 1500;
+const BUSY = "The kernel is busy. The texts follow when the cell has ended.";
+const STAGE_TABS = ["Prompt", "Response", "Status", "Context", "Files", "Attempts", "Why"];
+
+export function makeInspector({ onClose, onAsk = () => {} }) {
+  const element = make("aside", "al-inspector");
+  element.hidden = true;
+  element.setAttribute("aria-label", "Inspector");
+  const head = make("div", "al-inspector-head");
+  const title = make("h4", "al-inspector-title");
+  const shut = makeButton("al-close", "×", "", onClose);
+  shut.setAttribute("aria-label", "Close");
+  head.append(title, shut);
+  const state = make("div", "al-inspector-state");
+  state.setAttribute("role", "status");
+  const problems = make("div", "al-problems");
+  const body = make("div", "al-inspector-body");
+  element.append(head, state, problems, body);
+
+  let timer = 0;
+  let shown = null; // the id that was opened
+  let plain = null; // what is shown of it
+  let files = null;
+  const tabs = makeTabs(STAGE_TABS);
+
+  const ask = (more) => onAsk({ node: shown, ...more });
+
+  function wait() {
+    clearTimeout(timer);
+    timer = setTimeout(() => body.replaceChildren(makeWords(BUSY)), SLOW_REPLY_MS);
+  }
+
+  function fillStage() {
+    const { visit, attempt, branch } = plain;
+    files = makeFileList(plain, (file) => ask({ visit, attempt, branch, file }));
+    tabs.fill({
+      Prompt: promptOf(plain),
+      Response: [responseOf(plain)],
+      Status: statusOf(plain),
+      Context: [makeContextDiff(plain.context || [])],
+      Files: [files.element],
+      Attempts: [makeTries(plain, ask)],
+      Why: makeReasons(plain),
+    });
+    tabs.mark("Context", (plain.context || []).filter((one) => one.change !== "same").length);
+    tabs.mark("Files", (plain.files || []).length);
+    tabs.mark("Attempts", (plain.attempts || []).length > 1 || (plain.visits || []).length > 1
+      ? `${(plain.visits || []).length}·${(plain.attempts || []).length}` : 0);
+    body.replaceChildren(tabs.element);
+  }
+
+  return {
+    element,
+    // Begin with a stage, or with an edge: its id, what it is called, how it stands in words.
+    open(id, name = id, words = "") {
+      title.textContent = name === id ? String(id) : `${name} (${id})`;
+      state.textContent = words;
+      problems.replaceChildren();
+      body.replaceChildren();
+      element.hidden = false;
+      if (id !== shown) tabs.reset();
+      shown = id;
+      plain = null;
+      wait();
+    },
+    setState(words) {
+      state.textContent = words;
+    },
+    // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
+    fill(message) {
+      clearTimeout(timer);
+      if (message.kind === "file") {
+        if (files && plain && message.visit === plain.visit && message.attempt === plain.attempt) files.show(message);
+        return;
+      }
+      plain = message;
+      problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
+      if (message.edge !== undefined && message.source !== undefined) {
+        title.textContent = `${message.source} → ${message.target}`;
+        state.textContent = passesOf(message.passes);
+        body.replaceChildren(...makeVerdicts(message));
+      } else if (message.status === undefined) {
+        body.replaceChildren();
+      } else {
+        if (message.visit) state.textContent = headOf(message);
+        fillStage();
+      }
+    },
+    hide() {
+      clearTimeout(timer);
+      element.hidden = true;
+      shown = plain = null;
+    },
+  };
+}
+
+const passesOf = (passes) => (passes > 1 ? `taken ${passes} times` : passes ? "taken once" : "never taken");
+
+function headOf(plain) {
+  const counting = (plain.visits || []).filter((one) => !one.is_set_aside).length;
+  const parts = [`${plain.status.replace("_", " ")}${plain.cached ? ", cached" : ""}`];
+  if (counting > 1 || plain.is_set_aside) parts.push(`visit ${plain.visit}${plain.is_set_aside ? " (set aside)" : ` of ${counting}`}`);
+  if ((plain.attempts || []).length > 1) parts.push(`attempt ${plain.attempt} of ${plain.attempts.length}`);
+  if (plain.branch) parts.push(`branch ${plain.branch}`);
+  if (plain.usage_words) parts.push(plain.usage_words);
+  return parts.join(" · ");
+}
+
+function promptOf(plain) {
+  const parts = [];
+  if (plain.carried) {
+    const box = make("details", "al-part");
+    box.append(make("summary", "", "Carried from the stages before"), makeText(plain.carried, plain.cut?.carried));
+    parts.push(box);
+  }
+  const name = plain.handler === "tool" ? "Command" : "";
+  parts.push(makeText(plain.prompt, plain.cut?.prompt, { name, nothing: "It sent no prompt." }));
+  return parts;
+}
+
+function responseOf(plain) {
+  const { stdout, stderr } = plain.output || {};
+  const part = make("div", "al-parts");
+  if (plain.response || !(stdout || stderr)) {
+    part.append(makeText(plain.response, plain.cut?.response, { nothing: "Nothing came back." }));
+  }
+  if (stdout) part.append(makeText(stdout, plain.cut?.stdout, { name: "Output" }));
+  if (stderr) part.append(makeText(stderr, plain.cut?.stderr, { name: "Errors" }));
+  return part;
+}
+
+function statusOf(plain) {
+  const parts = [];
+  const list = make("dl", "al-facts");
+  const add = (name, words) => {
+    if (words) list.append(make("dt", "", name), make("dd", "", words));
+  };
+  add("Outcome", plain.status.replace("_", " "));
+  add("Reason", plain.reason);
+  add("Notes", plain.notes);
+  add("By hand", (plain.by_hand || []).join("\n"));
+  add("Cache", plain.cached);
+  add("Used", plain.usage_words);
+  if (plain.usage?.calls) add("Calls", String(plain.usage.calls));
+  add("Handler", plain.handler);
+  add("Label", plain.label);
+  add("Branch", plain.branch);
+  parts.push(list);
+  if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));
+  return parts;
+}

@@ -1,0 +1,36 @@
+// What all views share: elements, times, and the drawing as elements. All text goes through textContent.
+
+export function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+export function makeButton(className, text, title, onClick) {
+  const button = make("button", className, text);
+  button.type = "button";
+  if (title) button.title = title;
+  button.addEventListener("click", onClick);
+  return button;
+}
+
+// A drawing of ours as elements; whatever could act is taken out, though our writer makes none.
+export function importDrawing(text) {
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  const root = parsed.documentElement;
+  if (root.nodeName !== "svg") return make("p", "", "The drawing could not be read.");
+  for (const foreign of parsed.querySelectorAll("script, foreignObject, image, a")) foreign.remove();
+  return document.importNode(root, true);
+}
+
+export const seconds = (value) => (value < 60 ? `${Math.max(0, value).toFixed(1)} s` : clock(value));
+export const wholeSeconds = (value) => (value < 60 ? `${Math.max(0, Math.round(value))} s` : clock(value));
+
+export function clock(value) {
+  const rest = Math.max(0, Math.floor(value));
+  const hours = Math.floor(rest / 3600);
+  const minutes = Math.floor((rest % 3600) / 60);
+  const two = (part) => String(part).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${minutes}:${two(rest % 60)}`;
+}

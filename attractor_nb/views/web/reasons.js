@@ -1,0 +1,103 @@
+// Why a stage was reached and left as it was, and what became of an edge each time.
+
+import { make } from "./parts.js";
+import { makeWords } from "./texts.js";
+
+export function makeReasons(plain) {
+  const parts = [];
+  const facts = make("dl", "al-facts");
+  const add = (name, words, className) => {
+    if (words) facts.append(make("dt", "", name), make("dd", className || "", words));
+  };
+  add("Came here", plain.why_here);
+  const way = plain.why_next;
+  add("Went on", way ? way.words : "");
+  add("But", way ? way.mismatch : "", "al-problem");
+  parts.push(facts);
+  if (!way) parts.push(makeWords("It has not been left yet."));
+  if (way?.rules?.length) {
+    const list = make("ol", "al-rules");
+    for (const { name, words, decides } of way.rules) {
+      const item = make("li", decides ? "is-deciding" : "");
+      item.append(make("span", "al-rule", name), `: ${words}${decides ? " (this decided)" : ""}`);
+      list.append(item);
+    }
+    parts.push(make("div", "al-text-name", "Rules, in their order"), list);
+  }
+  if (way?.candidates?.length) parts.push(makeCandidates(way.candidates));
+  return parts;
+}
+
+export function makeCandidates(candidates) {
+  const table = tableWith(["", "Edge to", "Condition", "Saw", "Weight", "Verdict"]);
+  for (const one of candidates) {
+    const row = make("tr", one.is_taken ? "is-taken" : "");
+    row.append(
+      signOf(one),
+      make("td", "al-key", one.target),
+      make("td", "al-key", one.condition || "–"),
+      clauses(one.values),
+      make("td", "al-number", String(one.weight)),
+      make("td", "", one.words),
+    );
+    table.append(row);
+  }
+  return table;
+}
+
+export function makeVerdicts(edge) {
+  const facts = make("dl", "al-facts");
+  const add = (name, words) => {
+    if (words) facts.append(make("dt", "", name), make("dd", "", words));
+  };
+  add("Condition", edge.condition || "none");
+  add("Label", edge.label);
+  add("Weight", String(edge.weight));
+  if (edge.is_default) add("Marked", "default=true");
+  if (edge.is_restart) add("Marked", "loop_restart=true");
+  if (!edge.verdicts.length) return [facts, makeWords(`${edge.source} was not left yet.`)];
+  const table = tableWith(["", `Visit of ${edge.source}`, "Saw", "Verdict", "Went to"]);
+  for (const one of edge.verdicts) {
+    const row = make("tr", one.is_taken ? "is-taken" : "");
+    row.append(
+      signOf(one),
+      make("td", "", `${one.visit}${one.branch ? ` (${one.branch})` : ""}`),
+      clauses(one.values),
+      make("td", "", one.words),
+      make("td", "al-key", one.went_to || "(the end)"),
+    );
+    table.append(row);
+  }
+  return [facts, table];
+}
+
+function signOf(one) {
+  const sign = make("td", "al-sign", one.is_taken ? "✓" : one.holds === false ? "✕" : "–");
+  sign.title = one.is_taken ? "taken" : one.holds === false ? "its condition does not hold" : "not taken";
+  return sign;
+}
+
+function clauses(values) {
+  const cell = make("td", "al-key");
+  if (!values.length) cell.textContent = "–";
+  for (const { clause, value, holds } of values) {
+    const key = clause.split(/!?=/)[0].replace(/^context\./, "");
+    const saw = `${key} = ${value === "" ? "nothing" : value} ${holds ? "✓" : "✕"}`;
+    const line = make("div", holds ? "" : "is-false", saw);
+    line.title = `${clause}: ${holds ? "holds" : "does not hold"}`;
+    cell.append(line);
+  }
+  return cell;
+}
+
+function tableWith(names) {
+  const table = make("table", "al-table");
+  const head = make("tr", "");
+  for (const name of names) {
+    const cell = make("th", "", name);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  table.append(head);
+  return table;
+}

@@ -1,0 +1,150 @@
+// A run as something to scrub through: the drawing, the context and the inspector follow a slider over its
+// events. Everything is in the value `replay`; nobody is asked, but for a stage's texts where they are not there.
+
+import { makeDrawing, spokenState } from "./drawing.js";
+import { asWidget } from "./host.js";
+import { makeInspector } from "./inspector.js";
+import { make } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
+import { makePlayer } from "./replay_player.js";
+import { makeContextTable } from "./replay_context.js";
+import { makeMoments, contextOf } from "./replay_frames.js";
+import { makeScrubber } from "./replay_scrubber.js";
+
+const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
+const NOT_YET = "It was not visited by then.";
+const NOT_HERE = "The texts of this visit are not part of this page.";
+const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
+
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showReplay(host, el)));
+
+export function showReplay(host, el) {
+  const root = make("div", "attractor-ui attractor-replay");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", `Replay of ${host.get("caption") || "a run"}`);
+  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
+  root.dataset.lmSuppressShortcuts = "true";
+
+  let moments = makeMoments(host.get("replay"));
+  let count = 0;
+  let shown = { nodes: {}, edges: {} };
+  let selected = null;
+  let selectedVisit = 0;
+  let asking = 0;
+
+  const clock = () => (host.get("replay").started || 0) + timeOf(count);
+  const timeOf = (n) => (n ? moments.frames[n - 1].at : 0);
+
+  const stage = make("div", "al-stage");
+  const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
+  const inspector = makeInspector({ onClose: () => select(null), onAsk: ask });
+  stage.append(drawing.element, inspector.element);
+  const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
+  const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
+  const context = makeContextTable();
+  root.append(stage, scrubber.element, context.element);
+  scrubber.addModes(player.modes, player.setMode);
+  el.append(root);
+
+  function seek(n) {
+    player.pause();
+    show(Math.max(0, Math.min(moments.count, n)));
+  }
+
+  // To where the stage before or after began.
+  function stepStage(direction) {
+    const places = direction > 0 ? moments.begins : moments.begins.slice().reverse();
+    const next = places.find((n) => (n - count) * direction > 0);
+    seek(next === undefined ? (direction > 0 ? moments.count : 0) : next);
+  }
+
+  function show(n) {
+    count = n;
+    const moment = moments.at(n);
+    change("nodes", moment.nodes, (id, state) => drawing.setNode(id, state));
+    change("edges", moment.edges, (index, passes) => drawing.setEdge(index, passes || 0));
+    shown = moment;
+    drawing.setEnded(ENDED_RUNS.has(moment.run) && n === moments.count);
+    drawing.tick();
+    const frame = n ? moments.frames[n - 1] : null;
+    if (frame && frame.node) drawing.follow(frame.node);
+    const branch = (frame && frame.branch) || "";
+    context.show(contextOf(moment.contexts, branch), frame, branch);
+    scrubber.show(n, frame);
+    followSelected();
+  }
+
+  // What differs between the moment on the screen and another one is drawn anew, and nothing else.
+  function change(part, now, put) {
+    const was = shown[part];
+    if (was === now) return;
+    for (const id in now) if (now[id] !== was[id]) put(id, now[id]);
+    for (const id in was) if (!(id in now)) put(id, undefined);
+  }
+
+  function select(id) {
+    const before = selected;
+    selected = id === selected ? null : id;
+    drawing.select(selected);
+    clearTimeout(asking);
+    if (selected === null) {
+      inspector.hide();
+      if (before !== null) drawing.focus(before);
+      return;
+    }
+    selectedVisit = -1;
+    followSelected();
+  }
+
+  // The inspector shows the visit that the node is in at this moment, or was in last.
+  function followSelected() {
+    if (selected === null) return;
+    const state = drawing.stateOf(selected);
+    const visit = state.visits || 0;
+    if (visit === selectedVisit) return;
+    inspector.open(selected, drawing.nameOf(selected), spokenState(state));
+    selectedVisit = visit;
+    clearTimeout(asking);
+    const texts = (host.get("stages") || {})[`${selected}@${visit}`];
+    if (texts) inspector.fill(texts);
+    else if (visit && host.isLive) asking = setTimeout(() => ask({ node: selected, visit }), ASK_AFTER_MS);
+    else inspector.fill({ node: selected, problems: [visit ? NOT_HERE : NOT_YET] });
+  }
+
+  // A request of the inspector is for another visit or file than the one that is shown.
+  function ask(request) {
+    const { visit, file } = request;
+    const texts = (host.get("stages") || {})[`${selected}@${visit}`];
+    if (texts && file === undefined) inspector.fill(texts);
+    else if (host.isLive) host.send({ kind: "inspect", node: selected, visit: selectedVisit, ...request });
+  }
+
+  function setFrames() {
+    const wasAtEnd = count === moments.count;
+    moments = makeMoments(host.get("replay"));
+    scrubber.setFrames(moments.frames, drawing.nameOf, moments.ends);
+    player.setCount(moments.count);
+    show(wasAtEnd ? moments.count : Math.min(count, moments.count));
+  }
+
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || selected === null) return;
+    event.stopPropagation();
+    select(null);
+  });
+  const stops = [
+    host.on("replay", setFrames),
+    host.listen((message) => {
+      if (message.node !== undefined && message.node === selected) inspector.fill(message);
+    }),
+  ];
+  count = moments.count;
+  setFrames();
+  return () => {
+    for (const stop of stops) stop();
+    clearTimeout(asking);
+    player.pause();
+    inspector.hide();
+    drawing.close();
+  };
+}

@@ -1,0 +1,87 @@
+// The context at a moment as a table; what the event at hand has set comes first and is marked.
+
+import { make } from "./parts.js";
+
+const SHOWN_KEYS = 300;
+
+export function makeContextTable() {
+  const element = make("details", "ar-context");
+  element.open = true;
+  const title = make("summary", "", "Context");
+  const box = make("div", "ar-values");
+  const table = make("table", "");
+  const head = make("tr", "");
+  for (const name of ["change", "key", "value"]) {
+    const cell = make("th", `ar-${name}`, name);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const top = make("thead", "");
+  top.append(head);
+  const news = make("tbody", "ar-news");
+  const rest = make("tbody", "ar-all");
+  table.append(top, news, rest);
+  box.append(table);
+  element.append(title, box);
+  const rows = new Map(); // of `rest`, by key, in its order
+  let due = null;
+
+  const makeRow = (key, value, word) => {
+    const line = make("tr", word ? "is-changed" : "");
+    line.append(make("td", "ar-change", word), make("td", "ar-key", key), make("td", "ar-value", spelled(value)));
+    line.lastChild.title = key;
+    return line;
+  };
+
+  function paint() {
+    const { values, frame, branch } = due;
+    due = null;
+    const changed = (frame && frame.context) || {};
+    const dropped = (frame && frame.dropped) || [];
+    news.replaceChildren(
+      ...dropped.map((key) => makeRow(key, "", "gone")),
+      ...Object.keys(changed).map((key) => makeRow(key, values[key], "set")),
+    );
+    paintRest(values, changed);
+    const count = Object.keys(values).length;
+    const many = Object.keys(changed).length + dropped.length;
+    const where = branch ? ` of branch ${branch}` : "";
+    title.textContent = `Context${where}: ${count} value${count === 1 ? "" : "s"}${many ? `, ${many} changed here` : ""}`;
+  }
+
+  // Rows stay where they are; what is other than before is written anew, and nothing else.
+  function paintRest(values, changed) {
+    const keys = Object.keys(values).filter((key) => !(key in changed)).sort().slice(0, SHOWN_KEYS);
+    const wanted = new Set(keys);
+    for (const [key, row] of rows) {
+      if (wanted.has(key)) continue;
+      row.line.remove();
+      rows.delete(key);
+    }
+    let after = null;
+    for (const key of keys) {
+      let row = rows.get(key);
+      if (!row) {
+        row = { line: makeRow(key, values[key], ""), value: values[key] };
+        rows.set(key, row);
+        if (after) after.after(row.line);
+        else rest.prepend(row.line);
+      } else if (row.value !== values[key]) {
+        row.value = values[key];
+        row.line.lastChild.textContent = spelled(row.value);
+      }
+      after = row.line;
+    }
+  }
+
+  element.addEventListener("toggle", () => due && paint());
+  return {
+    element,
+    show(values, frame, branch) {
+      due = { values, frame, branch };
+      if (element.open) paint();
+    },
+  };
+}
+
+const spelled = (value) => (typeof value === "string" ? value : JSON.stringify(value));

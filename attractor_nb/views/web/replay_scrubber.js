@@ -1,0 +1,111 @@
+// The slider over the events of a run, its buttons, and under it a tick for each stage that ended.
+
+import { make, makeButton, seconds } from "./parts.js";
+
+const STATUS_SIGNS = { success: "✓", partial_success: "✓~", fail: "✕", skipped: "–", retry: "↻" };
+
+// `onSeek(n)`, `onStage(±1)` and `onPlay(n)` say what was asked for.
+export function makeScrubber({ onSeek, onStage, onPlay }) {
+  const element = make("div", "ar-scrubber");
+  const buttons = make("div", "ar-buttons");
+  buttons.setAttribute("role", "toolbar");
+  buttons.setAttribute("aria-label", "Replay");
+  let count = 0;
+  let at = 0;
+
+  const button = (text, title, act) => {
+    const made = makeButton("al-button ar-button", text, title, act);
+    made.setAttribute("aria-label", title);
+    return made;
+  };
+  const player = button("▶", "Play (Space)", () => onPlay(at));
+  const modes = make("span", "ar-modes");
+  modes.setAttribute("role", "radiogroup");
+  modes.setAttribute("aria-label", "Speed");
+  const place = make("span", "al-number ar-place");
+  const time = make("span", "al-number ar-time");
+  buttons.append(
+    button("«", "Stage before (Shift+Left)", () => onStage(-1)),
+    button("‹", "Event before (Left)", () => onSeek(at - 1)),
+    player,
+    button("›", "Next event (Right)", () => onSeek(at + 1)),
+    button("»", "Next stage (Shift+Right)", () => onStage(1)),
+    modes,
+    place,
+    time,
+  );
+
+  const track = make("div", "ar-track");
+  const slider = make("input", "ar-slider");
+  slider.type = "range";
+  slider.min = 0;
+  slider.setAttribute("aria-label", "Event");
+  slider.addEventListener("input", () => onSeek(Number(slider.value)));
+  const strip = make("div", "ar-strip");
+  strip.setAttribute("aria-hidden", "true"); // the slider says the same
+  strip.addEventListener("click", (event) => {
+    const box = strip.getBoundingClientRect();
+    onSeek(Math.round(((event.clientX - box.left) / box.width) * count));
+  });
+  track.append(slider, strip);
+  const words = make("p", "ar-words");
+  words.setAttribute("role", "status");
+  element.append(words, track, buttons);
+
+  element.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (direction && event.shiftKey) onStage(direction);
+    else if (direction) onSeek(at + direction);
+    else if (event.key === "Home") onSeek(0);
+    else if (event.key === "End") onSeek(count);
+    else if (event.key === " " && event.target === slider) onPlay(at);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  return {
+    element,
+    addModes(all, choose) {
+      all.forEach((mode, index) => {
+        const made = makeButton("ar-mode", mode.name, mode.title, () => {
+          for (const other of modes.children) other.setAttribute("aria-checked", String(other === made));
+          choose(mode);
+        });
+        made.setAttribute("role", "radio");
+        made.setAttribute("aria-checked", String(index === all.length - 1));
+        modes.append(made);
+      });
+    },
+    setPlaying(isPlaying) {
+      player.textContent = isPlaying ? "▮▮" : "▶";
+      player.title = isPlaying ? "Pause (Space)" : "Play (Space)";
+      player.setAttribute("aria-label", player.title);
+    },
+    setFrames(frames, nameOf, ends) {
+      count = frames.length;
+      slider.max = count;
+      time.dataset.whole = count ? seconds(frames[count - 1].at) : seconds(0);
+      strip.replaceChildren(
+        ...ends.map((frame) => {
+          const tick = make("span", `ar-tick ar-${frame.node ? frame.status : `run-${frame.status}`}`);
+          tick.style.left = `${(100 * frame.n) / count}%`;
+          tick.title = frame.node
+            ? `${STATUS_SIGNS[frame.status] || ""} ${nameOf(frame.node)}: ${frame.status.replace("_", " ")}`
+            : frame.words;
+          return tick;
+        }),
+      );
+    },
+    show(n, frame) {
+      at = n;
+      slider.value = n;
+      const said = frame ? frame.words : "Before the first event.";
+      slider.setAttribute("aria-valuetext", `${n} of ${count}: ${said}`);
+      words.textContent = said;
+      place.textContent = `${n} / ${count}`;
+      time.textContent = `${seconds(frame ? frame.at : 0)} / ${time.dataset.whole || seconds(0)}`;
+    },
+  };
+}

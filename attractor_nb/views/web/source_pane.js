@@ -1,0 +1,45 @@
+// A text with line numbers. Lines that were changed have a bar and a plus, lines with findings their letter.
+
+import { make } from "./parts.js";
+
+export function makeSourcePane(label) {
+  const element = make("div", "as-pane");
+  element.tabIndex = 0;
+  element.setAttribute("role", "region");
+  element.setAttribute("aria-label", label);
+  let rows = [];
+  return {
+    element,
+    // `changed` are numbers of lines from 1 on, `findings` have `line` and `letter`; `first` is the first line's number.
+    show(text, changed = [], findings = [], first = 1) {
+      const touched = new Set(changed);
+      const letters = new Map(findings.map(({ line, letter }) => [line, letter]));
+      const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);
+      rows = lines.map((line, index) => {
+        const row = make("div", touched.has(index + 1) ? "as-line is-changed" : "as-line");
+        const sign = touched.has(index + 1) ? "+" : letters.get(index + first) || "";
+        row.append(make("span", "as-number", String(index + first)), make("span", "as-sign", sign));
+        row.append(make("code", "as-text", line));
+        return row;
+      });
+      element.replaceChildren(...rows);
+    },
+    reveal(line, first = 1) {
+      const row = rows[line - first];
+      if (!row) return;
+      for (const other of rows) other.classList.toggle("is-here", other === row);
+      element.scrollTop = row.offsetTop - element.offsetTop - element.clientHeight / 2;
+    },
+  };
+}
+
+// A unified diff, with its signs as words for those who see no colours.
+export function makeDiff(text) {
+  const element = make("pre", "as-diff");
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    const isHead = line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@");
+    const kind = isHead ? "as-head" : { "+": "as-added", "-": "as-removed" }[line[0]] || "";
+    element.append(make("span", kind, `${line}\n`));
+  }
+  return element;
+}

@@ -1,0 +1,70 @@
+// The line under the graph: how the run stands, where, for how long, and what it has used.
+
+import { make, makeButton, seconds } from "./parts.js";
+
+const RUN_WORDS = {
+  ready: "ready", running: "running", waiting: "waiting", retrying: "retrying",
+  success: "completed", fail: "failed", interrupted: "stopped",
+};
+
+// `onMore` is called by who wants to see all that is under way.
+export function makeStatusLine(stop, onMore) {
+  const element = make("div", "al-line");
+  const dot = make("span", "al-dot");
+  dot.setAttribute("aria-hidden", "true");
+  const said = make("span", "al-said");
+  const word = make("span", "al-word");
+  const node = make("span", "al-node");
+  const attempt = make("span", "al-attempt");
+  const more = makeButton("al-link al-more", "", "Show all that is under way", onMore);
+  said.append(word, node, more, attempt);
+  const stages = make("span", "al-number");
+  const time = make("span", "al-number");
+  const tokens = make("span", "al-number");
+  const price = make("span", "al-number");
+  const gap = make("span", "al-gap");
+  const button = makeButton("al-stop", "Stop", "Stop the run; it can be resumed", () => {
+    button.disabled = true;
+    button.textContent = "Stopping…";
+    stop();
+  });
+  const buttons = [button];
+  element.append(dot, said, stages, time, tokens, price, gap, button);
+
+  const tick = (line, now) => {
+    const elapsed = line.is_ended || !line.at ? line.elapsed || 0 : (line.elapsed || 0) + now - line.at;
+    time.textContent = seconds(elapsed);
+  };
+  return {
+    element,
+    tick,
+    show(line, now) {
+      element.dataset.status = line.status || "ready";
+      word.textContent = RUN_WORDS[line.status] || "ready";
+      node.textContent = line.node || "";
+      more.hidden = !line.more;
+      more.textContent = line.more ? `and ${line.more.toLocaleString("en")} more` : "";
+      stages.textContent = line.stages ? `${line.stages.toLocaleString("en")} stage${line.stages === 1 ? "" : "s"}` : "";
+      attempt.textContent = line.attempt > 1
+        ? `attempt ${line.attempt}${line.attempts ? `/${line.attempts}` : ""}`
+        : "";
+      tick(line, now);
+      tokens.textContent = line.tokens ? `${line.tokens.toLocaleString("en")} tokens` : "";
+      price.textContent = [line.price, line.cached].filter(Boolean).join("   ");
+      for (const asking of buttons) asking.hidden = Boolean(line.is_ended);
+    },
+    // A button of the caller's that asks the kernel for something, beside Stop.
+    addButton(asking) {
+      buttons.push(asking);
+      button.before(asking);
+    },
+    // With a reason nothing can be asked; without one it can again.
+    setUnanswered(reason) {
+      for (const asking of buttons) {
+        asking.disabled = Boolean(reason);
+        if (!("title" in asking.dataset)) asking.dataset.title = asking.title;
+        asking.title = reason || asking.dataset.title;
+      }
+    },
+  };
+}

@@ -1,0 +1,70 @@
+// Tabs: one list that is walked with the arrow keys, one panel.
+
+import { make, makeButton } from "./parts.js";
+import { makeWords } from "./texts.js";
+
+let tabCount = 0;
+
+export function makeTabs(names) {
+  const prefix = `al-tabs-${(tabCount += 1)}`;
+  const element = make("div", "al-tabs");
+  const list = make("div", "al-tab-list");
+  list.setAttribute("role", "tablist");
+  const panel = make("div", "al-tab-panel");
+  panel.id = `${prefix}-panel`;
+  panel.setAttribute("role", "tabpanel");
+  panel.tabIndex = 0;
+  element.append(list, panel);
+  const buttons = new Map();
+  let contents = {};
+  let current = names[0];
+
+  for (const [index, name] of names.entries()) {
+    const button = makeButton("al-tab", name, "", () => choose(name));
+    button.id = `${prefix}-${index}`;
+    button.setAttribute("role", "tab");
+    button.setAttribute("aria-controls", panel.id);
+    const count = make("span", "al-tab-count");
+    button.append(count);
+    buttons.set(name, { button, count });
+    list.append(button);
+  }
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const end = { Home: 0, End: names.length - 1 }[event.key];
+    if (step === undefined && end === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = end ?? (names.indexOf(current) + step + names.length) % names.length;
+    choose(names[at]);
+    buttons.get(names[at]).button.focus();
+  });
+
+  function choose(name) {
+    current = name;
+    for (const [other, { button }] of buttons) {
+      button.setAttribute("aria-selected", String(other === name));
+      button.tabIndex = other === name ? 0 : -1;
+    }
+    panel.setAttribute("aria-labelledby", buttons.get(name).button.id);
+    const parts = contents[name] || [];
+    panel.replaceChildren(...(parts.length ? parts : [makeWords("Nothing is known of it.")]));
+  }
+
+  choose(current);
+  return {
+    element,
+    choose,
+    // Give each tab its elements; the chosen one stays.
+    fill(parts) {
+      contents = parts;
+      choose(current);
+    },
+    mark(name, count) {
+      buttons.get(name).count.textContent = count ? ` ${count}` : "";
+    },
+    reset() {
+      choose(names[0]);
+    },
+  };
+}

@@ -1,0 +1,147 @@
+// A run in time: its timeline and its graph beside each other. A bar chosen in one is shown in the other; the
+// graph can be tinted by what each node took.
+
+import { makeDrawing } from "./drawing.js";
+import { asWidget } from "./host.js";
+import { importDrawing, make, makeButton } from "./parts.js";
+import { standIn } from "./place.js";
+
+const TINT_COLOUR = "var(--al-retrying)";
+
+export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
+
+export function showTimeline(host, el) {
+  const root = make("div", "attractor-ui at-timeline");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", `Timeline of ${host.get("caption") || "a run"}`);
+  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
+  root.dataset.lmSuppressShortcuts = "true";
+
+  const lanes = make("div", "at-lanes");
+  const words = make("pre", "at-words", "");
+  words.setAttribute("role", "status");
+  const drawing = makeDrawing(host.get("graph"), host.get("marks"), { onNode: (id) => selectNode(id) });
+  const heats = makeHeats();
+  root.append(lanes, words, heats, drawing.element);
+  el.append(root);
+
+  let bars = new Map(); // number of the bar: its element
+  let selected = null; // a node
+  let chosen = null; // a bar's number
+
+  function showLanes() {
+    const picture = importDrawing(host.get("svg"));
+    picture.setAttribute("role", "group");
+    lanes.replaceChildren(picture);
+    bars = new Map();
+    for (const element of picture.querySelectorAll("[data-bar]")) {
+      const number = Number(element.dataset.bar);
+      const bar = barOf(number);
+      bars.set(number, element);
+      element.setAttribute("tabindex", bars.size === 1 ? "0" : "-1");
+      element.setAttribute("role", "button");
+      if (bar) element.setAttribute("aria-label", bar.words.replaceAll("\n", ", "));
+      element.addEventListener("mouseenter", () => tell(number));
+      element.addEventListener("mouseleave", () => tell(chosen));
+      element.addEventListener("focus", () => tell(number));
+      element.addEventListener("click", () => choose(number));
+      element.addEventListener("keydown", (event) => keyOnBar(event, number));
+    }
+    mark();
+  }
+
+  const barOf = (number) => (host.get("timeline").bars || [])[number];
+
+  function keyOnBar(event, number) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step) focusBar(number + step);
+    else if (event.key === "Enter" || event.key === " ") choose(number);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function focusBar(number) {
+    if (!bars.has(number)) return;
+    for (const element of bars.values()) element.setAttribute("tabindex", "-1");
+    bars.get(number).setAttribute("tabindex", "0");
+    bars.get(number).focus();
+  }
+
+  function tell(number) {
+    const bar = number === null ? null : barOf(number);
+    words.textContent = bar ? bar.words : "";
+  }
+
+  function choose(number) {
+    chosen = chosen === number ? null : number;
+    selected = chosen === null ? null : barOf(chosen).node;
+    tell(chosen);
+    mark();
+  }
+
+  function selectNode(id) {
+    chosen = null;
+    selected = selected === id ? null : id;
+    const first = (host.get("timeline").bars || []).findIndex((bar) => bar.node === selected);
+    if (selected !== null && first >= 0) chosen = first;
+    tell(chosen);
+    mark();
+  }
+
+  function mark() {
+    for (const [number, element] of bars) {
+      element.classList.toggle("selected", selected !== null && barOf(number)?.node === selected);
+      element.setAttribute("aria-pressed", String(number === chosen));
+    }
+    drawing.select(selected);
+  }
+
+  function makeHeats() {
+    const group = make("div", "at-heats");
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Tint the graph");
+    for (const by of Object.keys(host.get("heats") || {})) {
+      const button = makeButton("al-button", by, `Tint the graph by ${by}`, () => tintBy(by));
+      button.dataset.by = by;
+      button.setAttribute("aria-pressed", "false");
+      group.append(button);
+    }
+    return group;
+  }
+
+  let tinted = "";
+  function tintBy(by) {
+    tinted = tinted === by ? "" : by;
+    showTints();
+  }
+
+  function showTints() {
+    const heat = tinted ? (host.get("heats") || {})[tinted] || {} : {};
+    for (const button of heats.children) button.setAttribute("aria-pressed", String(button.dataset.by === tinted));
+    for (const id of drawing.ids) {
+      const { level = 0, words: number = "" } = heat[id] || {};
+      const colour = level ? `color-mix(in srgb, ${TINT_COLOUR} ${10 * level}%, transparent)` : null;
+      drawing.tint(id, colour, number);
+    }
+  }
+
+  function showStates() {
+    for (const [id, state] of Object.entries(host.get("states") || {})) drawing.setNode(id, state);
+  }
+
+  const stops = [
+    host.on("svg", showLanes),
+    host.on("states", showStates),
+    host.on("heats", showTints),
+    host.onLost(() => {
+      if (host.get("timeline").is_live) words.textContent = "The kernel is gone: this is the last that was heard. Run.load(…) has the rest.";
+    }),
+  ];
+  showLanes();
+  showStates();
+  return () => {
+    for (const stop of stops) stop();
+    drawing.close();
+  };
+}

@@ -1,0 +1,89 @@
+"""V1 to V5: the live view, in a browser without Jupyter, and what the kernel keeps of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+from pathlib import Path
+
+from goals import Goal, Row, Scale
+from measuring import worker
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+def _missing() -> str:
+    if not CHROMIUM.exists():
+        return f"there is no {CHROMIUM}"
+    return "" if importlib.util.find_spec("playwright") else "playwright is not installed"
+
+
+def _row(subject: str, limit: float, values: list[float], unit: str = "ms", detail: str = "") -> Row:
+    return Row(subject, limit, statistics.median(values), min(values), unit=unit, detail=detail)
+
+
+def first_drawing(scale: Scale) -> list[Row]:
+    subject = "a cell of 50 nodes, from the graph to its first frame"
+    if missing := _missing():
+        return [Row(subject, 500, unit="ms", missing=missing)]
+    found = worker("watching", "first_drawing", 50, scale.rounds)
+    parts = " + ".join(f"{statistics.median(found[name]):.0f} ms {name}" for name in ("drawn", "shown"))
+    return [_row(subject, 500, found["whole"], detail=parts)]
+
+
+def clicks(scale: Scale) -> list[Row]:
+    subject = "a click in 50 nodes to the frame with its panel"
+    if missing := _missing():
+        return [Row(subject, 100, unit="ms", missing=missing)]
+    return [_row(subject, 100, worker("watching", "clicks", 50, scale.rounds)["taken"])]
+
+
+def changes(scale: Scale) -> list[Row]:
+    subject = "a change to its frame, at 400 a second in 200 nodes"
+    if missing := _missing():
+        return [Row(subject, 50, unit="ms", missing=missing)]
+    found = worker("watching", "changes", 200, scale.rounds)
+    lags = sorted(found["lags"])
+    detail = f"{found['applied'][0]:.0f} a second shown, 95 % within {lags[int(len(lags) * 0.95)]:.0f} ms"
+    return [_row(subject, 50, lags, detail=detail)]
+
+
+def memory(scale: Scale) -> list[Row]:
+    events = 100 * scale.steps
+    found = worker("remembering", events, 200)
+    subject = f"kept by the live view for an event of the second half of {events:,}"
+    return [Row(subject, 1, found["per_event"], unit="B", detail=f"{found['kept'] / 1e3:.0f} kB in all")]
+
+
+def large_graphs(scale: Scale) -> list[Row]:
+    if missing := _missing():
+        return [Row("a step of zooming in 500 nodes", 50, unit="ms", missing=missing)]
+    found = worker("watching", "zooms", max(scale.large_pictures), scale.slow_rounds)
+    return [
+        _row("a step of zooming in 500 nodes", 50, found["zoomed"]),
+        _row("a step of moving in 500 nodes", 50, found["moved"]),
+    ]
+
+
+GOALS = [
+    Goal(
+        "V1",
+        "the first drawing of a cell",
+        first_drawing,
+        "Chromium without a GPU; what JupyterLab adds is not in it.",
+    ),
+    Goal("V2", "a click", clicks, "The texts of the stage follow from the kernel."),
+    Goal(
+        "V3",
+        "state changes in the browser",
+        changes,
+        "Changes are sent 30 times a second, so 17 ms of it are waiting.",
+    ),
+    Goal(
+        "V4",
+        "memory of the live view",
+        memory,
+        "Every stage says how much it used, and every node is visited again and again.",
+    ),
+    Goal("V5", "large graphs stay fluid", large_graphs),
+]

@@ -1,0 +1,89 @@
+"""Gates in a real notebook: a form with its material filled in, the inbox, and the two never fighting."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+PICTURES = Path(
+    os.environ.get("ATTRACTOR_PICTURES", Path(__file__).resolve().parents[2] / ".venv" / "pictures")
+)
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+LOAD = "%load_ext attractor_nb"
+PIPELINES = """from pathlib import Path
+from typing import Literal
+from pydantic import BaseModel, Field
+from attractor_nb import Pipeline, gates
+
+class Verdict(BaseModel):
+    score: int = Field(ge=0, le=10)
+    risk: Literal["low", "high"] = "low"
+    findings: list[str] = []
+
+SOURCE = '''digraph NAME {
+  start [shape=Mdiamond]
+  draft [label="Draft", prompt="Write it"]
+  judge [shape=hexagon, label="Is NAME good?", human.form="Verdict"]
+  done  [shape=Msquare]
+  start -> draft -> judge
+  judge -> done  [label="[P] Print"]
+  judge -> draft [label="[B] Back"]
+}'''
+async def model(node, prompt, context):
+    return f"{node.id} <b>of caching</b>"
+def pipeline(name):
+    return Pipeline(SOURCE.replace("NAME", name), schemas={"Verdict": Verdict}, backend=model, runs_dir="kept")
+article, report = pipeline("article"), pipeline("report")"""
+RUN = "run = article.run()"
+INBOX = "gates('kept')"
+SECOND = "other = report.run()"
+RESULT = "print(run.result().context['human.gate.form'], other.result().context['human.gate.form'], len(gates('kept')))"
+
+
+def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook):
+    notebook = open_notebook(jupyter, LOAD, PIPELINES, RUN, INBOX, SECOND, RESULT)
+    for index in range(3):
+        notebook.run_cell(index)
+        notebook.wait_until_idle()
+    page = notebook.page
+    under_run = page.locator(".attractor-gate.has-gates .ag-card").first
+    under_run.wait_for(timeout=60_000)
+    assert under_run.locator(".ag-material pre").text_content() == "draft <b>of caching</b>"
+
+    # what the model refuses is said at its field, and the way goes back once
+    under_run.get_by_label("Score").fill("11")
+    under_run.get_by_text("Back").click()
+    under_run.locator(".is-wrong", has_text="less than or equal to 10").wait_for(timeout=30_000)
+    under_run.get_by_label("Score").fill("3")
+    under_run.get_by_text("Back").click()
+    notebook.wait_for_text("Back (score=3, risk=low, findings=[]), by you")
+
+    # the inbox follows both runs
+    notebook.run_cell(3)
+    inbox = page.locator(".attractor-gate:not(.has-gates)")
+    inbox.locator(".ag-card", has_text="Is article good?").wait_for(timeout=60_000)
+    notebook.run_cell(4)
+    second = inbox.locator(".ag-card", has_text="Is report good?")
+    second.wait_for(timeout=60_000)
+    assert inbox.locator(".ag-card").count() == 2
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    inbox.screenshot(path=str(PICTURES / "gates_inbox_in_lab.png"))
+
+    # answered in the inbox: the card under its run closes, and says where the answer was given
+    second.get_by_label("Score").fill("8")
+    second.get_by_label("Findings").fill("no picture")
+    second.get_by_text("Print").click()
+    second.wait_for(state="detached", timeout=30_000)
+    notebook.wait_for_text("report · judge: Print (score=8")
+
+    # answered under the run: the inbox has nothing left, and a table stands in its place
+    first = page.locator(".attractor-gate.has-gates .ag-card", has_text="Is article good?")
+    first.get_by_label("Score").fill("9")
+    first.get_by_text("Print").click()
+    notebook.wait_for_text("no question waits")
+    notebook.run_cell(5)
+    notebook.wait_for_text("'score': 9, 'risk': 'low', 'findings': []} {'score': 8")
+    assert notebook.browser.our_errors == []

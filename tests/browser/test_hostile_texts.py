@@ -1,0 +1,251 @@
+"""Hostile texts through every view of the studio, in Chromium: 612 payloads, 0 executions.
+
+The texts come as an attacker would bring them: in a DOT file (labels, prompts, conditions, ids of the graph), in
+what a model says (responses, reasons, context values), in questions, and in a run's directory. Whatever runs calls
+``hit``, which no page has, so that the page reports an error; a page that does run one proves that this is heard.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
+from attractor_nb.languages.dot import write_dot
+from attractor_nb.languages.dot.literals import quote
+from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.graph import Graph, Node
+from attractor_nb.model.response import Response
+from attractor_nb.notebook.editing import EditorDesk
+from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.timeline_view import timeline_values
+from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
+from attractor_nb.views.findings import findings_html
+from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.replay import replay_of
+from attractor_nb.views.svg import render_svg
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+BREAKS = (
+    *("", '">', "'>", "-->", "]]>", "\\", "`", "</title>", "</text></svg>", "</script>", "</style>"),
+    *("</textarea>", "</pre>", "</code>", "</option></select>", "</td></table>", "</details>", "\u2028"),
+)
+VECTORS = (
+    "<img src=x onerror=hit()>",
+    "<img src=x onerror='hit()'>",
+    '<img src=x onerror="hit()">',
+    "<IMG SRC=x OnErRoR=hit()>",
+    "<img/src=x/onerror=hit()>",
+    "<script>hit()</script>",
+    "<script src='data:text/javascript,hit()'></script>",
+    "<svg onload=hit()>",
+    "<svg><script>hit()</script></svg>",
+    "<svg><animate onbegin=hit() attributeName=x dur=1s>",
+    "<svg><foreignObject><img src=x onerror=hit()></foreignObject></svg>",
+    "<svg><image href=x onerror=hit() />",
+    "<svg><style onload=hit()></style>",
+    "<math><mi xlink:href='javascript:hit()'>x",
+    "<iframe srcdoc='<script>parent.hit()</script>'></iframe>",
+    "<iframe src='javascript:parent.hit()'></iframe>",
+    "<object data='javascript:hit()'></object>",
+    "<embed src='javascript:hit()'>",
+    "<body onload=hit()>",
+    "<details open ontoggle=hit()>x</details>",
+    "<input autofocus onfocus=hit()>",
+    "<select autofocus onfocus=hit()></select>",
+    "<textarea autofocus onfocus=hit()></textarea>",
+    "<video><source onerror=hit()></video>",
+    "<audio src=x onerror=hit()></audio>",
+    "<marquee onstart=hit()>x</marquee>",
+    "<style>@keyframes a{}</style><b style='animation:a 1s' onanimationstart=hit()>x</b>",
+    "<link rel=stylesheet href='data:text/css,*{}' onload=hit()>",
+    "<meta http-equiv=refresh content='0;url=javascript:hit()'>",
+    "<base href='javascript:hit()//'>",
+    "<form action='javascript:hit()'><button autofocus onfocus=hit()>x",
+    "<a href='javascript:hit()'>x</a>",
+    "<noscript><p title='</noscript><img src=x onerror=hit()>'>",
+    "javascript:hit()",
+)
+PAYLOADS = [start + vector for start, vector in product(BREAKS, VECTORS)]
+GROUPS = ["\n".join(start + vector for vector in VECTORS) for start in BREAKS]
+FOREIGN = "script, img, iframe, object, embed, video, audio, base, meta, link, foreignObject, image, marquee, math, form[action]"
+
+
+def hostile_graph(texts):
+    """A chain of stages with these texts as labels, prompts, classes and attributes of somebody else's."""
+    nodes = {"start": Node("start", {"shape": "Mdiamond"})}
+    for number, text in enumerate(texts):
+        attrs = {"label": text, "prompt": text, "class": text, "x.own": text}
+        nodes[f"n{number}"] = Node(f"n{number}", attrs, frozenset(attrs))
+    nodes["done"] = Node("done", {"shape": "Msquare"})
+    graph = Graph(texts[0], {"label": texts[0], "goal": texts[-1]}, nodes)
+    ends = " -> ".join(nodes)
+    return f"{write_dot(graph).rstrip()[:-1]}\n{ends} [label={quote(texts[0])}]\n}}\n"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run whose stages are named, asked and answered in hostile words; its second stage fails once with them."""
+    tries = []
+
+    def answer(node, prompt, context):
+        group = GROUPS[int(node.id[1:])]
+        if node.id == "n1" and not tries:
+            tries.append(1)
+            return Outcome.retry(GROUPS[0])
+        if node.id == "n2":
+            return Outcome.success(group, context_updates={"said": group})
+        return Response(group)
+
+    text = hostile_graph(GROUPS).replace("n1 [", "n1 [max_retries=2, ", 1)
+    made = Pipeline(text, backend=FunctionBackend(answer)).run(
+        logs_root=tmp_path_factory.mktemp("x") / "runs" / "one"
+    )
+    made.result(60)
+    return made
+
+
+FOREIGN_IN_VIEW = ", ".join(f"#view {name.strip()}" for name in FOREIGN.split(","))
+
+
+def check(view):
+    """Nothing ran, and nothing that could stands in the page."""
+    view.page.wait_for_timeout(300)  # what would run needs a moment; there is no event for nothing
+    assert view.console == []
+    assert view.page.locator(FOREIGN_IN_VIEW).evaluate_all("all => all.map(one => one.outerHTML)") == []
+
+
+def test_there_are_enough_of_them_and_one_that_runs_is_heard(open_view):
+    assert len(PAYLOADS) == len(set(PAYLOADS)) >= 500
+    view = open_view("parts", f"(el.innerHTML = {PAYLOADS[0]!r}, () => {{}})")
+    view.page.wait_for_timeout(300)
+    assert any("hit is not defined" in said for said in view.console)
+
+
+def test_in_a_static_drawing_and_its_findings(open_view):
+    """As Jupyter shows a fresh output: the SVG and the table are put into the page as markup."""
+    pipeline = Pipeline(hostile_graph(PAYLOADS).replace("x.own", "timeout"))
+    svg, table = pipeline.to_svg(), findings_html(pipeline.diagnostics)
+    assert "&lt;svg onload=hit()&gt;" in table
+    view = open_view("parts", "(el.innerHTML = host.get('html'), () => {})", html=svg + table)
+    assert view.page.locator("[data-node]").count() == len(PAYLOADS) + 2
+    check(view)
+
+
+def test_in_the_live_view_and_the_inspector(open_view, run):
+    states = run.view.to_plain() | {"line": {"status": GROUPS[1], "reason": GROUPS[2]}, "tails": {}}
+    states["nodes"]["n3"] = {"status": "fail", "reason": GROUPS[3], "note": GROUPS[4]}
+    call = "showLiveRun(host, el, shareStates(host))"
+    view = open_view(
+        "live_view", call, svg=render_svg(run.graph), marks=MARK_PATHS, caption=GROUPS[0], states=states
+    )
+    view.page.locator("[data-node=n1]").first.click()
+    view.tell(**json.loads(json.dumps(answer_inspection(run, view.sent[-1]))))
+    tabs = view.page.locator(".al-inspector").get_by_role("tab")
+    for number in range(tabs.count()):
+        tabs.nth(number).click()
+        check(view)
+
+
+def test_in_gates(open_view):
+    from attractor_nb.views.questions import plain_question
+
+    event = InterviewStarted(
+        question=GROUPS[0],
+        stage="n1",
+        question_id="n1:1",
+        kind="multiple_choice",
+        options=tuple((str(number), text) for number, text in enumerate(GROUPS[:6])),
+        metadata={
+            "detail": GROUPS[7],
+            "review": [{"name": GROUPS[8], "text": GROUPS[9], "note": GROUPS[10]}],
+        },
+    )
+    values = {"answers": [{"is_answered": True, "words": GROUPS[3]}], "refusals": {"n1:1": GROUPS[4]}}
+    shown = {"shows_all": True, "has_gates": True, "none": GROUPS[5]}
+    view = open_view(
+        "gates_view", "showGates(host, el)", gates=[plain_question(event, about=GROUPS[6])], **values, **shown
+    )
+    check(view)
+
+
+def test_in_a_replay(open_view, run):
+    events = run.journal().events
+    stages = {f"{node}@1": inspect_stage(run, node).to_plain() for node in ("n0", "n1", "n2")}
+    values = {"svg": render_svg(run.graph), "marks": MARK_PATHS, "caption": GROUPS[0]}
+    view = open_view(
+        "replay",
+        "showReplay(host, el)",
+        is_live=False,
+        replay=replay_of(run.graph, events),
+        stages=stages,
+        **values,
+    )
+    slider = view.page.get_by_role("slider")
+    for key in ("End", "Home", "ArrowRight", "ArrowRight"):
+        slider.press(key)
+    view.page.locator("[data-node=n1]").first.click()
+    check(view)
+
+
+def test_in_the_editor_and_the_findings_of_a_cell(open_view):
+    desk = EditorDesk(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
+    desk.editor.set("n1", prompt=GROUPS[5])
+    view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
+    for target in ({"node": "n1"}, {"edge": 1}, {}):
+        for reply in desk.answer({"kind": "form", "target": target})[0]:
+            view.tell(**reply)
+    view.tell(kind="said", words=GROUPS[0], is_error=True)
+    check(view)
+    view = open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
+    check(view)
+
+
+def test_in_the_list_of_runs_and_the_timeline(open_view, run):
+    kept = runs(run.logs_root.parent)
+    kept[0].tag(VECTORS[0])
+    view = open_view(
+        "history", "showHistory(host, el)", rows=HistoryDesk(kept).rows(), caption=GROUPS[0], place=""
+    )
+    check(view)
+    values = {"graph": render_svg(run.graph), "marks": MARK_PATHS, "caption": GROUPS[0], "place": ""}
+    view = open_view("timeline", "showTimeline(host, el)", **values, **timeline_values(run.timeline()))
+    view.page.locator("[data-bar]").first.hover()
+    check(view)
+
+
+def test_in_comparisons_timelines_and_heat_as_static_outputs(open_view, run):
+    outputs = [
+        diff(run, run),
+        run.timeline(),
+        run.heat("time"),
+        run.result(),
+        run.inspect("n2"),
+        run.explain(),
+    ]
+    html = ""
+    for output in outputs:
+        bundle = output._repr_mimebundle_()
+        html += bundle.get("image/svg+xml", "") + bundle.get("text/html", "")
+    view = open_view("parts", "(el.innerHTML = host.get('html'), () => {})", html=html)
+    check(view)
+
+
+def test_in_an_exported_page(driver, run, tmp_path):
+    file = run.export_html(tmp_path / "run.html")
+    said = []
+    with driver.new_page(offline=True) as page:
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(file.as_uri())
+        page.get_by_role("slider").press("End")
+        page.locator("[data-node=n1]").first.click()
+        page.wait_for_timeout(300)
+        assert (
+            page.locator("img, iframe, object, embed, video, audio, base, foreignObject, marquee").count()
+            == 0
+        )
+    assert said == []

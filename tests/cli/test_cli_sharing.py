@@ -1,0 +1,49 @@
+"""``diff`` and ``export`` on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from attractor_nb import FunctionBackend, Pipeline
+from attractor_nb.cli import main
+
+TEXT = "digraph g { start [shape=Mdiamond] done [shape=Msquare] plan start -> plan -> done }"
+
+
+@pytest.fixture
+def two(tmp_path):
+    places = []
+    for words in ("one", "two"):
+        backend = FunctionBackend(lambda node, prompt, context, words=words: words)
+        Pipeline(TEXT, backend=backend).run(wait=True, logs_root=tmp_path / words)
+        places.append(str(tmp_path / words))
+    return places
+
+
+def test_diff_prints_tables_and_texts(two, capsys):
+    assert main(["diff", *two]) == 0
+    printed = capsys.readouterr().out
+    assert "first difference at plan" in printed
+    assert "-one\n+two" in printed
+    assert "time" in printed
+
+
+def test_diff_as_json(two, capsys):
+    assert main(["diff", *two, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["is_same"] is False
+    assert [step["differs"] for step in plain["steps"]] == [[], ["response"], []]
+
+
+def test_diff_of_what_is_no_run_is_invalid_input(two, capsys):
+    assert main(["diff", two[0], "nowhere"]) == 2
+    assert "there is no run directory" in capsys.readouterr().err
+
+
+def test_export_writes_the_page_and_says_where(two, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["export", two[0], "-o", str(page)]) == 0
+    assert f"{page.stat().st_size:,} bytes" in capsys.readouterr().out
+    assert page.read_text().startswith("<!doctype html>")

@@ -1,0 +1,71 @@
+"""Views that stand in for static outputs: made once, kept a while, and without a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.notebook.editing import MOST_VIEWS, Desks, EditorDesk, editor_html
+from attractor_nb.views.findings import findings_html
+
+TEXT = 'digraph { start [shape=Mdiamond] a [promt="x"] done [shape=Msquare] start -> a -> done }'
+
+
+def test_the_key_of_findings_is_that_of_their_text_and_stands_at_the_static_table():
+    desks, pipeline = Desks(), Pipeline(TEXT)
+    key = desks.place_findings(pipeline)
+    assert (
+        key
+        == desks.place_findings(Pipeline(TEXT))
+        != desks.place_findings(Pipeline(TEXT.replace("a ", "b ")))
+    )
+    html = findings_html(pipeline.diagnostics, place=key)
+    assert html.startswith(f'<div data-attractor-place="{key}">')
+    assert findings_html(pipeline.diagnostics) in html
+    assert desks.place_findings(Pipeline(TEXT.replace("promt", "prompt"))) == "", "nothing to click"
+
+
+def test_an_editor_has_one_view_and_the_oldest_views_are_let_go():
+    desks, editor = Desks(), Pipeline(TEXT).edit()
+    key = desks.place_editor(editor)
+    view = desks._views[key]
+    assert desks.place_editor(editor) == key
+    assert view.comm is not None
+    others = [Pipeline(TEXT).edit() for _ in range(MOST_VIEWS)]
+    keys = {desks.place_editor(other) for other in others}
+    assert len(keys) == MOST_VIEWS
+    assert view.comm is None
+    assert desks.place_editor(editor) == key, "it comes back at the same place"
+
+
+def test_what_a_view_is_sent_holds_no_secret():
+    secret = "sk-ant-api03-" + "A1b2C3d4" * 8
+    editor = Pipeline(TEXT.replace('"x"', f'"{secret}"')).edit()
+    desk = EditorDesk(editor)
+    replies, _ = desk.answer({"kind": "form", "target": {"node": "a"}})
+    assert secret not in f"{desk.state()}{replies}{editor}{editor_html(editor, 'k')}"
+    assert [field["is_locked"] for field in replies[0]["form"]["fields"] if field["name"] == "promt"] == [
+        True
+    ]
+    assert desk.state()["can_offer"] is False
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"kind": 3},
+        {"kind": "set", "target": {"node": 3}, "name": ["x"]},
+        {"kind": "set", "target": {"edge": 99}, "name": "label", "value": "x"},
+        {"kind": "fix", "number": "1", "version": 0},
+        {"kind": "rename", "node": None, "id": {}},
+        {"kind": "add_edge", "source": "a", "target": "zz"},
+        {"kind": "undo"},
+        {"kind": "save"},
+    ],
+)
+def test_a_message_of_an_old_or_foreign_view_is_refused_in_words(message):
+    desk = EditorDesk(Pipeline(TEXT).edit())
+    (reply,), is_changed = desk.answer(message)
+    assert (reply["kind"], reply["is_error"], is_changed) == ("said", True, False)
+    assert desk.editor.source == TEXT

@@ -1,0 +1,101 @@
+"""The family of a run: forks, restarts and rewinds, as text and as a picture."""
+
+import pytest
+
+from attractor_nb import lineage
+from attractor_nb.errors import RunError
+from attractor_nb.views.lineage import MAX_SHOWN, Kin, lineage_svg, lineage_text
+
+LINE = "a b start -> a -> b -> done"
+HOSTILE = '<script>alert(1)</script> & "quoted" \u202e'
+
+
+@pytest.fixture
+def family(make, tmp_path):
+    """A run, two forks of it, one of which was forked and went back itself."""
+    run = make(LINE).run(runs_dir=tmp_path)
+    run.result(20)
+    first = run.fork("a", context={"tests": 3})
+    first.result(20)
+    second = run.fork("b", prompt="other")
+    second.result(20)
+    grandchild = first.fork("b")
+    grandchild.result(20)
+    first.rewind("b").result(20)
+    return run, first, second, grandchild
+
+
+TREE = """\
+✓ run of demo   completed, 4 stages{0}
+├─ ✓ fork before a, visit 1   completed, 4 stages, changed: tests{1}
+│  ├─ ↶ rewound to before b, visit 1   2 stages set aside
+│  └─ ✓ fork before b, visit 1   completed, 4 stages, nothing changed{3}
+└─ ✓ fork before b, visit 1   completed, 4 stages, changed: the prompt{2}"""
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_the_tree_is_the_same_from_each_of_them(family, which):
+    marks = ["   <- this one" if place == which else "" for place in range(4)]
+    assert str(lineage(family[which])) == TREE.format(*marks)
+
+
+def test_it_needs_the_directory_alone_and_names_places_when_asked(family, tmp_path):
+    found = lineage(str(family[2].logs_root), base=tmp_path)
+    assert all(run.logs_root.name in found.details() for run in family)
+    assert all(run.logs_root.name not in str(found) for run in family)
+    assert found.to_svg().count('class="ln-box"') == 5
+    assert set(found._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+
+
+def test_restarts_and_what_a_rewind_took_back(make, tmp_path):
+    def answer(node, prompt, context):
+        if node.id == "b":
+            seen = (tmp_path / "seen").exists()
+            (tmp_path / "seen").touch()
+            context.set("left", "none" if seen else "again")
+        return node.id
+
+    body = """a b start -> a -> b  b -> a [condition="context.left=again", loop_restart=true]
+    b -> done [condition="context.left!=again"]"""
+    run = make(body, backend=answer).run(runs_dir=tmp_path / "runs", max_restarts=3)
+    run.result(20)
+    assert "└─ ↻ restarted at a" in str(lineage(run))
+    run.rewind("start", visit=1).result(20)
+    assert "↶ restarted at a   set aside" in str(lineage(run))
+
+
+def test_a_parent_that_is_gone_leaves_its_fork_as_the_oldest(family):
+    import shutil
+
+    shutil.rmtree(family[0].logs_root)
+    assert str(lineage(family[1])).startswith("✓ fork before a, visit 1")
+
+
+def test_what_has_no_kin_is_said(tmp_path, make):
+    with pytest.raises(RunError, match="holds no run"):
+        lineage(tmp_path)
+    run = make(LINE).run(durability="none")
+    run.result(20)
+    with pytest.raises(RunError):
+        lineage(run)
+
+
+def test_a_family_that_is_its_own_parent_has_an_end(family):
+    run = family[0]
+    from attractor_nb.storage.sealed_file import seal, unseal
+
+    path = run.logs_root / "manifest.json"
+    facts = unseal(path.read_bytes())
+    facts["fork_of"] = {"run_id": family[3].id, "node": "a", "visit": 1, "sequence": 1}
+    path.write_bytes(seal(facts))
+    assert len(str(lineage(run)).splitlines()) < 1000
+
+
+def test_the_picture_holds_texts_as_texts_and_ends_somewhere():
+    kin = Kin("run", HOSTILE, "failed", HOSTILE, below=tuple(Kin("fork", f"fork {n}") for n in range(500)))
+    svg = lineage_svg(kin)
+    assert "<script" not in svg
+    assert "\u202e" not in svg
+    assert svg.count('class="ln-box"') == MAX_SHOWN
+    assert svg == lineage_svg(kin)
+    assert lineage_text(kin).count("\n") == 500

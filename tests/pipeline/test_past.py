@@ -1,0 +1,31 @@
+"""The past of a run, from its handle: live, ended, loaded, or not stored at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.errors import RunNotFound
+
+TEXT = (
+    'digraph g { graph [goal="ship"] start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }'
+)
+
+
+def test_a_loaded_run_has_the_same_past_as_the_one_that_has_just_ended(tmp_path):
+    run = Pipeline(TEXT).run(logs_root=tmp_path / "run", backend="simulated")
+    run.result()
+    for shown in (run, Run.load(tmp_path / "run")):
+        journal = shown.journal()
+        assert [visit.node_id for visit in journal.visits] == ["start", "plan", "done"]
+        (plan,) = journal.visits_of("plan")
+        assert journal.context_before(plan)["graph.goal"] == "ship"
+        assert journal.context_after(plan)["last_stage"] == "plan"
+        assert shown.result().context["last_stage"] == journal.values_at(10**6)["last_stage"]
+
+
+def test_a_run_that_is_stored_nowhere_has_no_past():
+    run = Pipeline(TEXT).run(durability="none", backend="simulated")
+    run.result()
+    with pytest.raises(RunNotFound, match="nothing of run"):
+        run.journal()

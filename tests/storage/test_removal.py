@@ -1,0 +1,91 @@
+"""Removing runs: only runs, only dead ones, only here; and what a killed removal leaves is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
+from attractor_nb.storage import removal
+from attractor_nb.storage.listing import list_runs
+from attractor_nb.storage.removal import is_remains, remove_run
+
+
+@pytest.fixture
+def remove(tmp_path, clock):
+    return lambda name, base="runs": remove_run(tmp_path / base, tmp_path / base / name, clock=clock)
+
+
+def test_a_run_is_removed_with_all_that_is_in_it_and_links_are_not_followed(create, remove, tmp_path):
+    store = create("runs/a")
+    store.close()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("mine")
+    (store.logs_root / "link").symlink_to(kept)
+    remove("a")
+    assert list((tmp_path / "runs").iterdir()) == []
+    assert (kept / "file").read_text() == "mine"
+
+
+def test_a_live_run_is_not_removed_and_stays_whole(create, remove):
+    store = create("runs/a")
+    before = sorted(store.logs_root.iterdir())
+    with pytest.raises(RunLocked):
+        remove("a")
+    assert sorted(store.logs_root.iterdir()) == before
+
+
+def test_a_run_with_something_alive_inside_is_not_removed(create, remove, tmp_path):
+    create("runs/a").close()
+    create("runs/a/restart-1")
+    with pytest.raises(RunError, match="is alive"):
+        remove("a")
+    assert (tmp_path / "runs/a/events.jsonl").exists()
+
+
+def test_what_is_no_run_is_left_alone(remove, tmp_path):
+    (tmp_path / "runs/papers").mkdir(parents=True)
+    (tmp_path / "runs/papers/thesis.txt").write_text("mine")
+    with pytest.raises(RunNotFound, match="no run"):
+        remove("papers")
+    with pytest.raises(RunNotFound):
+        remove("none")
+    assert (tmp_path / "runs/papers/thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/inner", ".", ".."])
+def test_only_a_directory_of_the_base_is_removed(create, remove, tmp_path, name):
+    for place in ("runs/a", "outside", "runs/a/inner"):
+        create(place).close()
+    with pytest.raises(RunError):
+        remove(name)
+    assert (tmp_path / "outside/events.jsonl").exists()
+    assert (tmp_path / "runs/a/inner/events.jsonl").exists()
+
+
+def test_a_link_to_a_run_is_refused(create, remove, tmp_path):
+    create("elsewhere/a").close()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/a").symlink_to(tmp_path / "elsewhere/a")
+    with pytest.raises(StorageError):
+        remove("a")
+    assert (tmp_path / "elsewhere/a/events.jsonl").exists()
+
+
+def test_a_removal_that_was_cut_off_is_listed_as_what_it_is_and_ended(create, remove, tmp_path, monkeypatch):
+    create("runs/a").close()
+
+    def cut_off(path):
+        (path / "events.jsonl").unlink()
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(removal.shutil, "rmtree", cut_off)
+    cut_off.avoids_symlink_attacks = True
+    with pytest.raises(StorageError, match="cannot delete"):
+        remove("a")
+    (row,) = list_runs(tmp_path / "runs")
+    assert is_remains(row.logs_root)
+    assert (row.status, "delete it again" in row.note) == ("half-deleted", True)
+    monkeypatch.undo()
+    remove(row.logs_root.name)
+    assert list((tmp_path / "runs").iterdir()) == []

@@ -1,0 +1,65 @@
+"""The front-end's modules can be put one behind the other, and say so when they cannot."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from attractor_nb.views.frontend import FOLDER, modules_of, script, styles
+
+NAMES = sorted(path.stem for path in Path(str(FOLDER)).glob("*.js"))
+TOP_LEVEL = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+ALLOWED_IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";$', re.MULTILINE)
+
+
+def _source(name):
+    return (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+
+
+def test_no_name_is_used_twice_at_the_top_level():
+    users = defaultdict(list)
+    for name in NAMES:
+        for found in TOP_LEVEL.findall(_source(name)):
+            users[found].append(name)
+    assert {found: where for found, where in users.items() if len(where) > 1} == {}
+    assert len(users) > 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_imports_only_what_its_neighbours_export(name):
+    source = _source(name)
+    statements = re.findall(r"^import [^;]*;$", source, re.MULTILINE)
+    assert all(ALLOWED_IMPORT.match(statement) for statement in statements)
+    for wanted, neighbour in re.findall(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', source, re.MULTILINE):
+        exported = set(
+            re.findall(
+                r"^export (?:async )?(?:function\*?|const|class) (\w+)", _source(neighbour), re.MULTILINE
+            )
+        )
+        assert {part.strip() for part in wanted.split(",") if part.strip()} <= exported
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bundle_has_every_module_once_and_no_statement_that_only_a_module_loader_knows(name):
+    text = script(name)
+    assert "\nimport " not in f"\n{text}"
+    assert "export " not in script(name, is_widget=False).replace("// export", "")
+    for module in modules_of(name):
+        first = next(line for line in _source(module).splitlines() if TOP_LEVEL.match(line))
+        assert text.count(first.removeprefix("export ")) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_become_text_and_never_markup(name):
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", _source(name)
+    )
+
+
+def test_a_view_is_dressed_with_the_theme_first():
+    sheet = styles("live_view")
+    assert sheet.startswith("/* What all views share")
+    assert sheet.index(".attractor-ui {") < sheet.index(".al-inspector {") < sheet.index(".al-stage {")

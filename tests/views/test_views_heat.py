@@ -1,0 +1,102 @@
+"""Heat: measures of nodes over one run and many, tints with numbers, and text that stays readable on them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from attractor_nb.decisions.journal import Journal
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFailed, StageStarted
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.views.heat import ALPHAS, HUE, MEASURES, heat_of, measure
+from attractor_nb.views.table import table_text
+from attractor_nb.views.theme import DARK, LIGHT, contrast
+
+GRAPH = parse_dot(
+    'digraph g { s [shape=Mdiamond] plan write [label="<b>&"] d [shape=Msquare] s -> plan -> write -> d }'
+)
+
+
+def past(*stages):
+    """A journal of (node, seconds, usage, is_failed), each a visit or, after a failure, another try of it."""
+    events, moment = [PipelineStarted(name="g", id="a", time=0.0)], 0.0
+    tries: dict[str, int] = {}
+    for name, seconds, usage, is_failed in stages:
+        attempt = tries.get(name, 0) + 1
+        tries[name] = attempt if is_failed else 0
+        events.append(StageStarted(name=name, attempt=attempt, time=moment))
+        moment += seconds
+        kind, status = (StageFailed, "fail") if is_failed else (StageCompleted, "success")
+        outcome = Outcome.fail("no") if status == "fail" else Outcome.success()
+        end = kind(name=name, attempt=attempt, time=moment, outcome=replace(outcome, usage=usage))
+        if is_failed:
+            end.will_retry = True
+        events.append(end)
+    for number, event in enumerate(events, 1):
+        event.sequence = number
+    return Journal(events)
+
+
+ONE = past(
+    ("plan", 2, Usage(10, 5, 0.5, 1), True),
+    ("plan", 3, Usage(1, 1, None, 1), False),
+    ("write", 1, None, False),
+)
+
+
+def test_measures_add_up_over_attempts():
+    assert measure(ONE, "time") == {"plan": 5, "write": 1}
+    assert measure(ONE, "tokens") == {"plan": 17}
+    assert measure(ONE, "cost") == {"plan": 0.5}
+    assert measure(ONE, "failures") == {"plan": 1, "write": 0}
+    assert measure(ONE, "visits") == {"plan": 1, "write": 1}
+
+
+def test_of_many_runs_the_median_tints_and_the_highest_is_told():
+    runs = [past(("plan", seconds, None, False)) for seconds in (1, 2, 30)]
+    heat = heat_of(GRAPH, [*runs, ONE], "time")
+    assert (heat.nodes["plan"].median, heat.nodes["plan"].most) == (3.5, 30)
+    assert heat.words("plan") == "3.50 s (max 30.0 s)"
+    assert (heat.level("plan"), heat.level("write"), heat.level("s")) == (5, 2, 0)
+    assert "4 runs" in table_text(heat.table)
+
+
+def test_what_the_graph_does_not_have_is_told():
+    heat = heat_of(GRAPH, [past(("other", 1, None, False))], "time")
+    assert heat.nodes == {}
+    assert "not in this graph: other" in table_text(heat.table)
+    assert "nothing says its time" in heat.to_svg()
+
+
+@pytest.mark.parametrize("by", MEASURES)
+def test_the_picture_is_well_formed_and_equal_and_has_number_and_legend(by):
+    heat = heat_of(GRAPH, [ONE], by)
+    drawn = heat.to_svg()
+    ET.fromstring(drawn)
+    assert drawn == heat_of(GRAPH, [ONE], by).to_svg()
+    assert f"{by}, one run" in drawn
+    if heat.level("plan"):
+        assert f"heat-{heat.level('plan')}" in drawn.rpartition("</style>")[2]
+
+
+def test_no_number_is_told_by_colour_alone():
+    drawn = heat_of(GRAPH, [ONE], "time").to_svg().rpartition("</style>")[2]
+    assert ">5.00 s<" in drawn
+    assert "time: 1.00 s" in drawn
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_on_every_tint_is_readable(palette):
+    def over(alpha):
+        part = int(alpha, 16) / 255
+        page, hue = palette["page"], HUE
+        mixed = (
+            round(part * int(hue[at : at + 2], 16) + (1 - part) * int(page[at : at + 2], 16))
+            for at in (1, 3, 5)
+        )
+        return "#" + "".join(f"{value:02x}" for value in mixed)
+
+    assert min(contrast(palette["ink"], over(alpha)) for alpha in ALPHAS) >= 4.5
