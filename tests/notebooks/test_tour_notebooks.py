@@ -10,7 +10,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attractor_nb import Outcome, Pipeline, QueueInterviewer, current_stage, lineage
+from attractor_nb import (
+    FunctionBackend,
+    Outcome,
+    Pipeline,
+    QueueInterviewer,
+    current_stage,
+    heat,
+    lineage,
+    runs,
+)
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")
@@ -202,6 +211,57 @@ def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
     release = Pipeline(cell_source("07", "sheet"))
     way = ["start", "outline", "write", "review", "polish", "done"]
     assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
+
+
+def solution(number):
+    """The code under the fold of a notebook's exercise."""
+    (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
+    exercise = nbformat.read(path, as_version=4).cells[-2].source
+    (code,) = re.findall(r"```(?:python)?\n(.*?)```", exercise, re.DOTALL)
+    return code
+
+
+def test_exercise_9_the_goal_gate_is_why_draft_was_visited_twice(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"Pipeline": Pipeline, "FunctionBackend": FunctionBackend, "Outcome": Outcome}
+    exec(solution("09"), names)
+    run = names["run"]
+    assert run.result(30).visits["draft"] == 2
+    assert run.explain_loop("draft").statement.endswith("because goal gate check was not satisfied")
+    assert "gate" in str(run.explain("draft", 2))
+
+
+def test_exercise_10_a_pinned_check_is_the_last_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"fixing": Pipeline(cell_source("10", "cell-02"))}
+    exec(solution("10"), names)
+    assert names["result"].completed_nodes == ("start", "plan", "repair", "check", "repair", "check", "done")
+
+
+def test_exercise_13_the_run_with_most_visits_is_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    review = Pipeline(f"""digraph {{ {ENDS} plan [prompt="a"] decide [shape=hexagon, label="Merge it?"]
+        start -> plan -> decide
+        decide -> done [label="[M] Merge"]
+        decide -> plan [label="[A] Again"] }}""")
+    for name, choices in [("monday", "M"), ("wednesday", "AAM")]:
+        review.run(wait=True, logs_root=f"kept/{name}", interviewer=QueueInterviewer(list(choices)))
+    *before, last = solution("13").splitlines()
+    names: dict = {"heat": heat, "runs": runs}
+    exec("\n".join(before), names)
+    assert re.search(r"^plan +2 +3 +2 ", capsys.readouterr().out, re.MULTILINE)
+    assert eval(last, names) == "wednesday"
+
+
+def test_exercise_14_three_edits_touch_few_lines():
+    editor = Pipeline(cell_source("14", "release")).fixed().edit()
+    editor.rename("build", "implement").rename("plan", "think")
+    before = editor.source.splitlines()
+    exec(solution("14"), {"editor": editor})
+    after = editor.source.splitlines()
+    assert len([line for line in before if line not in after]) == 1
+    assert len([line for line in after if line not in before]) == 5
+    assert ("think", "review") in [(edge.source, edge.target) for edge in editor.pipeline().graph.edges]
 
 
 def test_exercise_12_a_lenient_reviewer_ends_one_run_sooner_and_sends_one_back(tmp_path):
