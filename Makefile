@@ -62,9 +62,10 @@ system: # the programs that the tests drive: dot and chromium
 	@.ci/system-packages
 
 .PHONY: test
-test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit, doctests, real model, browser, notebooks
-	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal --durations=40
-	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
+test: $(DEVELOPMENT) $(MODEL) system coverage ## all tests: unit with coverage, doctests, real model, browser, notebooks
+	$(PY) -m pytest $(OTHER_TESTS) attractor_nb --doctest-modules -n $(JOBS) --dist worksteal --durations=40
+	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
+	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(JOBS) --dist loadfile
 
 .PHONY: quick
 quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
@@ -75,10 +76,15 @@ quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
 browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures
 	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest tests/browser -n $(JOBS) --dist worksteal
 
+# What coverage measures, and all the rest; the interleavings would take it ten minutes.
+COVERED_TESTS := $(addprefix tests/,languages decisions storage engine pipeline cassettes)
+INTERLEAVINGS := tests/engine/test_branch_interleavings.py
+OTHER_TESTS := $(filter-out $(COVERED_TESTS) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) \
+  $(wildcard tests/test_*.py) $(INTERLEAVINGS)
+
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
-	CI= $(PY) -m pytest tests/languages tests/decisions tests/storage tests/engine tests/pipeline tests/cassettes \
-	  --ignore tests/engine/test_branch_interleavings.py -q -n $(JOBS) -m "not real_llm" --cov --cov-report=
+	$(PY) -m pytest $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q -n $(JOBS) --dist worksteal --cov --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
 
@@ -105,6 +111,10 @@ fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others 
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
 	$(PY) tests/faults/prove.py
+
+.PHONY: binder
+binder: $(DEVELOPMENT) ## the whole tour in an environment made as Binder makes it
+	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest tests/packaging/test_binder.py
 
 .PHONY: check
 check: $(DEVELOPMENT) ## ruff, strict types, import contracts

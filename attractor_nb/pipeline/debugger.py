@@ -63,7 +63,9 @@ class Debugger:
     """Stops a run between its stages, steps it, and changes what is to come; by calls from any thread.
 
     >>> from attractor_nb.pipeline.pipeline import Pipeline
-    >>> pipeline = Pipeline("digraph { start -> plan -> done }", backend="simulated")
+    >>> ends = "start [shape=Mdiamond] done [shape=Msquare]"
+    >>> text = f"digraph {{ {ends} plan [prompt=p] start -> plan -> done }}"
+    >>> pipeline = Pipeline(text, backend="simulated")
     >>> run = pipeline.run(breakpoints=["plan"], durability="none")
     >>> print(run.debugger.wait_for_stop())
     stands before `plan`, entered by `start->plan`; stopped by plan

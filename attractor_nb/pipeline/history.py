@@ -204,8 +204,8 @@ class RunTable(Sequence[RunRow]):
         )
         if stopped is None:
             return []
-        name = "runs()" if self.filter == Filter() else "table"
-        return [f"row {stopped} is {self[stopped].status}; go on with {name}[{stopped}].resume()"]
+        status, place = self[stopped].status, self[stopped].logs_root.as_posix()
+        return [f'row {stopped} is {status}; continue with Run.load("{place}").resume()']
 
 
 def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:

@@ -35,7 +35,7 @@ _MOST_PLACES: Final = 300
 """More are forgotten, the oldest first: what is forgotten is asked again."""
 _MOST_CHARACTERS: Final = 16 * 1024
 """Commands longer than this together are kept as a hash alone, without the diff that they would give."""
-_PATIENCE_SECONDS: Final = 2.0
+_PATIENCE_SECONDS: Final = 5.0
 _OTHERS_MAY_WRITE: Final = 0o022
 
 Row = tuple[str, str, str]

@@ -40,9 +40,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
 }
-DARK_SETTINGS: dict[str, dict[str, Any]] = {
-    "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
-}
 START_SECONDS = 60
 STEP_SECONDS = 0.05
 PANEL = (
@@ -158,17 +155,23 @@ class JupyterServer:
 
     @contextmanager
     def browser(self, *, width: int = 1180, height: int = 1000, dark: bool = False) -> Iterator[Browser]:
-        with new_page(width=width, height=height, dark=dark) as page:
+        """A page on this server. Pages that look the same share a cache: the application is megabytes of script."""
+        key = (self.port, width, height, dark)
+        contexts = _running()["contexts"]
+        if key not in contexts:
+            contexts[key] = _new_context(width=width, height=height, dark=dark)
+        page = contexts[key].new_page()
+        try:
             yield Browser(self, page)
+        finally:
+            page.close()
 
 
 _RUNNING: dict[str, Any] = {}
 """The one Chromium of this process, and what started it; empty until a page is wanted."""
 
 
-@contextmanager
-def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **options: Any) -> Iterator[Any]:
-    """A page of its own, with cookies and storage of its own, in the one Chromium of this process."""
+def _running() -> dict[str, Any]:
     if not _RUNNING:
         from playwright.sync_api import sync_playwright
 
@@ -176,12 +179,23 @@ def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **opt
         _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(
             executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS
         )
-    context = _RUNNING["chromium"].new_context(
+        _RUNNING["contexts"] = {}
+    return _RUNNING
+
+
+def _new_context(*, width: int, height: int, dark: bool, **options: Any) -> Any:
+    return _running()["chromium"].new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
         device_scale_factor=1.5,
         **options,
     )
+
+
+@contextmanager
+def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **options: Any) -> Iterator[Any]:
+    """A page of its own, with cookies and storage of its own, in the one Chromium of this process."""
+    context = _new_context(width=width, height=height, dark=dark, **options)
     try:
         yield context.new_page()
     finally:
@@ -191,6 +205,7 @@ def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **opt
 def close_chromium() -> None:
     """End the Chromium of this process, if there is one."""
     if _RUNNING:
+        _RUNNING.pop("contexts")
         _RUNNING.pop("chromium").close()
         _RUNNING.pop("playwright").stop()
 

@@ -14,10 +14,10 @@ talk = Pipeline("""digraph talk { start [shape=Mdiamond] plan [label="Plan", pro
 async def refuses(node, prompt, context):
     return Outcome.fail("no <b>words</b>") if node.id == "say" else "ok"
 for name, options in [("well", {}), ("badly", {"backend": refuses}), ("half", {"stop_after": 2})]:
-    talk.run(wait=True, is_shown=False, logs_root=f"kept/{name}", **options)'''
-LIST = 'runs("kept")'
-TIMELINE = 'runs("kept").where(text="well")[0].load().timeline()'
-LEFT = 'sorted((row.logs_root.name, row.status, row.tags) for row in runs("kept"))'
+    talk.run(wait=True, is_shown=False, logs_root=f"history/{name}", **options)'''
+LIST = 'runs("history")'
+TIMELINE = 'runs("history").where(text="well")[0].load().timeline()'
+LEFT = 'sorted((row.logs_root.name, row.status, row.tags) for row in runs("history"))'
 
 
 def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, open_notebook):

@@ -249,3 +249,78 @@ def test_in_an_exported_page(driver, run, tmp_path):
             == 0
         )
     assert said == []
+
+
+def test_in_the_debuggers_bar(open_view, run):
+    stop = {
+        "number": 1,
+        "node": "n1",
+        "moment": "before",
+        "visit": 2,
+        "breakpoint": GROUPS[0],
+        "branch": GROUPS[1],
+    }
+    stop |= {"path": GROUPS[2], "edge": GROUPS[3], "status": "fail", "words": GROUPS[4]}
+    debugger = {"breakpoints": GROUPS[5:8], "stops": [stop], "pins": {"n2": GROUPS[8], GROUPS[9]: GROUPS[10]}}
+    debugger |= {"prompts": {"n1": GROUPS[11]}, "is_pausing": False, "is_over": False}
+    values = {"svg": render_svg(run.graph), "marks": MARK_PATHS, "caption": GROUPS[0]}
+    states = run.view.to_plain() | {"tails": {}, "debugger": debugger}
+    call = "showLiveRun(host, el, shareStates(host))"
+    view = open_view("live_view", call, states=states, **values)
+    view.page.wait_for_selector(".db-said")
+    check(view)
+    context = [{"key": GROUPS[12], "text": GROUPS[13], "is_fixed": False}]
+    look = {"number": 1, "prompt": GROUPS[14], "context": context, "more": 2}
+    view.tell(kind="debug", debugger=debugger, look=look)
+    view.page.locator(".db-editor summary").click()
+    view.tell(kind="debug", problem=GROUPS[15], debugger=debugger, look=look)
+    check(view)
+
+
+CELLS = (
+    (
+        "%load_ext attractor_nb\nfrom pathlib import Path\nfrom attractor_nb import Outcome, Pipeline, diff, runs\n"
+        'words = Path("words.txt").read_text("utf-8").split("\\f")'
+    ),
+    'hostile = Pipeline(Path("hostile.dot").read_text("utf-8"))\nhostile',
+    (
+        "async def model(node, prompt, context):\n"
+        "    return Outcome.success(words[int(node.id[1:])], context_updates={'said': words[2]})\n"
+        'run = hostile.run(backend=model, logs_root="hostile/one")\nresult = await run\nresult'
+    ),
+    'run.inspect("n2")',
+    "run.explain()",
+    "diff(run, run)",
+    "run.timeline()",
+    'run.heat("visits")',
+    'runs("hostile")',
+    "run.replay()",
+    "hostile.edit()",
+    "raise ValueError(words[1])",
+)
+
+
+def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust(lab, open_notebook):
+    (lab.root / "words.txt").write_text("\f".join(GROUPS), "utf-8")
+    (lab.root / "hostile.dot").write_text(hostile_graph(GROUPS), "utf-8")
+    notebook = open_notebook(lab, *CELLS)
+    for index in range(len(CELLS)):
+        notebook.run_cell(index)
+        notebook.wait_until_idle()
+    assert "Traceback" in notebook.output_text(), "all cells ran, to the last one"
+    notebook.page.wait_for_timeout(500)
+    assert notebook.browser.our_errors == []
+    notebook.save()
+    # Of a copy the server has no signature: what it shows of its outputs is sanitized.
+    (lab.root / "untrusted.ipynb").write_text(notebook.path.read_text("utf-8"), "utf-8")
+    for name in (notebook.path.name, "untrusted.ipynb"):
+        with lab.browser() as browser:
+            again = browser.open(name)
+            assert "Traceback" in again.output_text()
+            assert again.script("panel.content.widgets[1].model.trusted") == (name != "untrusted.ipynb")
+            again.page.wait_for_timeout(500)
+            assert browser.our_errors == []
+            inside = again.page.locator(
+                ", ".join(f".jp-OutputArea-output {name.strip()}" for name in FOREIGN.split(","))
+            )
+            assert inside.evaluate_all("all => all.map(one => one.outerHTML.slice(0, 200))") == []

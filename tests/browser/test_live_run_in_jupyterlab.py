@@ -163,34 +163,33 @@ def test_a_view_that_is_shown_again_starts_from_the_truth(lab, open_notebook):
     notebook.page.wait_for_function("document.querySelectorAll('.attractor-live').length === 0")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_live_view_follows_the_theme_and_can_be_photographed(
-    make_server, write_notebook, driver, tmp_path, theme
-):
-    settings = driver.DARK_SETTINGS if theme == "dark" else None
+def test_the_live_view_follows_the_theme_and_can_be_photographed(lab, open_notebook, tmp_path):
     wide = REVIEW.replace("graph [", "graph [rankdir=LR, ")
-    write_notebook(tmp_path, "demo.ipynb", LOAD, wide, PRICED, RUN)
-    with (
-        make_server(tmp_path, settings=settings) as server,
-        server.browser(dark=theme == "dark") as browser,
-    ):
-        notebook = browser.open("demo.ipynb")
-        notebook.run_all()
-        notebook.wait_for(".attractor-gate.is-open")
-        page = notebook.script("getComputedStyle(document.querySelector('.attractor-live')).color")
-        lightness = sum(int(part) for part in page[4:-1].split(",")[:3])
-        assert (lightness > 380) == (theme == "dark")
-        picture = tmp_path / "live.png"
-        notebook.page.locator(".jp-OutputArea-output:has(.attractor-live)").first.screenshot(
-            path=str(picture)
-        )
-        assert picture.stat().st_size > 10_000
-        if os.environ.get(SAVE_PICTURES):
-            target = PICTURE if theme == "light" else PICTURE.with_stem("live-graph-dark")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(picture.read_bytes())
-        notebook.click("Approve")
-        notebook.wait_for_text("success")
+    notebook = open_notebook(lab, LOAD, wide, PRICED, RUN)
+    notebook.run_all()
+    notebook.wait_for(".attractor-gate.is-open")
+    change = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme})"
+    try:
+        for theme, target in (("Light", PICTURE), ("Dark", PICTURE.with_stem("live-graph-dark"))):
+            notebook.page.evaluate(change, f"JupyterLab {theme}")
+            notebook.page.wait_for_selector(
+                f"body[data-jp-theme-light={'true' if theme == 'Light' else 'false'}]"
+            )
+            page = notebook.script("getComputedStyle(document.querySelector('.attractor-live')).color")
+            lightness = sum(int(part) for part in page[4:-1].split(",")[:3])
+            assert (lightness > 380) == (theme == "Dark")
+            picture = tmp_path / f"{theme}.png"
+            notebook.page.locator(".jp-OutputArea-output:has(.attractor-live)").first.screenshot(
+                path=str(picture)
+            )
+            assert picture.stat().st_size > 10_000
+            if os.environ.get(SAVE_PICTURES):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(picture.read_bytes())
+    finally:
+        notebook.page.evaluate(change, "JupyterLab Light")
+    notebook.click("Approve")
+    notebook.wait_for_text("success")
 
 
 def test_it_works_the_same_in_notebook_7(make_server, write_notebook, tmp_path):
