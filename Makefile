@@ -102,6 +102,7 @@ simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and s
 
 .PHONY: interleavings
 interleavings: $(DEVELOPMENT) ## every order in which 4 branches of 3 stages can end, under each policy; an hour or so
+	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest $(INTERLEAVINGS) -n $(JOBS)
 	$(PY) tests/engine/interleavings.py --branches 4 --stages 3 --jobs $(JOBS)
 
 .PHONY: fuzz

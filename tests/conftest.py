@@ -5,6 +5,7 @@ Nothing heavy is imported here: a single test must start at once.
 
 import os
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,12 @@ PROVIDER_KEY_SUFFIXES = ("_API_KEY", "_ACCESS_TOKEN")
 def _own_directory(monkeypatch, tmp_path):
     """Run in an empty directory, so that the default runs base `.attractor/runs` is the test's own."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _own_main(monkeypatch):
+    """A shell of IPython puts a module of its own there, and processes that are spawned ask it where it comes from."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture(scope="session", autouse=True)

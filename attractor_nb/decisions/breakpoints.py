@@ -37,6 +37,7 @@ _ID: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _CHILD: Final = re.compile(rf"\s*({_ID})\s*(?<!-)>\s*(?=\S)")
 _NODE: Final = re.compile(rf"({_ID})(?:@([1-9][0-9]{{0,8}}))?")
 _EDGE: Final = re.compile(rf"({_ID})\s*->\s*({_ID})")
+_PREFIX: Final = re.compile(rf"{_ID}\s*:\s*(.*)")
 _FORMS: Final = (
     'a node ("plan"), an edge ("plan->review"), "after:plan", "on:error" or a condition ("context.n=3")'
 )
@@ -122,6 +123,9 @@ def _read_in(text: str, path: str, graph: Graph) -> Breakpoint:
     if named := _NODE.fullmatch(text):
         _check_node(named[1], graph)
         return Breakpoint(path + text, path, node=named[1], visit=int(named[2] or 0))
+    if prefixed := _PREFIX.fullmatch(text):
+        hint = f'"{prefixed[1]}" alone stops before it' if prefixed[1] in graph.nodes else f"use {_FORMS}"
+        raise OptionError(f"{text!r:.80} is no breakpoint", hint=hint)
     return Breakpoint(path + text, path, condition=parse_condition(text))
 
 

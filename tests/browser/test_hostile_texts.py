@@ -301,8 +301,8 @@ CELLS = (
 
 
 def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust(lab, open_notebook):
-    (lab.root / "words.txt").write_text("\f".join(GROUPS), "utf-8")
-    (lab.root / "hostile.dot").write_text(hostile_graph(GROUPS), "utf-8")
+    (lab.root / "words.txt").write_text("\f".join(GROUPS[::3]), "utf-8")
+    (lab.root / "hostile.dot").write_text(hostile_graph(GROUPS[::3]), "utf-8")
     notebook = open_notebook(lab, *CELLS)
     for index in range(len(CELLS)):
         notebook.run_cell(index)
@@ -323,4 +323,6 @@ def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust
             inside = again.page.locator(
                 ", ".join(f".jp-OutputArea-output {name.strip()}" for name in FOREIGN.split(","))
             )
-            assert inside.evaluate_all("all => all.map(one => one.outerHTML.slice(0, 200))") == []
+            # Jupyter shows the SVG of an untrusted notebook as an image, in which nothing can run.
+            strangers = "all => all.filter(one => !(one.src || '').startsWith('data:image/svg+xml,')).map(one => one.outerHTML)"
+            assert inside.evaluate_all(strangers) == []

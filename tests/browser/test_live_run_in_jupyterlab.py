@@ -172,9 +172,8 @@ def test_the_live_view_follows_the_theme_and_can_be_photographed(lab, open_noteb
     try:
         for theme, target in (("Light", PICTURE), ("Dark", PICTURE.with_stem("live-graph-dark"))):
             notebook.page.evaluate(change, f"JupyterLab {theme}")
-            notebook.page.wait_for_selector(
-                f"body[data-jp-theme-light={'true' if theme == 'Light' else 'false'}]"
-            )
+            is_light = str(theme == "Light").lower()
+            notebook.page.wait_for_function(f"document.body.dataset.jpThemeLight === '{is_light}'")
             page = notebook.script("getComputedStyle(document.querySelector('.attractor-live')).color")
             lightness = sum(int(part) for part in page[4:-1].split(",")[:3])
             assert (lightness > 380) == (theme == "Dark")

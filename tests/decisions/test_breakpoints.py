@@ -59,6 +59,8 @@ def test_a_breakpoint_holds_at_its_moments(text, moment, holds):
         ("plann", "no node 'plann'; did you mean"),
         ("after:nobody", "no node 'nobody'"),
         ("plan->done", "no edge plan->done"),
+        ("before:plan", '"plan" alone stops before it'),
+        ("when:nobody", "is no breakpoint"),
         ("", "a breakpoint is a text"),
         (3, "a breakpoint is a text"),
         ("plan>draft", "has no child pipeline"),

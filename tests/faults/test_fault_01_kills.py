@@ -99,7 +99,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     """
     operations = counted(kill_worker, graph)
     numbers = range(1, len(operations) + 1)
-    chosen = campaign.pick(numbers, sample=8)
+    chosen = campaign.pick(numbers, sample=5)
     steps = {"approve": slice(None, None, 2), "flaky": slice(None, None, 3), "build": slice(4, None, 4)}
     for node in FOLLOWING[graph]:
         chosen += stage_of(operations, graph, node)[steps.get(node, slice(None, None, 12))]
@@ -200,7 +200,7 @@ def test_killed_after_every_operation_that_the_c_library_sees(
     kept = [number for number, (_, path) in enumerate(seen, 1) if path.endswith(".previous.json")]
     tally = Tally()
     numbers = range(1, len(seen) + 1, 1 if graph == "stages" else 3)
-    for number in sorted({*campaign.pick(numbers, sample=8), *kept[:2]}):
+    for number in sorted({*campaign.pick(numbers, sample=5), *kept[:2]}):
         verdict = preloaded_worker.judge(graph, {"library": {"at": number, "when": "after"}})
         tally.add(f"{seen[number - 1]} ({number})", verdict)
     tally.check()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb.pipeline.hosts import live_jobs, stop_jobs
+
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -29,6 +31,7 @@ def shell(tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     shell = InteractiveShell.instance()
     yield shell
+    stop_jobs(live_jobs(), "the README has been read")  # the run that is rewound waits at its gate
     shell.run_line_magic("unload_ext", "attractor_nb")
     InteractiveShell.clear_instance()
 
@@ -45,6 +48,9 @@ def test_the_python_blocks_run_top_to_bottom_in_one_notebook(shell):
     assert type(names["review"]).__name__ == "Pipeline"
     assert names["result"].status == "success"
     assert names["resumed"].status == "completed"
+    assert names["fork"].status == "completed"
+    assert names["fork"]["write"].prompt.endswith("in one sentence: A release note for version 2")
+    assert "<svg" in Path("run.html").read_text()
     assert names["resumed"].visits == dict.fromkeys(["start", "plan", "write", "gate", "done"], 1)
 
 
