@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from itertools import product
 
+import nbformat
 import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
@@ -311,8 +312,10 @@ def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust
     notebook.page.wait_for_timeout(500)
     assert notebook.browser.our_errors == []
     notebook.save()
-    # Of a copy the server has no signature: what it shows of its outputs is sanitized.
-    (lab.root / "untrusted.ipynb").write_text(notebook.path.read_text("utf-8"), "utf-8")
+    # Of a notebook that was changed the server has no signature: what it shows of its outputs is sanitized.
+    changed = nbformat.read(notebook.path, 4)
+    changed.metadata["from"] = "elsewhere"
+    nbformat.write(changed, lab.root / "untrusted.ipynb")
     for name in (notebook.path.name, "untrusted.ipynb"):
         with lab.browser() as browser:
             again = browser.open(name)
