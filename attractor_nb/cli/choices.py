@@ -71,3 +71,12 @@ class GraphFormat(StrEnum):
     DOT = "dot"
     JSON = "json"
     MERMAID = "mermaid"
+
+
+class Shell(StrEnum):
+    """Shells that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"

@@ -11,6 +11,7 @@ from attractor_nb.backends.model_file import MODEL_SIZE, check_server, find_mode
 from attractor_nb.cli.choices import BackendName, GateMode
 from attractor_nb.cli.execution import Settings, run_pipeline
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.reporting import print_json
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline
@@ -65,7 +66,7 @@ def _check_model() -> None:
         raise OptionError(error.message, hint=hint) from None
 
 
-def install_local_model() -> ExitCode:
+def install_local_model(*, is_json: bool = False) -> ExitCode:
     """Install the model file, saying its size first, and say what else is missing."""
 
     def announce(text: str) -> None:
@@ -73,6 +74,9 @@ def install_local_model() -> ExitCode:
 
     announce(f"SmolLM2-135M-Instruct: {MODEL_SIZE}, Apache-2.0")
     path = asyncio.run(install_model(LocalProcesses(), announce))
-    print(path)
+    if is_json:
+        print_json({"path": str(path)})
+    else:
+        print(path)
     check_server()
     return ExitCode.SUCCESS

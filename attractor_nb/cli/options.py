@@ -1,11 +1,17 @@
-"""Options that several commands share, as typer reads them."""
+"""Options that several commands share, as typer reads them, each spelled once.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.execution import Settings
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
@@ -113,3 +119,70 @@ RunsDir = Annotated[
         "--runs-dir", help="Where run directories are made; .attractor/runs by default.", show_default=False
     ),
 ]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", metavar="URL", help="Of `attractor-nb serve`.", show_default=False),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="ATTRACTOR_TOKEN",
+        help="The server's token, unless the URL has it.",
+        show_default=False,
+    ),
+]
+
+
+def run_settings(
+    *,
+    is_simulated: Simulate = False,
+    is_trusted: Trust = False,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    workdir: Workdir = None,
+    is_cached: Cache = False,
+    cache_dir: CacheDir = None,
+    cassette: Cassette = None,
+    cassette_mode: CassetteModeOption = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> "Settings":
+    """What commands that run a pipeline are told alike; a command that spreads it has these options."""
+    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - commands load what they need
+
+    if is_auto_approved and gates not in {None, GateMode.AUTO}:
+        raise typer.BadParameter(f"--auto-approve and --gates {gates} contradict each other")
+    return Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        is_trusted=is_trusted,
+        gates=GateMode.AUTO if is_auto_approved else gates,
+        workdir=workdir,
+        cassette=cassette,
+        cassette_mode=cassette_mode,
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
+        durability=durability,
+        cache=cache_dir or is_cached,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )

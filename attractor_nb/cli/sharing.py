@@ -28,7 +28,7 @@ def show_difference(a: Path, b: Path, *, is_json: bool) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def export_run(logs_root: Path, output: Path | None) -> ExitCode:
+def export_run(logs_root: Path, output: Path | None, *, is_json: bool = False) -> ExitCode:
     """Write a run as one page, and print where it is.
 
     Raises:
@@ -38,5 +38,9 @@ def export_run(logs_root: Path, output: Path | None) -> ExitCode:
     from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - likewise
 
     page = Run.load(logs_root).export_html(output)
-    print(f"{shown_path(page)}: {page.stat().st_size:,} bytes")
+    size = page.stat().st_size
+    if is_json:
+        print_json({"page": str(page), "bytes": size})
+    else:
+        print(f"{shown_path(page)}: {size:,} bytes")
     return ExitCode.SUCCESS

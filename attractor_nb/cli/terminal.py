@@ -90,6 +90,16 @@ class Terminal:
         """Width to fill."""
         return min(self._console.width, MOST_COLUMNS) if self.is_live else PIPED_COLUMNS
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether whoever read this has gone."""
+        return self._console.quiet
+
+    @property
+    def lines(self) -> int:
+        """Height that a block may fill."""
+        return self._console.height
+
     def write(self, line: Line) -> None:
         """Write a line of progress."""
         self._print(self.laid_out(line))

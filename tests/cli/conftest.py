@@ -1,11 +1,16 @@
 """Pipelines as files, and the command as a process of its own."""
 
+import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+from attractor_nb import Pipeline
 
 REVIEW = """\
 digraph Review {
@@ -113,3 +118,75 @@ def started(tmp_path):
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+@dataclass
+class Asked:
+    """A request that reached the stub."""
+
+    method: str
+    path: str
+    headers: dict
+    body: object
+
+
+class Stub(ThreadingHTTPServer):
+    """A server that says what a test wants it to, in the shapes of spec 9.5."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        self.asked = []
+        self.answers = {}
+        super().__init__(("127.0.0.1", 0), StubHandler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def says(self, method, path, *answers, status=200, kind="application/json", headers=()):
+        """Answers to the same request, one after another; the last one stays."""
+        texts = [answer if isinstance(answer, str | bytes) else json.dumps(answer) for answer in answers]
+        self.answers.setdefault((method, path), []).extend(
+            (status, kind, dict(headers), text.encode() if isinstance(text, str) else text) for text in texts
+        )
+
+
+class StubHandler(BaseHTTPRequestHandler):
+    def _serve(self):
+        length = int(self.headers.get("Content-Length", 0))
+        body = json.loads(self.rfile.read(length)) if length else None
+        self.server.asked.append(Asked(self.command, self.path, dict(self.headers), body))
+        answers = self.server.answers.get((self.command, self.path))
+        if not answers:
+            self.send_error(404)
+            return
+        status, kind, headers, content = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Connection": "close", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = _serve
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def stub():
+    server = Stub()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def waiting(sources):
+    """A run that was stopped while its gate waited."""
+    run = Pipeline(sources / "review.dot").run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("gate", 60)
+    run.cancel()
+    assert run.result(60).status == "interrupted"
+    return sources / "out"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.options import Backend, Json, RunsDir
+from attractor_nb.cli.options import Backend, Json, RunsDir, Server, Token
 
 RUNS_HELP = """List runs and maps, newest first, and how to go on with one that stopped.
 
@@ -17,6 +17,7 @@ RUNS_HELP = """List runs and maps, newest first, and how to go on with one that 
   attractor-nb runs --status failed --since 24h
   attractor-nb runs --pipeline review --tag good --json
   attractor-nb runs --runs-dir out --text timeout
+  attractor-nb runs --server http://127.0.0.1:8765 --token TOKEN
 """
 
 
@@ -41,6 +42,8 @@ def runs(
     text: Annotated[
         str | None, typer.Option("--text", help="With this text in any column.", show_default=False)
     ] = None,
+    server: Server = None,
+    token: Token = None,
     is_json: Json = False,
 ) -> int:
     """List runs."""
@@ -48,6 +51,13 @@ def runs(
 
     given = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text}
     conditions = {name: value for name, value in given.items() if value}
+    if server is not None:
+        from attractor_nb.cli.remote import show_runs_on  # noqa: PLC0415 - as above
+        from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+
+        if runs_dir is not None:
+            raise typer.BadParameter("--runs-dir is a place here, and --server has its own")
+        return show_runs_on(read_address(server, token), conditions, is_json=is_json)
     return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
 
 
@@ -128,29 +138,97 @@ def cache(
     return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
 
 
-WATCH_HELP = """Show how the agents of a session stand, until it has ended.
+WATCH_HELP = """Show a run, or a session of agents, as it goes on, until it has ended.
 
 \b
+  attractor-nb watch .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+  attractor-nb watch http://127.0.0.1:8765/pipelines/RUN_ID --token TOKEN
+  attractor-nb watch RUN_ID --server "$URL" --json | jq -r .type    its events, a line each
   attractor-nb watch                                   the active session here
   attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
   attractor-nb watch --once --json | jq .summary
 
 \b
-Exit codes: 0 complete, or running still with --once; 1 failed; 130 cancelled; 2 no session.
+Exit codes: 0 success, or it goes on with --once; 1 failed; 130 stopped or cancelled; 2 nothing to watch.
 """
 
 
 def watch(
-    session_dir: Annotated[
-        Path | None,
+    place: Annotated[
+        str | None,
         typer.Argument(
-            metavar="SESSION_DIR", help="The session's directory; the active one here.", show_default=False
+            metavar="[RUN_DIR|URL|SESSION_DIR]",
+            help="What to watch; with --server a run's id; the active session here without it.",
+            show_default=False,
         ),
     ] = None,
     is_once: Annotated[bool, typer.Option("--once", help="Show it as it stands, and return.")] = False,
+    server: Server = None,
+    token: Token = None,
+    is_json: Annotated[
+        bool, typer.Option("--json", help="Of a run a line of JSON for each event; of a session its status.")
+    ] = False,
+) -> int:
+    """Show what goes on."""
+    from attractor_nb.cli.watch_places import watch_place  # noqa: PLC0415 - as above
+
+    return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
+
+
+ANSWER_HELP = """Answer a question that waits: of a run that stands still, or of one on a server.
+
+\b
+  attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve
+  attractor-nb answer RUN_DIR feedback --text "shorter, and with a picture"
+  attractor-nb answer RUN_ID review A --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb answer RUN_ID review A --server "$URL" --field score:=7 --field why=fast
+
+In a run directory the answer is recorded and nothing is run: `attractor-nb resume` goes on with it. The first
+answer counts; one that matches no choice is refused.
+"""
+
+
+def answer(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_DIR|RUN_ID",
+            help="The run's directory; with --server the run's id, or its URL.",
+            show_default=False,
+        ),
+    ],
+    gate: Annotated[
+        str,
+        typer.Argument(metavar="GATE", help="The node that asks, or the question's id.", show_default=False),
+    ],
+    choice: Annotated[
+        str, typer.Argument(metavar="CHOICE", help="Key, label or target of a choice.", show_default=False)
+    ] = "",
+    text: Annotated[
+        str, typer.Option("--text", help="Free text, alone or beside it.", show_default=False)
+    ] = "",
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="KEY=TEXT",
+            help="Of a form, on a server; KEY:=JSON for JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    server: Server = None,
+    token: Token = None,
     is_json: Json = False,
 ) -> int:
-    """Show a session."""
-    from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
+    """Answer a question."""
+    from attractor_nb.cli.answering import GivenAnswer, answer_directory  # noqa: PLC0415 - as above
+    from attractor_nb.cli.inputs import read_params  # noqa: PLC0415 - as above
+    from attractor_nb.cli.server_client import is_url, read_address  # noqa: PLC0415 - as above
 
-    return watch(session_dir, is_once=is_once, is_json=is_json)
+    given = GivenAnswer(gate, choice, text, read_params(fields or (), "--field"))
+    if server is None and not is_url(place):
+        return answer_directory(Path(place), given, is_json=is_json)
+    from attractor_nb.cli.remote import answer_on  # noqa: PLC0415 - as above
+
+    address = read_address(server or place, token)
+    return answer_on(address, address.run_id if is_url(place) else place, given, is_json=is_json)

@@ -4,31 +4,15 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.choices import Durability
-from attractor_nb.cli.commands.running import read_settings
-from attractor_nb.cli.options import (
-    AutoApprove,
-    Backend,
-    DurabilityOption,
-    Gates,
-    Json,
-    MaxBudgetUsd,
-    MaxDuration,
-    MaxGoalGateRedirects,
-    MaxNodeVisits,
-    MaxRestarts,
-    MaxSteps,
-    MaxTokensTotal,
-    Quiet,
-    Simulate,
-    Trust,
-    Verbose,
-    Workdir,
-)
+from attractor_nb.cli.options import run_settings
+from attractor_nb.cli.spread import spread
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.execution import Settings
 
 FORK_HELP = """Begin a run of its own that goes another way from just before a visit of a node.
 
@@ -40,6 +24,7 @@ The run that it comes from is read, never changed.
 """
 
 
+@spread("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
 def fork(
     directory: Annotated[
         Path, typer.Argument(metavar="RUN_DIR", help="The directory of the run.", show_default=False)
@@ -78,46 +63,11 @@ def fork(
             show_default=False,
         ),
     ] = None,
-    is_simulated: Simulate = False,
-    is_trusted: Trust = False,
-    is_auto_approved: AutoApprove = False,
-    gates: Gates = None,
-    backend: Backend = None,
-    workdir: Workdir = None,
-    max_steps: MaxSteps = None,
-    max_node_visits: MaxNodeVisits = None,
-    max_restarts: MaxRestarts = None,
-    max_goal_gate_redirects: MaxGoalGateRedirects = None,
-    max_budget_usd: MaxBudgetUsd = None,
-    max_tokens_total: MaxTokensTotal = None,
-    max_duration: MaxDuration = None,
-    durability: DurabilityOption = Durability.FULL,
-    is_quiet: Quiet = False,
-    is_verbose: Verbose = False,
-    is_json: Json = False,
+    settings: "Settings",
 ) -> int:
     """Fork a run."""
     from attractor_nb.cli.execution import fork_directory  # noqa: PLC0415 - commands load what they need
 
-    settings = read_settings(
-        backend=backend,
-        is_simulated=is_simulated,
-        is_trusted=is_trusted,
-        is_auto_approved=is_auto_approved,
-        gates=gates,
-        workdir=workdir,
-        max_steps=max_steps,
-        max_node_visits=max_node_visits,
-        max_restarts=max_restarts,
-        max_goal_gate_redirects=max_goal_gate_redirects,
-        max_budget_usd=max_budget_usd,
-        max_tokens_total=max_tokens_total,
-        max_duration=max_duration,
-        durability=durability,
-        is_quiet=is_quiet,
-        is_verbose=is_verbose,
-        is_json=is_json,
-    )
     return fork_directory(
         directory,
         node,

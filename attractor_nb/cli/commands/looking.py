@@ -55,6 +55,8 @@ def validate(
     return show_findings(file, is_json=is_json, is_strict=is_strict)
 
 
+LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
+
 COMMANDS_HELP = """Print the commands that a pipeline or a run directory would run, and their hash.
 
 \b
@@ -125,6 +127,7 @@ MODELS_HELP = """Say which model answers each node's prompt, and which rule says
 
 \b
   attractor-nb models review.dot
+  attractor-nb models review.dot --json | jq '.nodes[].model.value'
 """
 
 

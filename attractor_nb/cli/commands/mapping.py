@@ -4,30 +4,26 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnFailure, OnInterrupted
-from attractor_nb.cli.options import (
-    AutoApprove,
-    Backend,
-    Cache,
-    CacheDir,
-    DurabilityOption,
-    Gates,
-    Json,
-    MaxBudgetUsd,
-    MaxDuration,
-    MaxSteps,
-    MaxTokensTotal,
-    Quiet,
-    RunsDir,
-    Simulate,
-    Trust,
-    Workdir,
-)
+from attractor_nb.cli.choices import GraphChange, OnFailure, OnInterrupted
+from attractor_nb.cli.options import RunsDir, run_settings
+from attractor_nb.cli.spread import spread
 
+if TYPE_CHECKING:
+    from attractor_nb.cli.execution import Settings
+
+NOT_OF_A_MAP = (
+    "cassette",
+    "cassette_mode",
+    "max_node_visits",
+    "max_restarts",
+    "max_goal_gate_redirects",
+    "is_verbose",
+)
+"""Options of ``run`` that a map does not have."""
 MAP_HELP = """Run a pipeline over many inputs, several at a time; each row is a run of its own.
 
 \b
@@ -42,6 +38,7 @@ Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid i
 """
 
 
+@spread("settings", run_settings, without=NOT_OF_A_MAP)
 def map_(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)
@@ -74,9 +71,6 @@ def map_(
         ),
     ] = None,
     runs_dir: RunsDir = None,
-    workdir: Workdir = None,
-    is_cached: Cache = False,
-    cache_dir: CacheDir = None,
     max_budget_usd_all: Annotated[
         float | None,
         typer.Option(
@@ -112,40 +106,11 @@ def map_(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="With --resume: its owner is frozen, or gone.")
     ] = False,
-    is_simulated: Simulate = False,
-    is_trusted: Trust = False,
-    is_auto_approved: AutoApprove = False,
-    gates: Gates = None,
-    backend: Backend = None,
-    max_steps: MaxSteps = None,
-    max_budget_usd: MaxBudgetUsd = None,
-    max_tokens_total: MaxTokensTotal = None,
-    max_duration: MaxDuration = None,
-    durability: DurabilityOption = Durability.FULL,
-    is_quiet: Quiet = False,
-    is_json: Json = False,
+    settings: "Settings",
 ) -> int:
     """Run a pipeline over many inputs."""
-    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - commands load what they need
-    from attractor_nb.cli.mapping import MapSettings, map_file, resume_map  # noqa: PLC0415 - as above
+    from attractor_nb.cli.mapping import MapSettings, map_file, resume_map  # noqa: PLC0415 - commands load what they need
 
-    settings = Settings(
-        backend=backend,
-        is_simulated=is_simulated,
-        is_trusted=is_trusted,
-        gates=GateMode.AUTO if is_auto_approved else gates,
-        bounds={
-            "max_steps": max_steps,
-            "max_budget_usd": max_budget_usd,
-            "max_tokens_total": max_tokens_total,
-            "max_duration": max_duration,
-        },
-        durability=durability,
-        workdir=workdir,
-        cache=cache_dir or is_cached,
-        is_quiet=is_quiet,
-        is_json=is_json,
-    )
     options = {
         "max_parallel": max_parallel,
         "on_failure": on_failure.value,

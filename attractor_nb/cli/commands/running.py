@@ -4,37 +4,13 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.choices import Durability, GateMode, GraphChange, OnInterrupted
-from attractor_nb.cli.options import (
-    AutoApprove,
-    Backend,
-    Cache,
-    CacheDir,
-    Cassette,
-    CassetteModeOption,
-    DurabilityOption,
-    File,
-    Gates,
-    Json,
-    MaxBudgetUsd,
-    MaxDuration,
-    MaxGoalGateRedirects,
-    MaxNodeVisits,
-    MaxRestarts,
-    MaxSteps,
-    MaxTokensTotal,
-    Quiet,
-    RunsDir,
-    Simulate,
-    Strict,
-    Trust,
-    Verbose,
-    Workdir,
-)
+from attractor_nb.cli.choices import GraphChange, OnInterrupted
+from attractor_nb.cli.options import AutoApprove, File, Json, RunsDir, Simulate, Strict, run_settings
+from attractor_nb.cli.spread import spread
 
 if TYPE_CHECKING:
     from attractor_nb.cli.execution import Settings
@@ -52,14 +28,10 @@ RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
 """
 
 
+@spread("settings", run_settings)
 def run(
     file: File,
     *,
-    is_simulated: Simulate = False,
-    is_trusted: Trust = False,
-    is_auto_approved: AutoApprove = False,
-    gates: Gates = None,
-    backend: Backend = None,
     params: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,49 +46,12 @@ def run(
         typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
     ] = None,
     runs_dir: RunsDir = None,
-    workdir: Workdir = None,
-    is_cached: Cache = False,
-    cache_dir: CacheDir = None,
-    cassette: Cassette = None,
-    cassette_mode: CassetteModeOption = None,
-    max_steps: MaxSteps = None,
-    max_node_visits: MaxNodeVisits = None,
-    max_restarts: MaxRestarts = None,
-    max_goal_gate_redirects: MaxGoalGateRedirects = None,
-    max_budget_usd: MaxBudgetUsd = None,
-    max_tokens_total: MaxTokensTotal = None,
-    max_duration: MaxDuration = None,
-    durability: DurabilityOption = Durability.FULL,
+    settings: "Settings",
     is_strict: Strict = False,
-    is_quiet: Quiet = False,
-    is_verbose: Verbose = False,
-    is_json: Json = False,
 ) -> int:
     """Run a pipeline."""
     from attractor_nb.cli.execution import run_file  # noqa: PLC0415 - commands load what they need
 
-    settings = read_settings(
-        backend=backend,
-        is_simulated=is_simulated,
-        is_trusted=is_trusted,
-        is_auto_approved=is_auto_approved,
-        gates=gates,
-        workdir=workdir,
-        cache=cache_dir or is_cached,
-        cassette=cassette,
-        cassette_mode=cassette_mode,
-        max_steps=max_steps,
-        max_node_visits=max_node_visits,
-        max_restarts=max_restarts,
-        max_goal_gate_redirects=max_goal_gate_redirects,
-        max_budget_usd=max_budget_usd,
-        max_tokens_total=max_tokens_total,
-        max_duration=max_duration,
-        durability=durability,
-        is_quiet=is_quiet,
-        is_verbose=is_verbose,
-        is_json=is_json,
-    )
     return run_file(
         file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict
     )
@@ -134,6 +69,7 @@ RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is
 """
 
 
+@spread("settings", run_settings)
 def resume(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.", show_default=False)],
     *,
@@ -169,53 +105,11 @@ def resume(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")
     ] = False,
-    is_simulated: Simulate = False,
-    is_trusted: Trust = False,
-    is_auto_approved: AutoApprove = False,
-    gates: Gates = None,
-    backend: Backend = None,
-    workdir: Workdir = None,
-    is_cached: Cache = False,
-    cache_dir: CacheDir = None,
-    cassette: Cassette = None,
-    cassette_mode: CassetteModeOption = None,
-    max_steps: MaxSteps = None,
-    max_node_visits: MaxNodeVisits = None,
-    max_restarts: MaxRestarts = None,
-    max_goal_gate_redirects: MaxGoalGateRedirects = None,
-    max_budget_usd: MaxBudgetUsd = None,
-    max_tokens_total: MaxTokensTotal = None,
-    max_duration: MaxDuration = None,
-    durability: DurabilityOption = Durability.FULL,
-    is_quiet: Quiet = False,
-    is_verbose: Verbose = False,
-    is_json: Json = False,
+    settings: "Settings",
 ) -> int:
     """Go on with a run."""
     from attractor_nb.cli.execution import resume_directory  # noqa: PLC0415 - as above
 
-    settings = read_settings(
-        backend=backend,
-        is_simulated=is_simulated,
-        is_trusted=is_trusted,
-        is_auto_approved=is_auto_approved,
-        gates=gates,
-        workdir=workdir,
-        cache=cache_dir or is_cached,
-        cassette=cassette,
-        cassette_mode=cassette_mode,
-        max_steps=max_steps,
-        max_node_visits=max_node_visits,
-        max_restarts=max_restarts,
-        max_goal_gate_redirects=max_goal_gate_redirects,
-        max_budget_usd=max_budget_usd,
-        max_tokens_total=max_tokens_total,
-        max_duration=max_duration,
-        durability=durability,
-        is_quiet=is_quiet,
-        is_verbose=is_verbose,
-        is_json=is_json,
-    )
     return resume_directory(
         directory,
         settings,
@@ -226,21 +120,6 @@ def resume(
         visit=visit,
         take_over=take_over,
     )
-
-
-def read_settings(*, gates: GateMode | None, is_auto_approved: bool, **options: Any) -> "Settings":
-    """The options that ``run`` and ``resume`` share, bounds among them."""
-    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - as above
-    from attractor_nb.pipeline.options import BOUNDS  # noqa: PLC0415 - as above
-
-    bounds = {name: options.pop(name) for name in BOUNDS}
-    return Settings(gates=_gates(gates, is_auto_approved=is_auto_approved), bounds=bounds, **options)
-
-
-def _gates(mode: GateMode | None, *, is_auto_approved: bool) -> GateMode | None:
-    if is_auto_approved and mode not in {None, GateMode.AUTO}:
-        raise typer.BadParameter(f"--auto-approve and --gates {mode} contradict each other")
-    return GateMode.AUTO if is_auto_approved else mode
 
 
 DEMO_HELP = """Run a real pipeline on the language model of this machine.

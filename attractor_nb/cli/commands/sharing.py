@@ -34,6 +34,7 @@ EXPORT_HELP = """Write a run as one HTML page that opens anywhere, without a ker
 \b
   attractor-nb export .attractor/runs/first
   attractor-nb export .attractor/runs/first -o first.html
+  attractor-nb export .attractor/runs/first --json | jq -r .page
 """
 
 
@@ -42,8 +43,9 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page.", show_default=False)
     ] = None,
+    is_json: Json = False,
 ) -> int:
     """Export a run."""
     from attractor_nb.cli.sharing import export_run  # noqa: PLC0415 - as above
 
-    return export_run(run_dir, output)
+    return export_run(run_dir, output, is_json=is_json)

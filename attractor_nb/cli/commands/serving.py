@@ -1,0 +1,133 @@
+"""Commands about servers.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor_nb.cli.options import File, Json, RunsDir, Token, run_settings
+from attractor_nb.cli.spread import spread
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.execution import Settings
+
+NOT_OF_A_SUBMISSION = (
+    "is_simulated",
+    "is_trusted",
+    "is_auto_approved",
+    "gates",
+    "workdir",
+    "is_cached",
+    "cache_dir",
+    "cassette",
+    "cassette_mode",
+    "durability",
+    "is_quiet",
+    "is_verbose",
+)
+"""Options of ``run`` that a server is not asked for: backend, bounds and JSON are left."""
+
+SERVE_HELP = """Serve runs over HTTP on this machine: start, watch, answer, cancel, resume.
+
+\b
+  attractor-nb serve
+  attractor-nb serve --runs-dir out --port 0          any free port
+  attractor-nb serve --json | tee server.json         its address in parts: url, server, token
+  attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
+
+The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
+here; give another bind than this machine's own only with --allow-remote. Ctrl-C stops: runs that go on
+are interrupted in order, and can be resumed.
+"""
+
+
+def serve(
+    runs_dir: RunsDir = None,
+    host: Annotated[str, typer.Option("--host", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any free one.")] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="ATTRACTOR_TOKEN", help="A fresh one by default.", show_default=False),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="PATH", help="Path before all others.", show_default=False)
+    ] = "",
+    is_remote_allowed: Annotated[
+        bool, typer.Option("--allow-remote", help="Let --host be reached by other machines.")
+    ] = False,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME:PORT",
+            help="Another name that a proxy asks by; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    """Serve runs."""
+    from attractor_nb.cli.serving import serve_runs  # noqa: PLC0415 - commands load what they need
+
+    return serve_runs(
+        runs_dir or Path(".attractor/runs"),
+        is_json=is_json,
+        host=host,
+        port=port,
+        token=token or None,
+        prefix=prefix,
+        allow_remote=is_remote_allowed,
+        allowed_hosts=allowed_hosts or (),
+    )
+
+
+SUBMIT_HELP = """Have a server run a pipeline; prints the run's id and its URL.
+
+\b
+  attractor-nb submit review.dot --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb submit review.dot --server "$URL" --param ticket=42 --backend llm --max-budget-usd 2
+  attractor-nb submit review.dot --server "$URL" --trust 3f2a9c01b7de     allow these commands
+  cat review.dot | attractor-nb submit - --server "$URL" --json | jq -r .id
+
+Commands of a pipeline are run only where their hash is allowed: `attractor-nb commands FILE` prints it.
+"""
+
+
+@spread("settings", run_settings, without=NOT_OF_A_SUBMISSION)
+def submit(
+    file: File,
+    *,
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            envvar="ATTRACTOR_SERVER",
+            help="Of `attractor-nb serve`.",
+            show_default=False,
+        ),
+    ],
+    token: Token = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=TEXT",
+            help="A value for the context; KEY:=JSON for JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    trust: Annotated[
+        str | None,
+        typer.Option("--trust", metavar="HASH", help="Run the commands of this hash.", show_default=False),
+    ] = None,
+    settings: "Settings",
+) -> int:
+    """Have a server run a pipeline."""
+    from attractor_nb.cli.remote import submit_file  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+
+    return submit_file(file, read_address(server, token), settings, params=params or (), trust=trust)

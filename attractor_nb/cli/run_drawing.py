@@ -1,0 +1,160 @@
+"""A watched run as a block of text: how it stands, a line for each stage, the questions that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from attractor_nb.cli.terminal import Tone, fitted
+from attractor_nb.model.labels import normalize_label
+from attractor_nb.redaction import redacted
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import AGAIN, RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.spending import so_far
+from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
+from attractor_nb.views.summary import duration_text, usage_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.cli.run_watched import WatchedRun
+    from attractor_nb.model.events import InterviewStarted
+
+FEWEST_STAGES: Final = 3
+"""So many are shown in the smallest window."""
+REASON_CHARS: Final = 60
+_PENDING: Final = NodeState()
+_TONES: Final = {
+    NodeStatus.PENDING: Tone.QUIET,
+    NodeStatus.RUNNING: Tone.BUSY,
+    NodeStatus.WAITING: Tone.WAITING,
+    NodeStatus.RETRYING: Tone.WAITING,
+    NodeStatus.SUCCESS: Tone.GOOD,
+    NodeStatus.PARTIAL_SUCCESS: Tone.GOOD,
+    NodeStatus.CACHED: Tone.GOOD,
+    NodeStatus.FAIL: Tone.BAD,
+    NodeStatus.SKIPPED: Tone.QUIET,
+}
+_RUN_TONES: Final = {
+    RunStatus.RUNNING: Tone.BUSY,
+    RunStatus.SUCCESS: Tone.GOOD,
+    RunStatus.FAIL: Tone.BAD,
+    RunStatus.INTERRUPTED: Tone.WAITING,
+}
+
+
+def drawn_run(
+    run: WatchedRun, how: Callable[[InterviewStarted], str], *, now: float, columns: int, lines: int = 0
+) -> Text:
+    """The block.
+
+    Args:
+        run: The run.
+        how: How a question is answered, in words.
+        now: Seconds since 1970.
+        columns: Width to fill, what is longer is cut; 0 for as much as it takes.
+        lines: Height to fill, 0 for as much as it takes: of many stages those that matter now are shown.
+    """
+    questions = [line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate))]
+    room = max(FEWEST_STAGES, lines - len(questions) - 3) if lines else len(run.node_ids)
+    shown = _chosen(run, room)
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(
+        _cut(run_headline(run, now), columns), style=_RUN_TONES.get(run.view.status, Tone.QUIET).value
+    )
+    if shown:
+        table = aligned([_row(run, name, now) for name in shown]).split("\n")
+        for name, line in zip(shown, table, strict=True):
+            tone = _TONES[run.view.nodes.get(name, _PENDING).status]
+            text.append("\n")
+            _append_line(text, _cut(line, columns), tone)
+    if hidden := len(run.node_ids) - len(shown):
+        text.append(f"\n  + {hidden} more", style=Tone.QUIET.value)
+    for line in questions:
+        text.append("\n" + _cut(line, columns), style=Tone.WAITING.value)
+    return text
+
+
+def run_headline(run: WatchedRun, now: float) -> str:
+    """``● running   Review   4 stages   12.4 s   1,240 tokens   $0.0031``."""
+    view = run.view
+    stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
+    time_text = duration_text(run.elapsed(now))
+    parts = [
+        f"{RUN_LETTERS[view.status]} {view.status}",
+        one_line(redacted(run.graph.label)),
+        stages,
+        time_text,
+    ]
+    parts += usage_words(so_far(view))
+    if view.reason:
+        parts.append(first_words(one_line(redacted(view.reason)), REASON_CHARS))
+    return "   ".join(part for part in parts if part)
+
+
+def question_lines(gate: InterviewStarted, how: str) -> list[str]:
+    """A question that waits, its choices, and how it is answered."""
+    choices = "   ".join(f"{key}: {one_line(label)}" for key, label in gate.options)
+    words = one_line(gate.question) or gate.stage
+    first = f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}"
+    return [redacted(f"{first}   {choices}".rstrip()), *([f"    {how}"] if how else [])]
+
+
+def _cut(line: str, columns: int) -> str:
+    return fitted(line, columns) if columns else line
+
+
+def _append_line(text: Text, line: str, tone: Tone) -> None:
+    """A line whose mark and state have their colour; one that fails is coloured whole."""
+    end = len(line) if tone in {Tone.BAD, Tone.QUIET} else (line.find("  ") + 1 or len(line))
+    text.append(line[:end], style=tone.value)
+    text.append(line[end:])
+
+
+def _chosen(run: WatchedRun, room: int) -> list[str]:
+    """The nodes that are shown, in the graph's order: those that go on, then the latest, then those to come."""
+    names = run.node_ids
+    if len(names) <= room:
+        return names
+    states = {name: run.view.nodes.get(name, _PENDING) for name in names}
+
+    def rank(name: str) -> tuple[bool, bool, float]:
+        state = states[name]
+        return not state.status.is_active, state.status is NodeStatus.PENDING, -state.since
+
+    kept = set(sorted(names, key=rank)[:room])
+    return [name for name in names if name in kept]
+
+
+def _row(run: WatchedRun, name: str, now: float) -> list[str]:
+    state = run.view.nodes.get(name, _PENDING)
+    seconds = run.seconds_of(name, now)
+    return [
+        f"{STATUS_LETTERS[state.status]} {state.status.replace('_', ' ')}",
+        one_line(name),
+        _words(run, name, state),
+        "" if seconds is None else duration_text(seconds),
+        _used(run, name),
+    ]
+
+
+def _words(run: WatchedRun, name: str, state: NodeState) -> str:
+    """Why it failed, or what it is called and how far it is; how often it was tried."""
+    node = run.graph.nodes.get(name)
+    label = node.label if node and normalize_label(node.label) != normalize_label(name) else ""
+    parts = [first_words(one_line(state.reason or label), REASON_CHARS), state.progress, state.note]
+    if state.attempt > 1:
+        parts.append(f"{TIMES}{state.attempt}")
+    if state.visits > 1:
+        parts.append(f"{AGAIN}{state.visits}")
+    return redacted(" ".join(part for part in parts if part))
+
+
+def _used(run: WatchedRun, name: str) -> str:
+    usage = run.view.usage_by_node.get(name)
+    for (_, node), part in tuple(run.view.under_way.items()):
+        if node == name:
+            now = part.usage + part.child
+            usage = now if usage is None else usage + now
+    return ", ".join(usage_words(usage)) if usage else ""

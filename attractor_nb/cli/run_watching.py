@@ -1,0 +1,233 @@
+"""``watch`` of a run: a table that moves at a terminal, lines in a pipe, events for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.run_drawing import drawn_run, question_lines, run_headline
+from attractor_nb.cli.run_following import RunFollower
+from attractor_nb.cli.run_watched import WatchedRun
+from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
+from attractor_nb.cli.server_events import follow_events
+from attractor_nb.cli.server_status import run_on_server
+from attractor_nb.cli.stage_words import name_columns
+from attractor_nb.cli.summary import resume_command, shown_path
+from attractor_nb.cli.terminal import Terminal, Tone
+from attractor_nb.errors import AttractorError
+from attractor_nb.languages.dot import read_dot
+from attractor_nb.model.events import Event
+from attractor_nb.pipeline.loading import LOST_OWNER, load_pipeline
+from attractor_nb.redaction import redacted_value
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from rich.text import Text
+
+    from attractor_nb.model.events import InterviewStarted
+    from attractor_nb.model.graph import Graph
+
+    Batches = Iterator[tuple[Event, ...]]
+    """Events in the order in which they happened, as many at a time as there are."""
+
+TICK_SECONDS: Final = 0.25
+NOT_HERE: Final = "answer it where the run works"
+
+
+def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCode:
+    """Show the run of a directory until nobody works at it.
+
+    Raises:
+        RunNotFound, CheckpointCorrupt: There is none, or it cannot be read.
+    """
+    run = WatchedRun(_graph_of(logs_root))
+    follower = RunFollower(logs_root, is_once=is_once)
+
+    def how(gate: InterviewStarted) -> str:
+        if follower.is_live:
+            return NOT_HERE
+        return f"attractor-nb answer {shown_path(logs_root)} {gate.stage} CHOICE"
+
+    def batches() -> Batches:
+        yield from follower
+        if not (follower.is_live or run.view.status.is_ended):
+            run.lose(LOST_OWNER)
+
+    code = _show(run, batches(), how, is_once=is_once, is_json=is_json)
+    if code is ExitCode.INTERRUPTED:
+        print(f"Continue with `{resume_command(logs_root)}`", file=sys.stderr)
+    return code
+
+
+def watch_server(address: ServerAddress, run_id: str, *, is_once: bool, is_json: bool) -> ExitCode:
+    """Show a run of a server until it has ended.
+
+    Raises:
+        RunNotFound, OptionError: There is no such run, or no server.
+    """
+    client = Client(address)
+    run = WatchedRun(_graph_on(client, run_id))
+
+    def how(gate: InterviewStarted) -> str:
+        return f"attractor-nb answer {run_id} {gate.stage} CHOICE --server {address.url}"
+
+    if is_once:
+        status = as_mapping(client.get(run_id))
+        run = run_on_server(run.graph, status, as_mapping(client.get(run_id, "questions")))
+        if is_json:
+            print_json(status)
+        else:
+            terminal = Terminal(sys.stdout)
+            terminal.show(_drawn(terminal, run, how))
+        return run.exit_code
+    return _show(run, _gathered(follow_events(client, run_id)), how, is_once=False, is_json=is_json)
+
+
+def _graph_of(logs_root: Path) -> Graph:
+    """What runs in a directory; of one whose source is no more, or cannot be read, only what the events say."""
+    try:
+        return load_pipeline(logs_root).graph
+    except AttractorError:
+        return _no_graph()
+
+
+def _graph_on(client: Client, run_id: str) -> Graph:
+    text = client.get_text(run_id, "graph", query="format=dot")
+    try:
+        return read_dot(SourceText(text, "graph")).graph
+    except AttractorError:
+        return _no_graph()
+
+
+def _no_graph() -> Graph:
+    return read_dot(SourceText("digraph { }", "graph")).graph
+
+
+def _gathered(events: Iterable[Event]) -> Batches:
+    """What arrives, and at least an empty word now and then: the seconds of a view move."""
+    arrived: SimpleQueue[Event | BaseException | None] = SimpleQueue()
+
+    def read() -> None:
+        try:
+            for event in events:
+                arrived.put(event)
+            arrived.put(None)
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            arrived.put(error)
+
+    Thread(target=read, name="attractor-events", daemon=True).start()
+    while True:
+        batch: list[Event] = []
+        try:
+            found = arrived.get(timeout=TICK_SECONDS)
+            while isinstance(found, Event):
+                batch.append(found)
+                found = arrived.get_nowait()
+        except Empty:
+            yield tuple(batch)
+            continue
+        yield tuple(batch)
+        if found is None:
+            return
+        raise found
+
+
+def _show(
+    run: WatchedRun,
+    batches: Batches,
+    how: Callable[[InterviewStarted], str],
+    *,
+    is_once: bool,
+    is_json: bool,
+) -> ExitCode:
+    """Show what happens until it is over; what stays behind says how the run stands."""
+    terminal = Terminal(sys.stdout, name_columns=name_columns(run.graph))
+    if is_json:
+        _print_events(run, batches)
+    elif is_once:
+        for batch in batches:
+            _take(run, batch)
+        terminal.show(_drawn(terminal, run, how))
+    elif terminal.is_live:
+        _show_live(terminal, run, batches, how)
+    else:
+        _print_lines(terminal, run, batches, how)
+    return run.exit_code
+
+
+def _drawn(
+    terminal: Terminal, run: WatchedRun, how: Callable[[InterviewStarted], str], lines: int = 0
+) -> Text:
+    """The block as it is now; where nothing moves nothing is cut."""
+    columns = terminal.columns if terminal.is_live else 0
+    return drawn_run(run, how, now=time.time(), columns=columns, lines=lines)
+
+
+def _take(run: WatchedRun, batch: Iterable[Event]) -> None:
+    for event in batch:
+        run.take(event)
+
+
+def _print_events(run: WatchedRun, batches: Batches) -> None:
+    """A line of JSON for each event, at once."""
+    for batch in batches:
+        for event in batch:
+            run.take(event)
+            print(json.dumps(redacted_value(event.to_plain()), ensure_ascii=False))
+        if batch:
+            sys.stdout.flush()
+
+
+def _show_live(
+    terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
+) -> None:
+    """A table that moves; what stays behind is its last state, whole."""
+
+    drawing = Lock()  # the block is drawn by a thread of the terminal's
+
+    def drawn(lines: int = 0) -> Text:
+        with drawing:
+            return _drawn(terminal, run, how, lines)
+
+    is_begun = False
+    try:
+        for batch in batches:
+            with drawing:
+                _take(run, batch)
+            if not is_begun:
+                is_begun = True
+                terminal.begin(lambda: drawn(terminal.lines))
+    finally:
+        terminal.end()
+        terminal.show(drawn())
+
+
+def _print_lines(
+    terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
+) -> None:
+    """A line for each stage that ends and for each question; at the end one for the run."""
+    progress = Progress(run.graph, terminal=terminal)
+    told: set[str] = set()
+    for batch in batches:
+        for event in batch:
+            run.take(event)
+            progress.take(event)
+        told.intersection_update(run.gates)
+        for key, gate in run.gates.items():
+            if key not in told:  # of what was answered long ago the stage's line says enough
+                told.add(key)
+                terminal.say("\n".join(question_lines(gate, how(gate))), Tone.WAITING)
+        if terminal.is_unread:
+            raise BrokenPipeError
+    progress.close()
+    terminal.say(run_headline(run, time.time()))

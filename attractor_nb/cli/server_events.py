@@ -1,0 +1,126 @@
+"""The events of a run on a server, as they happen: a broken connection is taken up where it broke."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.cli.server_client import as_mapping
+from attractor_nb.errors import AttractorError, OptionError, RunError
+from attractor_nb.model.events import Event, event_from_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from attractor_nb.cli.server_client import Client
+
+MOST_FAILURES: Final = 6
+"""Connections in a row that brought nothing, before it is given up."""
+FIRST_DELAY_SECONDS: Final = 0.25
+NO_CONTENT: Final = 204
+END, FAULT = "end", "fault"
+"""What the server says of the stream itself; after anything else the stream is to be opened again."""
+
+
+@dataclass(slots=True)
+class Message:
+    """One message of a stream of events (server-sent events).
+
+    Attributes:
+        name: What it is called; empty for an event of the run.
+        id: Its id, or empty.
+        data: Its lines.
+    """
+
+    name: str = ""
+    id: str = ""
+    data: list[str] = field(default_factory=list[str])
+
+
+def read_messages(lines: Iterable[bytes]) -> Iterator[Message]:
+    r"""The whole messages in lines of ``text/event-stream``; comments, which are heartbeats, are passed over.
+
+    >>> list(read_messages([b": hello\n", b"id: 3\n", b'data: {"type":\n', b"data: 1}\n", b"\n", b"data: cut\n"]))
+    [Message(name='', id='3', data=['{"type":', '1}'])]
+    """
+    message = Message()
+    for line in lines:
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        name, _, value = text.partition(":")
+        value = value.removeprefix(" ")
+        if not text:
+            if message.data:
+                yield message
+            message = Message()
+        elif name == "event":
+            message.name = value
+        elif name == "data":
+            message.data.append(value)
+        elif name == "id" and "\0" not in value:
+            message.id = value
+
+
+def follow_events(
+    client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep
+) -> Iterator[Event]:
+    """The events of a run: those recorded, then as they come; ends when the run has.
+
+    Args:
+        client: The server.
+        run_id: The run.
+        wait: Waits so many seconds before a connection is tried again.
+
+    Raises:
+        RunNotFound: There is no such run.
+        OptionError: The server is gone, and stays so.
+        RunError: The server cannot go on with the stream.
+    """
+    last_id, failures = "", 0
+    while True:
+        problem: AttractorError = RunError(
+            f"the stream of run {run_id} ends again and again, and the run has not ended",
+            hint=f"attractor-nb watch {client.url_of(run_id)} --once",
+        )
+        try:
+            with client.stream(run_id, "events", last_id=last_id) as answer:
+                if answer.status == NO_CONTENT:  # it has ended, and all of it was had
+                    return
+                for message in read_messages(answer):
+                    if message.name == END:
+                        return
+                    if message.name == FAULT:
+                        raise RunError(f"the server cannot read run {run_id} any more: {_words(message)}")
+                    if message.name:
+                        continue
+                    failures, last_id = 0, message.id or last_id
+                    if (event := _event_of(message)) is not None:
+                        yield event
+        except OptionError as error:
+            if not last_id:
+                raise  # nobody was there in the first place
+            problem = error
+        except (OSError, HTTPException) as error:
+            problem = RunError(f"the stream of run {run_id} broke: {error}")
+        failures += 1
+        if failures > MOST_FAILURES:
+            raise problem
+        wait(FIRST_DELAY_SECONDS * 2 ** (failures - 1))
+
+
+def _words(message: Message) -> str:
+    try:
+        plain = as_mapping(json.loads("\n".join(message.data)))
+    except (ValueError, RecursionError):
+        return "it does not say why"
+    return str(plain.get("detail") or plain.get("reason") or "it does not say why")
+
+
+def _event_of(message: Message) -> Event | None:
+    """The event of a message; None for what a newer server may send and we do not know."""
+    try:
+        return event_from_plain(json.loads("\n".join(message.data)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

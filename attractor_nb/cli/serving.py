@@ -1,0 +1,40 @@
+"""``serve``: a server of ours until it is stopped, and the one line by which a browser or a program comes in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.server_client import read_address
+from attractor_nb.cli.summary import shown_path
+from attractor_nb.server import serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
+    """Serve the runs of a runs base until Ctrl-C.
+
+    Args:
+        runs_dir: The runs base.
+        is_json: Print the address as JSON.
+        **options: As of ``attractor_nb.server.serve``.
+
+    Raises:
+        OptionError: The extra is not installed, or an option is unusable.
+        StorageError: The runs base cannot be made.
+    """
+
+    def announce(url: str) -> None:
+        if is_json:  # not by print_json: the token is to be seen here, and nowhere else
+            address = read_address(url)
+            print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
+            return
+        print(url, flush=True)
+        print(f"serving the runs in {shown_path(runs_dir)}; Ctrl-C stops", file=sys.stderr, flush=True)
+
+    serve(runs_dir, on_ready=announce, **options)
+    return ExitCode.SUCCESS

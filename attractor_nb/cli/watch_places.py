@@ -1,0 +1,53 @@
+"""What ``watch`` is pointed at: a run in a directory, a run on a server, or a session of agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import OptionError
+from attractor_nb.storage.map_directory import is_map
+from attractor_nb.storage.stored_run import has_event_log
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.exit_codes import ExitCode
+
+
+def watch_place(
+    place: str | None, *, server: str | None, token: str | None, is_once: bool, is_json: bool
+) -> ExitCode:
+    """Show what stands at a place until it has ended, or as it stands.
+
+    Args:
+        place: A run directory, that of a session, the URL of a run, or with ``server`` a run's id; None for
+            the active session here.
+        server: The server, or None.
+        token: Its token.
+        is_once: Show it as it stands, and return.
+        is_json: Print JSON.
+
+    Raises:
+        RunNotFound, SessionNotFound, OptionError: There is nothing to be watched.
+    """
+    from attractor_nb.cli.server_client import is_url, read_address  # noqa: PLC0415 - each kind loads its own
+
+    if server is not None or (place is not None and is_url(place)):
+        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - as above
+
+        address = read_address(server or place or "", token)
+        run_id = place if server is not None and place is not None else address.run_id
+        if not run_id:
+            raise OptionError("no run is named", hint="attractor-nb runs --server URL lists them")
+        return watch_server(address, run_id, is_once=is_once, is_json=is_json)
+    path = None if place is None else Path(place)
+    if path is not None and has_event_log(path):
+        from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above
+
+        return watch_directory(path, is_once=is_once, is_json=is_json)
+    if path is not None and is_map(path):
+        raise OptionError(
+            f"{path} is a map of many runs", hint=f"attractor-nb runs --runs-dir {path} lists them; watch one"
+        )
+    from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
+
+    return watch(path, is_once=is_once, is_json=is_json)

@@ -1,0 +1,79 @@
+"""All commands, one by one: each has examples in its help that parse, and speaks JSON."""
+
+import re
+import shlex
+
+import pytest
+import typer.main
+
+from attractor_nb.cli.app import app
+
+ROOT = typer.main.get_command(app)
+EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")
+"""A command in a line of help: up to a pipe, a redirection, an explanation, or the end of a substitution."""
+WANTED = {
+    "serve", "submit", "runs", "watch", "answer", "resume", "fork", "diff", "lint", "graph", "estimate", "doctor",
+    "export", "map",
+}  # fmt: skip
+
+
+def walk(group, path=()):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from walk(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(walk(ROOT))
+
+
+def examples(command, name):
+    """The commands in the help's example lines, as lists of words."""
+    lines = [line for line in command.help.splitlines() if line.startswith("  ") and "attractor-nb" in line]
+    found = [shlex.split(match.group()) for line in lines for match in EXAMPLE.finditer(line)]
+    return [words for words in found if words[1 : 1 + len(name.split())] == name.split()]
+
+
+def test_nothing_that_was_promised_is_missing():
+    assert WANTED <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_examples_and_all_of_them_parse(name):
+    found = examples(COMMANDS[name], name)
+    assert found, f"the help of {name} has no example"
+    for words in found:
+        context = ROOT.make_context("attractor-nb", words[1:])
+        chosen, command, rest = ROOT.resolve_command(context, words[1:])
+        while hasattr(command, "commands"):
+            chosen, command, rest = command.resolve_command(context, rest)
+        with command.make_context(chosen, rest, parent=context) as parsed:
+            assert parsed.params is not None, words
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_speaks_json(name):
+    assert "--json" in {option for parameter in COMMANDS[name].params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_says_what_it_is_for(name):
+    silent = [each.name for each in COMMANDS[name].params if not getattr(each, "help", "")]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_each_command_is_printed(command, name):
+    ended = command(*name.split(), "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"    attractor-nb {name}" in ended.out
+
+
+def test_the_walk_sees_an_example_that_is_wrong():
+    parsed = EXAMPLE.search('  cat x | attractor-nb run - --no-such "a b"   three words | jq .').group()
+    assert shlex.split(parsed) == ["attractor-nb", "run", "-", "--no-such", "a b"]
+    context = ROOT.make_context("attractor-nb", ["run", "-", "--no-such"])
+    name, command, rest = ROOT.resolve_command(context, ["run", "-", "--no-such"])
+    with pytest.raises(typer.BadParameter.__mro__[2], match="no-such"):
+        command.make_context(name, rest, parent=context)

@@ -1,0 +1,68 @@
+"""Shell completion: the scripts, and what a shell is told when it asks."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_each_shell_has_a_script(command, shell):
+    ended = command("completion", shell)
+    assert (ended.code, ended.err) == (0, "")
+    assert "_ATTRACTOR_NB_COMPLETE" in ended.out
+    assert json.loads(command("completion", shell, "--json").out) == {
+        "shell": shell,
+        "script": ended.out[:-1],
+    }
+
+
+def test_another_shell_is_refused_with_those_there_are(command):
+    ended = command("completion", "tcsh")
+    assert ended.code == 2
+    assert "fish" in ended.err
+
+
+def asked(words, position):
+    """What bash is told to offer behind these words."""
+    environment = {
+        "_ATTRACTOR_NB_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(position),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "attractor_nb.cli"],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "position", "offered"),
+    [
+        ("attractor-nb su", 1, ["submit"]),
+        ("attractor-nb run --back", 2, ["--backend"]),
+        ("attractor-nb run a.dot --backend cl", 4, ["claude"]),
+        ("attractor-nb model ", 2, ["install"]),
+    ],
+    ids=["command", "option", "value", "command of a command"],
+)
+def test_what_could_come_next_is_offered(words, position, offered):
+    assert asked(words, position) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_that_its_shell_understands(command, shell, tmp_path):
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed here")
+    script = tmp_path / "script"
+    script.write_text(command("completion", shell).out)
+    checked = subprocess.run([found, "-n", str(script)], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -1,0 +1,237 @@
+"""`serve`, and `submit`, `runs`, `watch`, `answer` against it: a real server, in a process of its own."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from attractor_nb.storage.event_log import read_log
+
+pytestmark = pytest.mark.timeout(180)
+TOOL = """\
+digraph Tool {
+    start [shape=Mdiamond]
+    check [shape=parallelogram, tool_command="echo hello"]
+    done  [shape=Msquare]
+    start -> check -> done
+}
+"""
+
+
+class Served:
+    """A server that was started by the command."""
+
+    def __init__(self, process, address):
+        self.process = process
+        self.url, self.token = address["server"], address["token"]
+        self.at = ("--server", self.url, "--token", self.token)
+
+
+@pytest.fixture
+def served(started, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs", "--json")
+    line = process.stdout.readline()
+    assert line, process.communicate()
+    yield Served(process, json.loads(line))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+@pytest.fixture
+def asking(served, command):
+    """The id of a run on the server that waits at its gate."""
+    submitted = command("submit", "review.dot", *served.at, "--json")
+    assert submitted.code == 0, submitted.err
+    run_id = json.loads(submitted.out)["id"]
+    until_it_waits(command, served, run_id)
+    return run_id
+
+
+def until_it_waits(command, served, run_id):
+    while not json.loads(command("watch", run_id, *served.at, "--once", "--json").out)["questions"]:
+        served.process.poll()
+
+
+def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs")
+    url = process.stdout.readline().decode().strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]{43}", url)
+    said = process.stderr.readline().decode()
+    assert said == "serving the runs in runs; Ctrl-C stops\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"")
+    assert b"Traceback" not in err
+    assert stat.S_IMODE((sources / "runs").stat().st_mode) == 0o700
+
+
+def test_the_printed_line_is_all_that_the_other_commands_need(started, command, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs")
+    url = process.stdout.readline().decode().strip()
+    assert command("runs", "--server", url, "--json").out == "[]\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+def test_a_run_is_submitted_watched_answered_and_listed(command, started, served, sources):
+    submitted = command("submit", "review.dot", *served.at)
+    run_id, url = submitted.out.split()
+    assert (submitted.code, url) == (0, f"{served.url}/pipelines/{run_id}")
+    assert f"attractor-nb watch {url}" in submitted.err
+
+    watching = started("watch", url, "--token", served.token)
+    lines = iter(watching.stdout.readline, b"")
+    asked = next(line.decode() for line in lines if line.startswith(b"?"))
+    assert asked == "? gate   Good enough?   A: [A] Approve   R: [R] Again\n"
+    assert next(lines).decode() == f"    attractor-nb answer {run_id} gate CHOICE --server {served.url}\n"
+
+    answered = command("answer", run_id, "gate", "approve", *served.at)
+    assert (answered.code, answered.out) == (0, "✓ gate: approve\n")
+    rest = [line.decode() for line in lines]
+    assert "→ Approve" in rest[0]
+    assert rest[-1].startswith("✓ success   Review")
+    assert watching.wait(60) == 0
+
+    (row,) = json.loads(command("runs", *served.at, "--json").out)
+    assert (row["id"], row["status"], row["name"]) == (run_id, "completed", "review")
+    log = read_log(sources / "runs" / run_id).events
+    assert next(event for event in log if event.type == "InterviewCompleted").answered_by == "command line"
+
+
+def test_json_events_are_those_of_the_log(command, served, asking, sources):
+    command("answer", asking, "gate", "A", *served.at)
+    ended = command("watch", asking, *served.at, "--json")
+    assert ended.code == 0
+    log = [event.to_plain() for event in read_log(sources / "runs" / asking).events]
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert [event for event in found if event["type"] in {entry["type"] for entry in log}] == log
+
+
+def test_as_it_stands_a_run_shows_its_states_and_its_question(command, served, asking):
+    ended = command("watch", asking, *served.at, "--once")
+    assert ended.code == 0
+    head, *rows = ended.out.splitlines()
+    assert head.startswith("● running   Review   2 stages")
+    assert [row.split()[1:3] for row in rows[:4]] == [
+        ["success", "start"], ["success", "plan"], ["waiting", "gate"], ["pending", "done"],
+    ]  # fmt: skip
+    assert rows[4].startswith("? gate   Good enough?")
+    assert rows[5].startswith(f"    attractor-nb answer {asking} gate CHOICE --server")
+
+
+def test_the_first_answer_counts_and_a_wrong_one_is_refused(command, served, asking):
+    wrong = command("answer", asking, "gate", "perhaps", *served.at)
+    assert wrong.code == 2
+    assert "Approve" in wrong.err
+    assert command("answer", asking, "gate", "A", *served.at).code == 0
+    command("watch", asking, *served.at)
+    late = command("answer", asking, "gate", "R", *served.at, "--json")
+    assert late.code == 2
+    assert json.loads(late.out)["error"]["type"] in {"AlreadyAnswered", "NoSuchGate"}
+
+
+def test_a_run_of_the_server_is_watched_in_its_directory_too(command, served, asking, sources):
+    ended = command("watch", f"runs/{asking}", "--once")
+    assert "? gate   Good enough?" in ended.out
+    refused = command("answer", f"runs/{asking}", "gate", "A")
+    assert refused.code == 2
+    assert "over its server with --server URL" in refused.err
+
+
+def test_a_wrong_token_is_let_in_nowhere(command, served, sources):
+    for arguments in (["runs"], ["submit", "review.dot"], ["watch", "r1"], ["answer", "r1", "gate", "A"]):
+        ended = command(*arguments, "--server", served.url, "--token", "x" * 43)
+        assert ended.code == 2
+        assert "does not know the token" in ended.err
+
+
+def test_the_token_may_come_from_the_environment(command, served, monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_TOKEN", served.token)
+    assert command("runs", "--server", served.url).code == 0
+    assert "no runs on" in command("runs", "--server", served.url).err
+
+
+def test_the_token_is_in_nothing_that_the_other_commands_print(command, served, asking):
+    for arguments in (["runs"], ["watch", asking, "--once"], ["watch", asking, "--once", "--json"]):
+        ended = command(*arguments, *served.at)
+        assert served.token not in ended.out + ended.err
+
+
+def test_a_source_with_errors_is_refused_with_what_lint_says(command, served, sources):
+    ended = command("submit", "broken.dot", *served.at)
+    assert ended.code == 2
+    assert "dne" in ended.err
+    assert "^^^" in ended.err
+
+
+def test_commands_are_run_by_a_server_only_with_their_hash(command, served, sources):
+    (sources / "tool.dot").write_text(TOOL)
+    refused = command("submit", "tool.dot", *served.at, "--json")
+    assert refused.code == 2
+    assert json.loads(refused.out)["error"]["type"] == "UntrustedSource"
+    surface = json.loads(command("commands", "tool.dot", "--json").out)["hash"]
+    run_id = json.loads(command("submit", "tool.dot", *served.at, "--trust", surface, "--json").out)["id"]
+    assert command("watch", run_id, *served.at).code == 0
+
+
+def test_inputs_and_bounds_travel_with_the_source(command, served, sources):
+    given = ("--param", "ticket=42", "--param", "tries:=3", "--max-steps", "1")
+    run_id = json.loads(command("submit", "straight.dot", *served.at, *given, "--json").out)["id"]
+    assert command("watch", run_id, *served.at).code == 1
+    begun = read_log(sources / "runs" / run_id).events[0]
+    assert dict(begun.inputs) == {"ticket": "42", "tries": 3}
+
+
+def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, asking):
+    assert [
+        row["id"] for row in json.loads(command("runs", *served.at, "--pipeline", "review", "--json").out)
+    ] == [asking]
+    assert json.loads(command("runs", *served.at, "--status", "failed", "--json").out) == []
+    assert "none of the 1 runs" in command("runs", *served.at, "--since", "2100-01-01").err
+    assert asking in command("runs", *served.at).out
+
+
+def test_a_server_that_goes_away_is_named_when_nobody_answers(command, served):
+    served.process.send_signal(signal.SIGINT)
+    served.process.wait(60)
+    ended = command("runs", *served.at)
+    assert ended.code == 2
+    assert f"no server answers at {served.url}" in ended.err
+    assert "attractor-nb serve" in ended.err
+
+
+def test_a_place_here_and_a_server_contradict_each_other(command):
+    ended = command("runs", "--server", "http://127.0.0.1:1", "--runs-dir", "out")
+    assert ended.code == 2
+    assert "--runs-dir is a place here" in ended.err
+
+
+def test_without_the_extra_the_remedy_is_named(sources):
+    program = (
+        "import sys\nsys.modules['uvicorn'] = None\nfrom attractor_nb.cli import main\n"
+        "sys.exit(main(['serve', '--port', '0']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 2
+    assert "attractor_nb[server]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--host", "0.0.0.0"], "other machines"),
+        (["--token", "short"], "token"),
+        (["--prefix", "../up"], "prefix"),
+    ],
+    ids=["bind", "token", "prefix"],
+)
+def test_what_would_not_be_safe_is_refused_before_anything_listens(command, sources, arguments, words):
+    ended = command("serve", "--port", "0", *arguments)
+    assert ended.code == 2
+    assert words in ended.err

@@ -1,0 +1,232 @@
+"""The client: what it sends, what it makes of refusals, and how it takes up a stream that broke."""
+
+import pytest
+
+from attractor_nb.cli.server_client import Client, ServerAddress, read_address
+from attractor_nb.cli.server_events import follow_events, read_messages
+from attractor_nb.errors import (
+    AlreadyAnswered,
+    NoSuchGate,
+    OptionError,
+    RunError,
+    RunNotFound,
+    SourceError,
+    UntrustedSource,
+)
+from attractor_nb.model.events import PipelineCompleted, PipelineStarted, StageStarted
+
+TOKEN = "t" * 20
+
+
+@pytest.fixture
+def client(stub):
+    return Client(ServerAddress(stub.url, TOKEN))
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "token", "run_id"),
+    [
+        ("http://127.0.0.1:8765", "http://127.0.0.1:8765", "", ""),
+        ("http://127.0.0.1:8765/?token=abc", "http://127.0.0.1:8765", "abc", ""),
+        ("http://127.0.0.1:8765/#token=abc", "http://127.0.0.1:8765", "abc", ""),
+        ("https://host/lab/proxy/8765/?token=abc", "https://host/lab/proxy/8765", "abc", ""),
+        ("http://[::1]:80/pipelines/r-1/events", "http://[::1]:80", "", "r-1"),
+        ("http://h/p/pipelines/r-1?token=abc", "http://h/p", "abc", "r-1"),
+    ],
+)
+def test_an_address_is_read_as_it_was_printed(given, url, token, run_id):
+    assert read_address(given) == ServerAddress(url, token, run_id)
+
+
+def test_a_token_of_its_own_goes_before_that_of_the_url():
+    assert read_address("http://h/?token=abc", "xyz").token == "xyz"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "localhost:8765",
+        "ftp://h/",
+        "file:///etc/passwd",
+        "http://",
+        "http://h:port/",
+        "http://h:0/",
+        "http://[::1",
+    ],
+)
+def test_what_is_no_address_is_refused(given):
+    with pytest.raises(OptionError, match="no address of a server"):
+        read_address(given)
+
+
+@pytest.mark.parametrize("token", ["a b", "a\r\nX-Evil: 1", "täglich"])
+def test_a_token_that_would_break_a_header_is_refused(token):
+    with pytest.raises(OptionError, match="token"):
+        read_address("http://h/", token)
+
+
+def test_the_token_and_an_idempotency_key_are_sent(client, stub):
+    stub.says("POST", "/pipelines", {"id": "r1"})
+    assert client.post(body={"source": "digraph { }"}) == {"id": "r1"}
+    client.post(body={})
+    first, second = stub.asked
+    assert first.headers["Authorization"] == f"Bearer {TOKEN}"
+    assert first.headers["Content-Type"] == "application/json"
+    assert len({first.headers["Idempotency-Key"], second.headers["Idempotency-Key"]}) == 2
+
+
+def test_names_are_escaped_in_paths(client, stub):
+    stub.says("GET", "/pipelines/a%2Fb%3Fc", {})
+    assert client.get("a/b?c") == {}
+
+
+def test_no_redirect_is_followed_with_the_token(client, stub):
+    stub.says("GET", "/pipelines", "", status=302, headers={"Location": f"{stub.url}/elsewhere"})
+    stub.says("GET", "/elsewhere", {})
+    with pytest.raises(RunError, match=r"no server of attractor-nb \(302\)"):
+        client.get()
+    assert [asked.path for asked in stub.asked] == ["/pipelines"]
+
+
+def test_a_proxy_is_not_asked_for_what_is_on_this_machine(client, stub, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    stub.says("GET", "/pipelines", {})
+    assert Client(ServerAddress(stub.url)).get() == {}
+
+
+def problem(kind, **more):
+    return {"type": f"urn:attractor-nb:problem:{kind}", "title": "A title", "detail": "what is wrong", **more}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error"),
+    [
+        (409, "already-answered", AlreadyAnswered),
+        (404, "no-such-question", NoSuchGate),
+        (404, "no-such-pipeline", RunNotFound),
+        (403, "untrusted-source", UntrustedSource),
+        (429, "too-many-runs", RunError),
+    ],
+)
+def test_a_problem_is_the_error_that_it_is_here(client, stub, status, kind, error):
+    stub.says(
+        "GET", "/pipelines", problem(kind, hint="do this"), status=status, kind="application/problem+json"
+    )
+    with pytest.raises(error) as caught:
+        client.get()
+    assert (caught.value.message, caught.value.hint) == ("what is wrong", "do this")
+
+
+def test_what_lint_says_of_a_source_is_shown_whole(client, stub):
+    report = "error: no start\n --> a.dot:1:1"
+    stub.says("POST", "/pipelines", problem("invalid-pipeline", diagnostics=[{"report": report}]), status=422)
+    with pytest.raises(RunError) as caught:
+        client.post(body={})
+    assert caught.value.message == report
+    stub.says("POST", "/pipelines/r/fork", problem("source", report="DotSyntaxError: here"), status=422)
+    with pytest.raises(SourceError, match="DotSyntaxError: here"):
+        client.post("r", "fork", body={})
+
+
+def test_a_wrong_token_is_said_with_where_the_right_one_is(client, stub):
+    stub.says("GET", "/pipelines", problem("unauthorised"), status=401)
+    with pytest.raises(OptionError, match="does not know the token") as caught:
+        client.get()
+    assert "ATTRACTOR_TOKEN" in caught.value.hint
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_what_is_no_server_of_ours_is_said_to_be_none(client, stub, status):
+    stub.says("GET", "/pipelines", "<html>router</html>", status=status, kind="text/html")
+    with pytest.raises(RunError, match="no server of attractor-nb"):
+        client.get()
+
+
+def test_where_nobody_listens_the_remedy_is_named(stub):
+    stub.server_close()
+    with pytest.raises(OptionError, match="no server answers") as caught:
+        Client(ServerAddress(stub.url)).get()
+    assert "attractor-nb serve" in caught.value.hint
+
+
+# -- streams -------------------------------------------------------------------------------------------
+
+
+def frame(number, event):
+    import json
+
+    return f"id: 0.{number}\ndata: {json.dumps(event.to_plain())}\n\n"
+
+
+EVENTS = [
+    PipelineStarted(name="p", id="r"),
+    StageStarted(name="a", index=0),
+    PipelineCompleted(duration=1.0, artifact_count=0),
+]
+FRAMES = [frame(number, event) for number, event in enumerate(EVENTS, 1)]
+END = 'event: end\ndata: {"status": "completed"}\n\n'
+STREAM = "/pipelines/r/events"
+
+
+def test_a_stream_is_read_to_its_end(client, stub):
+    stub.says("GET", STREAM, ": hello\n\nretry: 1000\n\n" + "".join(FRAMES) + END, kind="text/event-stream")
+    assert [event.type for event in follow_events(client, "r")] == [
+        "PipelineStarted",
+        "StageStarted",
+        "PipelineCompleted",
+    ]
+    assert stub.asked[0].headers["Accept"] == "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    "cut", ["", "id: 0.2\ndata: {", "event: gap\ndata: {}\n\n"], ids=["between", "within", "gap"]
+)
+def test_a_broken_stream_is_taken_up_behind_the_last_whole_event(client, stub, cut):
+    waited = []
+    stub.says("GET", STREAM, FRAMES[0] + cut, FRAMES[1] + FRAMES[2] + END, kind="text/event-stream")
+    found = list(follow_events(client, "r", wait=waited.append))
+    assert [event.type for event in found] == [event.type for event in EVENTS]
+    assert [asked.headers.get("Last-Event-ID") for asked in stub.asked] == [None, "0.1"]
+    assert waited == [0.25]
+
+
+def test_a_stream_with_nothing_left_ends(client, stub):
+    stub.says("GET", STREAM, "".join(FRAMES), kind="text/event-stream")
+    stub.answers["GET", STREAM].append((204, "text/plain", {}, b""))
+    assert len(list(follow_events(client, "r", wait=lambda _: None))) == 3
+
+
+def test_a_stream_that_never_brings_anything_is_given_up(client, stub):
+    waited = []
+    stub.says("GET", STREAM, FRAMES[0], ": nothing\n\n", kind="text/event-stream")
+    with pytest.raises(RunError, match="again and again"):
+        list(follow_events(client, "r", wait=waited.append))
+    assert waited == [0.25 * 2**number for number in range(6)]
+
+
+def test_an_event_of_a_newer_server_is_passed_over(client, stub):
+    stub.says(
+        "GET", STREAM, 'id: 0.9\ndata: {"type": "Sung"}\n\n' + FRAMES[2] + END, kind="text/event-stream"
+    )
+    assert [event.type for event in follow_events(client, "r")] == ["PipelineCompleted"]
+
+
+def test_a_fault_of_the_server_is_said(client, stub):
+    stub.says("GET", STREAM, FRAMES[0] + 'event: fault\ndata: {"detail": "the log is damaged"}\n\n')
+    with pytest.raises(RunError, match="the log is damaged"):
+        list(follow_events(client, "r"))
+
+
+def test_a_run_that_is_not_there_is_not_asked_for_again(client, stub):
+    stub.says("GET", STREAM, problem("no-such-pipeline"), status=404)
+    with pytest.raises(RunNotFound):
+        list(follow_events(client, "r", wait=lambda _: pytest.fail("asked again")))
+
+
+def test_lines_may_end_in_any_way_and_data_may_have_several():
+    lines = [b"data: {\r\n", b'data:"a": 1}\r\n', b"id: 7\r\n", b"\r\n", b"data: unfinished\n"]
+    (message,) = read_messages(lines)
+    assert (message.id, message.data) == ("7", ["{", '"a": 1}'])

@@ -1,0 +1,287 @@
+"""`watch` of a run directory: as it stands, as it goes on, at a terminal and in a pipe."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.cli.run_drawing import drawn_run
+from attractor_nb.cli.run_following import RunFollower
+from attractor_nb.cli.run_watched import WatchedRun
+from attractor_nb.storage.event_log import read_log
+
+GATES = """\
+digraph Gates {
+    start  [shape=Mdiamond]
+    plan   [label="Plan the work", prompt="Plan"]
+    first  [shape=hexagon, label="Good enough?"]
+    second [shape=hexagon, label="Ship it?"]
+    done   [shape=Msquare]
+    start -> plan -> first
+    first -> second [label="[A] Approve"]
+    first -> plan   [label="[R] Again"]
+    second -> done  [label="[S] Ship"]
+}
+"""
+LOOP = """\
+digraph Loop {
+    start [shape=Mdiamond]
+    work  [prompt="Work"]
+    check [shape=hexagon, label="Good?"]
+    done  [shape=Msquare]
+    start -> work -> check
+    check -> done [label="[Y] Yes"]
+    check -> work [label="[N] No", loop_restart=true]
+}
+"""
+
+
+@pytest.fixture
+def gates(sources):
+    """A run that waits at its first gate, in this process; ended at the end."""
+    (sources / "gates.dot").write_text(GATES)
+    run = Pipeline(sources / "gates.dot").run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("first", 60)
+    yield run
+    run.cancel()
+    run.result(60)
+
+
+def watched(logs_root):
+    run = WatchedRun(Run.load(logs_root).graph)
+    for batch in RunFollower(logs_root, is_once=True):
+        for event in batch:
+            run.take(event)
+    return run
+
+
+def drawn(run, **options):
+    return drawn_run(
+        run, lambda gate: f"answer {gate.stage}", **{"now": 0.0, "columns": 96} | options
+    ).plain.splitlines()
+
+
+def test_as_it_stands_a_live_run_shows_states_and_the_question_that_waits(command, gates):
+    ended = command("watch", "out", "--once")
+    assert (ended.code, ended.err) == (0, "")
+    head, *rows = ended.out.splitlines()
+    assert re.match(r"● running   Gates   2 stages   .* s$", head)
+    assert [row.split()[:2] for row in rows[:5]] == [
+        ["✓", "success"], ["✓", "success"], ["?", "waiting"], ["–", "pending"], ["–", "pending"],
+    ]  # fmt: skip
+    assert rows[1].split()[2] == "plan"
+    assert rows[5] == "? first   Good enough?   A: [A] Approve   R: [R] Again"
+    assert rows[6] == "    answer it where the run works"
+
+
+def test_of_a_run_that_stands_still_it_says_how_its_question_is_answered(command, waiting):
+    ended = command("watch", "out", "--once")
+    assert ended.code == 130
+    assert "    attractor-nb answer out gate CHOICE" in ended.out
+    assert "Continue with `attractor-nb resume out`" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "mark"),
+    [(["straight.dot"], 0, "✓ success"), (["failing.dot", "--trust"], 1, "✕ fail")],
+    ids=["success", "failure"],
+)
+def test_the_exit_code_says_how_the_run_ended(command, sources, arguments, code, mark):
+    command("run", *arguments, "--logs-root", "out")
+    ended = command("watch", "out")
+    assert ended.code == code
+    assert ended.out.splitlines()[-1].startswith(mark)
+
+
+def test_in_a_pipe_stages_and_questions_are_lines_as_they_happen(started, gates):
+    process = started("watch", "out")
+    lines = iter(process.stdout.readline, b"")
+    assert next(lines).decode().split()[:2] == ["✓", "start"]
+    assert next(lines).decode().split()[:2] == ["✓", "plan"]
+    assert next(lines).decode().startswith("? first   Good enough?")
+    assert "answer it where the run works" in next(lines).decode()
+    gates.answer("first", "A")
+    assert "→ Approve" in next(lines).decode()
+    assert next(lines).decode().startswith("? second   Ship it?")
+    next(lines)
+    gates.answer("second", "S")
+    rest = [line.decode() for line in lines]
+    assert [line.split()[:2] for line in rest] == [["✓", "second"], ["✓", "done"], ["✓", "success"]]
+    assert process.wait(60) == 0
+
+
+def test_json_is_a_line_for_each_event_of_the_log(command, sources):
+    command("run", "straight.dot", "--logs-root", "out")
+    ended = command("watch", "out", "--json")
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert ended.code == 0
+    assert [event["sequence"] for event in found] == list(range(1, len(found) + 1))
+    assert found == [event.to_plain() for event in read_log(sources / "out").events]
+
+
+def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
+    end, other = pty.openpty()
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attractor_nb.cli", "watch", "out"],
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        env=environment | {"TERM": "xterm-256color", "COLUMNS": "90", "LINES": "30"},
+        start_new_session=True,
+    )
+    os.close(other)
+    try:
+        read_until(end, "waiting", "Good enough?")
+        gates.answer("first", "A")
+        read_until(end, "Ship it?   S: [S] Ship")
+        gates.answer("second", "S")
+        text = read_until(end, "success   Gates", "\x1b[?25h")  # the cursor is back
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+    assert "Traceback" not in text
+
+
+def read_until(end, *expected):
+    text = ""
+    while not all(part in text for part in expected):
+        try:
+            chunk = os.read(end, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            chunk = b""
+        assert chunk, text
+        text += chunk.decode(errors="replace")
+    return text
+
+
+def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting):
+    lines = (waiting / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (waiting / "events.jsonl").write_bytes(
+        b"".join(line for line in lines if b"PipelineInterrupted" not in line)
+    )
+    for name in ("manifest.json", "manifest.previous.json", "checkpoint.json", "checkpoint.previous.json"):
+        (waiting / name).unlink(missing_ok=True)
+    ended = command("watch", "out")
+    assert ended.code == 130
+    assert ended.out.splitlines()[-1].startswith("‖ interrupted")
+    assert "Continue with `attractor-nb resume out`" in ended.err
+
+
+def test_following_ends_when_nobody_works_at_the_run(gates):
+    looks = []
+    batches = []
+
+    def wait(seconds):
+        looks.append(seconds)
+        if len(looks) == 1:
+            gates.answer("first", "A")
+            gates.wait_for_gate("second", 60)
+        elif len(looks) == 2:
+            gates.answer("second", "S")
+            gates.result(60)
+
+    for batch in RunFollower(gates.logs_root, wait=wait):
+        batches.append([event.type for event in batch])
+    assert [names[-1] for names in batches if names] == [
+        "InterviewStarted",
+        "InterviewStarted",
+        "PipelineCompleted",
+    ]
+    sequences = [event.sequence for event in read_log(gates.logs_root).events]
+    assert sum(len(names) for names in batches) == len(sequences)
+
+
+def test_a_restart_is_followed_into_its_directory(sources):
+    run = Pipeline(LOOP).run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("check", 60)
+    run.answer("check", "N")
+    run.wait_for_gate("check", 60)
+    run.answer("check", "Y")
+    assert run.result(60).status == "success"
+    found = [event for batch in RunFollower(sources / "out") for event in batch]
+    assert [event.type for event in found].count("PipelineStarted") == 2
+    assert found[-1].type == "PipelineCompleted"
+
+
+def test_what_a_rewind_sets_aside_is_shown_no_more(sources):
+    Pipeline(sources / "straight.dot").run(wait=True, logs_root=sources / "out")
+    again = Run.load(sources / "out").rewind("write")
+    assert again.result(60).status == "success"
+    run = watched(sources / "out")
+    assert run.view.stages == 3
+    assert run.view.nodes["write"].visits == 2
+
+
+def test_of_many_stages_those_that_matter_now_are_shown(sources):
+    names = [f"n{number}" for number in range(40)]
+    chain = " -> ".join(["start", *names, "done"])
+    (sources / "long.dot").write_text(f"digraph {{ start [shape=Mdiamond]; done [shape=Msquare]; {chain} }}")
+    pipeline = Pipeline(sources / "long.dot")
+    pipeline.run(wait=True, logs_root=sources / "out", stop_after=20)
+    run = watched(sources / "out")
+    lines = drawn(run, lines=13)
+    assert len(lines) <= 13
+    shown = [line.split()[2] for line in lines[1:-1]]
+    assert "n18" in shown
+    assert "done" not in shown
+    assert lines[-1].startswith("  + ")
+    assert len(drawn(run)) == 1 + 42
+
+
+def test_nothing_is_wider_than_the_terminal(gates):
+    assert all(len(line) <= 30 for line in drawn(watched(gates.logs_root), columns=30))
+
+
+def test_a_map_is_watched_run_by_run(command, sources):
+    (sources / "rows.jsonl").write_text('{"ticket": 1}\n')
+    command("map", "straight.dot", "--params", "rows.jsonl", "--out", "many")
+    ended = command("watch", "many")
+    assert ended.code == 2
+    assert "many is a map of many runs" in ended.err
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_run(started, gates):
+    process = started("watch", "out")
+    process.stdout.readline()
+    process.send_signal(2)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, b"")
+    assert gates.status == "waiting"
+
+
+def test_a_damaged_log_is_reported(command, waiting):
+    lines = (waiting / "events.jsonl").read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"type"', b'"tipe"')
+    (waiting / "events.jsonl").write_bytes(b"".join(lines))
+    ended = command("watch", "out", "--json")
+    assert ended.code == 2
+    assert json.loads(ended.out)["error"]["type"] == "CheckpointCorrupt"
+
+
+def test_two_may_watch_one_run(gates):
+    seen = [[], []]
+
+    def follow(events):
+        for batch in RunFollower(gates.logs_root):
+            events += [event.sequence for event in batch]
+
+    threads = [threading.Thread(target=follow, args=(events,)) for events in seen]
+    for thread in threads:
+        thread.start()
+    gates.answer("first", "A")
+    gates.wait_for_gate("second", 60)
+    gates.answer("second", "S")
+    gates.result(60)
+    for thread in threads:
+        thread.join(60)
+    whole = [event.sequence for event in read_log(gates.logs_root).events]
+    assert seen == [whole, whole]
