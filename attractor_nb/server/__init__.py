@@ -1,0 +1,72 @@
+"""The same runs over HTTP: an API, events, and the door before both.
+
+The server is another face on ``pipeline/``: the run directories under its root are the truth, so it may be
+killed at any moment, started again, and run beside others on the same root. It knows no notebook and no
+terminal. Starlette and uvicorn come with the extra ``server`` and are loaded when somebody serves.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["serve"]
+DEFAULT_PORT = 8765
+_LIBRARIES = frozenset({"starlette", "sse_starlette", "uvicorn"})
+
+
+def serve(
+    root: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    token: str | None = None,
+    prefix: str = "",
+    on_ready: Callable[[str], None] | None = None,
+    allow_remote: bool = False,
+    allowed_hosts: Sequence[str] = (),
+) -> None:
+    """Serve the runs of a runs base over HTTP until the process is told to end.
+
+    Runs that are under way here are then stopped in order; each can be resumed.
+
+    Args:
+        root: The runs base; it is made if need be.
+        host: Where to listen.
+        port: The port; 0 for any that is free.
+        token: What every request has to show; a fresh one of 256 bits if not given.
+        prefix: Path before all others, for a proxy that does not take it off.
+        on_ready: Called with the address, the token in it, once requests are taken.
+        allow_remote: Listen where other machines can reach it.
+        allowed_hosts: What the Host header may say besides: names with their port, of a proxy before it.
+
+    Raises:
+        OptionError: An argument is unusable, the port is taken, or the extra is not installed.
+        StorageError: The runs base cannot be made.
+    """
+    try:
+        from attractor_nb.server.serving import run_server  # noqa: PLC0415 - its libraries are an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _LIBRARIES:
+            raise
+        raise OptionError(
+            f"the server needs {error.name}, which is not installed",
+            hint="pip install 'attractor_nb[server]'",
+        ) from None
+    run_server(
+        Path(root),
+        host=host,
+        port=port,
+        token=token,
+        prefix=prefix,
+        on_ready=on_ready,
+        allow_remote=allow_remote,
+        allowed_hosts=allowed_hosts,
+        version=version("attractor_nb"),
+    )

@@ -1,0 +1,69 @@
+"""Who is let in: decided from the head of a request alone, before anything else of it is looked at.
+
+Against a page of another site that a browser of this machine shows: its requests carry its Origin, or, when it
+has made its own name point here, its Host. Against everybody else: the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.server.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SCHEMES: Final = ("http://", "https://")
+_OWN_SITES: Final = frozenset({"", "same-origin", "none"})
+"""``Sec-Fetch-Site``: not sent, our own page, typed by a person."""
+MAX_TICKET_LENGTH: Final = 200
+
+
+def header_values(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    """All values of a header, as they were sent."""
+    return [value.decode("latin-1") for key, value in head if key.lower() == name]
+
+
+def stranger(head: Iterable[tuple[bytes, bytes]], hosts: frozenset[str]) -> Problem | None:
+    """Why a request comes from a place that has no business here; None when it may come."""
+    named = header_values(head, b"host")
+    if len(named) != 1 or named[0].lower() not in hosts:
+        return Problem(
+            403,
+            "foreign-host",
+            "The request names another host",
+            f"Host is {', '.join(named)[:100] or 'missing'}, and this server has another name",
+            hint=f"ask one of {', '.join(sorted(hosts))}",
+        )
+    origins = header_values(head, b"origin")
+    own = {f"{scheme}{named[0].lower()}" for scheme in _SCHEMES}
+    if len(origins) > 1 or any(origin.lower() not in own for origin in origins):
+        return _foreign_page()
+    sites = header_values(head, b"sec-fetch-site")
+    if not origins and any(site.lower() not in _OWN_SITES for site in sites):
+        return _foreign_page()
+    return None
+
+
+def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:
+    """Whether a request shows the token; one that says two things shows nothing."""
+    given = header_values(head, b"authorization")
+    scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    is_bearer = scheme.lower() == "bearer"
+    return hmac.compare_digest(value.strip().encode("latin-1"), token.encode()) and is_bearer
+
+
+def unauthorised() -> Problem:
+    """Whoever shows no token, or another one, is told nothing but that."""
+    return Problem(
+        401,
+        "unauthorised",
+        "The request has no valid token",
+        hint="send it as Authorization: Bearer …; the server's first line has it",
+        headers={"WWW-Authenticate": 'Bearer realm="attractor-nb"'},
+    )
+
+
+def _foreign_page() -> Problem:
+    return Problem(403, "foreign-origin", "The request comes from a page of another site")

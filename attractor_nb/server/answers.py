@@ -1,0 +1,190 @@
+"""What answers consist of; the OpenAPI document says it with the same models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Plain = dict[str, Any]
+HttpStatus = Annotated[int, Field(ge=400, le=599)]
+
+
+class Sent(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ProblemDocument(BaseModel):
+    """Why a request was refused (RFC 9457)."""
+
+    type: str
+    title: str
+    status: HttpStatus
+    detail: str
+    hint: str = ""
+
+
+class Accepted(Sent):
+    """A run that begins or goes on."""
+
+    id: str
+    status: str
+    links: dict[str, str]
+
+
+class PipelineLine(Sent):
+    """A run as a line of the list."""
+
+    id: str
+    run_id: str
+    name: str
+    kind: str
+    status: str
+    start_time: str
+    end_time: str | None
+    duration: float | None
+    stages: int | None
+    usage: Plain | None
+    tags: list[str]
+    lineage: str
+    note: str
+    is_here: bool
+    is_live: bool
+    is_resumable: bool
+
+
+class PipelineList(Sent):
+    """Runs, newest first."""
+
+    pipelines: list[PipelineLine]
+    total: int
+    offset: int
+
+
+class Progress(Sent):
+    """How far a run is."""
+
+    stages: int
+    nodes: int
+    visited: int
+
+
+class PipelineStatus(PipelineLine):
+    """How a run stands."""
+
+    outcome: str | None
+    reason: str
+    next_node: str
+    active_nodes: list[str]
+    progress: Progress
+    states: Plain
+    questions: int
+    links: dict[str, str]
+
+
+class Choice(Sent):
+    """A choice of a question."""
+
+    key: str
+    label: str
+
+
+class WaitingQuestion(Sent):
+    """A question that waits for a person."""
+
+    id: str
+    pipeline: str
+    stage: str
+    text: str
+    type: str
+    options: list[Choice]
+    detail: str
+    form: Plain
+    materials: list[Plain]
+    branch: str
+    since: float
+    deadline: float | None
+    is_answerable: bool
+    how: str
+
+
+class QuestionList(Sent):
+    """The questions that wait, oldest first."""
+
+    questions: list[WaitingQuestion]
+
+
+class AnswerTaken(Sent):
+    """An answer that is in the log."""
+
+    pipeline: str
+    question: str
+    stage: str
+    status: str
+
+
+class Cancelling(Sent):
+    """A run that was told to stop."""
+
+    id: str
+    status: str
+
+
+class CheckpointState(Sent):
+    """The newest checkpoint, with the keys of spec 5.3."""
+
+    id: str
+    checkpoint: Plain
+
+
+class ContextState(Sent):
+    """The context as the last record of the log leaves it; large values are references."""
+
+    id: str
+    sequence: int
+    context: Plain
+
+
+class ArtifactLine(Sent):
+    """A value that is too large for the context."""
+
+    id: str
+    bytes: int
+    stored_at: float
+
+
+class ArtifactList(Sent):
+    """The artifacts of a run."""
+
+    id: str
+    artifacts: list[ArtifactLine]
+
+
+class StageFileText(Sent):
+    """The beginning of a file of a stage."""
+
+    name: str
+    text: str
+    bytes: int
+    is_cut: bool
+
+
+class Validation(Sent):
+    """What lint says of a source, and what it would execute."""
+
+    is_valid: bool
+    name: str
+    goal: str
+    nodes: int
+    diagnostics: list[Plain]
+    executes: Plain
+
+
+class Ticket(Sent):
+    """What opens one stream once; to be put behind ``url``'s own query, if it has one."""
+
+    ticket: str
+    url: str
+    expires_in: float

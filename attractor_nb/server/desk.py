@@ -1,0 +1,266 @@
+"""The runs of a root: those whose engine works here, and all that are on the disk.
+
+The disk is the truth. What is kept in memory are the handles of runs that are under way in this process, and
+a few that were read, for who looks again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.errors import RunError, RunLocked
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.pipeline.run import Run
+from attractor_nb.server.places import run_place
+from attractor_nb.server.problems import Problem
+from attractor_nb.source import SourceText
+from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.listing import list_runs, summarize
+from attractor_nb.storage.run_directory import first_directory, new_run_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
+
+    from attractor_nb.server.requests import Fork, Resumption, Submission
+    from attractor_nb.storage.listing import RunSummary
+
+POSTED: Final = "a posted source"
+"""The origin of what comes by a request: nobody has vouched for its commands."""
+KEPT_RUNS: Final = 32
+STOP_SECONDS: Final = 10.0
+_HOW: Final = {"interviewer": "deferred", "is_shown": False}
+"""Gates wait for an answer that comes by a request; nobody shows the run in this process."""
+
+
+class Desk:
+    """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them."""
+
+    def __init__(self, root: Path, max_runs: int) -> None:
+        self.root = root
+        self._max_runs = max_runs
+        self._lock = threading.Lock()
+        self._live: dict[str, Run] = {}
+        self._beginning = 0
+        self._read: OrderedDict[str, tuple[tuple[int, ...], Run]] = OrderedDict()
+
+    # -- finding --------------------------------------------------------------------------------------
+
+    def live(self, run_id: str) -> Run | None:
+        """The run, while its engine works in this process."""
+        with self._lock:
+            run = self._live.get(run_id)
+            if run is not None and run.is_done:
+                del self._live[run_id]
+                return None
+            return run
+
+    def live_runs(self) -> dict[str, Run]:
+        """All runs whose engine works in this process, oldest first."""
+        with self._lock:
+            self._live = {run_id: run for run_id, run in self._live.items() if not run.is_done}
+            return dict(self._live)
+
+    def run(self, run_id: str) -> Run:
+        """A run: live, or as its directory has it now.
+
+        Raises:
+            RunNotFound: There is none of that id.
+            CheckpointCorrupt, StorageError: It cannot be read.
+        """
+        if run := self.live(run_id):
+            return run
+        place = run_place(self.root, run_id)
+        stamp = _stamp(place)
+        with self._lock:
+            kept = self._read.get(run_id)
+            if kept is not None and kept[0] == stamp:
+                self._read.move_to_end(run_id)
+                return kept[1]
+        run = Run.load(place)
+        if run.is_done and run.logs_root == place.absolute():  # of a restart the stamp is another file's
+            with self._lock:
+                self._read[run_id] = stamp, run
+                while len(self._read) > KEPT_RUNS:
+                    self._read.popitem(last=False)
+        return run
+
+    def place(self, run_id: str) -> Path:
+        """The directory of a run.
+
+        Raises:
+            RunNotFound: There is none of that id.
+        """
+        return run_place(self.root, run_id)
+
+    def summary(self, run_id: str) -> RunSummary:
+        """The line of a run.
+
+        Raises:
+            RunNotFound: There is none of that id.
+        """
+        place = self.place(run_id)
+        found = summarize(place)
+        if found is None:
+            raise Problem(404, "no-such-pipeline", "There is no such pipeline", f"{run_id} holds no run")
+        return found
+
+    def summaries(self) -> list[RunSummary]:
+        """All runs and maps on the disk, newest first."""
+        return list_runs(self.root)
+
+    # -- acting ---------------------------------------------------------------------------------------
+
+    def submit(self, wish: Submission, note: Callable[[str], None]) -> tuple[str, Run]:
+        """Start a posted source; its id and handle.
+
+        Args:
+            wish: The source, and how it shall run.
+            note: Told the id before anything of the run is done.
+
+        Raises:
+            DotSyntaxError, ValidationError: It cannot run.
+            UntrustedSource: It would execute something that nobody vouched for.
+            OptionError, ContextValueError, StorageError: A value or the disk is unusable.
+            Problem: Too many runs are under way.
+        """
+        pipeline = Pipeline(SourceText(wish.source, POSTED), origin=POSTED, name=wish.name)
+        pipeline.refuse_errors()
+        with self._room():
+            place, _ = new_run_directory(self.root, clock=SystemClock(), randomness=SystemRandomness())
+            try:
+                note(place.name)
+                run = pipeline.run(
+                    logs_root=place,
+                    params=wish.params,
+                    durability=wish.durability,
+                    session=place if wish.session else None,
+                    **_given(wish, "backend", "trust"),
+                    **_HOW,
+                )
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    place.rmdir()  # only as long as nothing of a run is in it
+                raise
+            return self._keep(place.name, run)
+
+    def resume(self, run_id: str, wish: Resumption) -> tuple[str, Run]:
+        """Go on with a run that stands still.
+
+        Raises:
+            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
+            UntrustedSource: Nobody vouched for its commands.
+            Problem: Too many runs are under way.
+        """
+        self._refuse_live(run_id)
+        place = self.place(run_id)
+        names = ("backend", "trust", "on_interrupted", "rewind_to", "visit", "context", "prompt")
+        with self._room():
+            run = Run.load(place).resume(
+                on_graph_change=wish.on_graph_change,
+                session=place if (place / ".founder-mode").is_dir() else None,
+                **_given(wish, *names),
+                **_HOW,
+            )
+            return self._keep(run_id, run)
+
+    def fork(self, run_id: str, wish: Fork) -> tuple[str, Run]:
+        """Begin a run that goes another way from just before a visit; its id and handle.
+
+        Raises:
+            RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at.
+            UntrustedSource: Nobody vouched for its commands.
+            Problem: Too many runs are under way.
+        """
+        parent = self.run(run_id)
+        with self._room():
+            given = _given(wish, "backend", "trust", "context", "prompt")
+            run = parent.fork(wish.node, wish.visit, runs_dir=self.root, **given, **_HOW)
+            return self._keep(first_directory(run.logs_root).name, run)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run: the stage under way is cancelled, all that is committed stays.
+
+        Raises:
+            RunNotFound: There is none of that id.
+            RunLocked: Another process runs it.
+            RunError: It does not run.
+        """
+        run = self.live(run_id)
+        if run is not None:
+            run.cancel()
+            return
+        summary = self.summary(run_id)
+        if summary.is_live:
+            raise locked_elsewhere(run_id, summary.owner)
+        raise RunError(
+            f"pipeline {run_id} is {summary.status}", hint="only a run that goes on can be stopped"
+        )
+
+    def close(self) -> None:
+        """Stop all runs of this process, in order: each can be resumed."""
+        runs = list(self.live_runs().values())
+        for run in runs:
+            run.cancel()
+        for run in runs:
+            with contextlib.suppress(RunError, TimeoutError):
+                run.result(STOP_SECONDS)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _room(self) -> Generator[None]:
+        """Room for one more run, while it begins."""
+        live = len(self.live_runs())
+        with self._lock:
+            if live + self._beginning >= self._max_runs:
+                raise Problem(
+                    429,
+                    "too-many-runs",
+                    "Too many runs are under way",
+                    f"{live} runs are under way, and this server takes {self._max_runs}",
+                    headers={"Retry-After": "10"},
+                )
+            self._beginning += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._beginning -= 1
+
+    def _refuse_live(self, run_id: str) -> None:
+        if self.live(run_id) is not None:
+            raise RunError(f"pipeline {run_id} is under way", hint="wait for its end, or cancel it first")
+
+    def _keep(self, run_id: str, run: Run) -> tuple[str, Run]:
+        with self._lock:
+            self._live[run_id] = run
+        return run_id, run
+
+
+def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:
+    """The refusal of what only the process can do that runs it."""
+    who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+    return RunLocked(
+        f"pipeline {run_id} is run by {who}",
+        owner=dict(owner),
+        hint="ask the server or the program that runs it; it can be looked at here",
+    )
+
+
+def _given(wish: Any, *names: str) -> dict[str, Any]:
+    """What a request says of these options and of the bounds."""
+    bounds = [name for name in type(wish).model_fields if name.startswith("max_")]
+    return {name: value for name in (*names, *bounds) if (value := getattr(wish, name)) is not None}
+
+
+def _stamp(place: Path) -> tuple[int, ...]:
+    try:
+        facts = (place / EVENT_LOG_NAME).stat()
+    except OSError:
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns

@@ -1,0 +1,95 @@
+"""The door: each request and each stream passes it before any route is looked for.
+
+Also what every answer carries: headers by which a browser shows nothing of it to anybody else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs
+
+from attractor_nb.server.admission import MAX_TICKET_LENGTH, has_token, stranger, unauthorised
+from attractor_nb.server.replies import problem_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from attractor_nb.server.problems import Problem
+    from attractor_nb.server.settings import ServerSettings
+    from attractor_nb.server.tickets import Tickets
+
+HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+DEFAULT_HEADERS: Final = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; sandbox"),
+    (b"cache-control", b"no-store"),
+)
+"""Those that an answer may have in words of its own."""
+_STREAM_SUFFIX: Final = "/events"
+_POLICY_VIOLATION: Final = 1008
+
+
+class Guard:
+    """Lets requests through to ``app``, or answers them itself."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, tickets: Tickets) -> None:
+        self._app = app
+        self._settings = settings
+        self._tickets = tickets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection, as ASGI has it."""
+        if scope["type"] == "websocket":  # nothing here speaks it
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope = self._without_prefix(scope)
+        refused = self._refusal(scope)
+        answer: ASGIApp = self._app if refused is None else problem_response(refused)
+        await answer(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        head = scope["headers"]
+        if problem := stranger(head, self._settings.hosts):
+            return problem
+        if has_token(head, self._settings.token) or self._has_ticket(scope):
+            return None
+        return unauthorised()
+
+    def _has_ticket(self, scope: Scope) -> bool:
+        path = own_path(scope)
+        if scope["method"] != "GET" or not path.endswith(_STREAM_SUFFIX):
+            return False
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [])
+        return len(given) == 1 and len(given[0]) <= MAX_TICKET_LENGTH and self._tickets.redeem(given[0], path)
+
+    def _without_prefix(self, scope: Scope) -> Scope:
+        """The request as it would be at the top; a proxy may have taken the prefix off already."""
+        prefix = self._settings.prefix
+        if prefix and (scope["path"] + "/").startswith(prefix + "/"):
+            return {**scope, "root_path": prefix}
+        return scope
+
+
+def own_path(scope: Scope) -> str:
+    """The path below the prefix."""
+    return scope["path"].removeprefix(scope.get("root_path", ""))
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present: list[Any] = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in present}
+            more = [pair for pair in DEFAULT_HEADERS if pair[0] not in names]
+            message = {**message, "headers": [*present, *HEADERS, *more]}
+        await send(message)
+
+    return send_with

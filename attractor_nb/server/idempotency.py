@@ -1,0 +1,160 @@
+"""``Idempotency-Key``: a request that is sent twice is done once, also when the server died between.
+
+For each key a small file beside the runs says what was asked, which run it began, and what was answered. A
+kernel lock on it keeps a second request of the same key out while the first one works, in another server of
+the same root too.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from filelock import FileLock, Timeout
+
+from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Reply
+from attractor_nb.storage.atomic import read_plain_file, write_whole
+from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.run_directory import make_directory
+from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+KEPT_SECONDS: Final = 24 * 3600.0
+KEYS_PLACE: Final = ".server/keys"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}\Z")
+_MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
+_SWEEP_EVERY: Final = 200
+
+
+@dataclass(slots=True)
+class Claim:
+    """What is known of a key while its request is served.
+
+    Attributes:
+        run_id: The run that an earlier try of the same request has begun; empty for none.
+        note: Called with the id of the run that is about to begin, before it does.
+    """
+
+    run_id: str = ""
+    note: Callable[[str], None] = field(default=lambda run_id: None)  # noqa: ARG005 - nobody asked for a record
+
+
+class Ledger:
+    """The keys that were used, and what came of them."""
+
+    def __init__(self, root: Path) -> None:
+        self._place = root / KEYS_PLACE
+        self._uses = 0
+
+    def once(self, key: str, asked: bytes, serve: Callable[[Claim], Reply]) -> Reply:
+        """Serve a request, unless the same one was served; blocks.
+
+        Args:
+            key: The request's key; empty for none.
+            asked: What identifies the request: who has the key again must ask for the same.
+            serve: Does it. What it raises is not kept: the request may be sent again.
+
+        Raises:
+            Problem: The key is none, is of another request, or its request is under way.
+            StorageError: The record cannot be written.
+        """
+        if not key:
+            return serve(Claim())
+        if _KEY.match(key) is None:
+            raise Problem(
+                400, "idempotency-key", "The Idempotency-Key is none", "it has 1 to 255 characters of ASCII"
+            )
+        name = hashlib.sha256(key.encode()).hexdigest()
+        fingerprint = hashlib.sha256(asked).hexdigest()
+        with self._held(name):
+            record = self._read(name)
+            if record and record.get("asked") != fingerprint:
+                raise Problem(
+                    422,
+                    "idempotency-key-reused",
+                    "The Idempotency-Key is of another request",
+                    hint="make a new key for each request",
+                )
+            if "status" in record:
+                return _reply_of(record)
+            begun: dict[str, Any] = {"asked": fingerprint}
+
+            def note(run_id: str) -> None:
+                self._write(name, {**begun, "run": run_id})
+
+            reply = serve(Claim(str(record.get("run", "")), note))
+            self._write(name, {**begun, **_plain_reply(reply)})
+            return reply
+
+    @contextlib.contextmanager
+    def _held(self, name: str) -> Generator[None]:
+        make_directory(Disk(), self._place, is_synced=True)
+        self._uses += 1
+        if self._uses % _SWEEP_EVERY == 1:
+            self._sweep()
+        lock = FileLock(self._place / f"{name}.lock", timeout=0, mode=0o600, thread_local=False)
+        try:
+            with lock:
+                yield
+        except Timeout:
+            raise Problem(
+                409,
+                "idempotency-key-in-use",
+                "The same request is under way",
+                hint="wait for its answer, or send it again later",
+                headers={"Retry-After": "1"},
+            ) from None
+
+    def _sweep(self) -> None:
+        """Forget keys that nobody will send again."""
+        oldest = time.time() - KEPT_SECONDS
+        with contextlib.suppress(OSError), os.scandir(self._place) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                        os.unlink(entry.path)  # noqa: PTH108 - an entry is no Path
+
+    def _read(self, name: str) -> dict[str, Any]:
+        data = read_plain_file(self._place / f"{name}.json", max_bytes=_MAX_RECORD_BYTES)
+        try:
+            plain = read_json(data) if data else {}
+        except JsonProblem:  # not ours: the request is served again
+            return {}
+        return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}
+
+    def _write(self, name: str, plain: dict[str, Any]) -> None:
+        disk = Disk()
+        try:
+            parent = disk.open_directory(self._place)
+        except OSError as error:
+            raise storage_error(error, "open", self._place) from error
+        try:
+            data = json_bytes(plain)
+            write_whole(disk, parent, f"{name}.json", data, directory=self._place, is_synced=True)
+        finally:
+            disk.close(parent)
+
+
+def _plain_reply(reply: Reply) -> dict[str, Any]:
+    return {
+        "status": reply.status,
+        "media_type": reply.media_type,
+        "headers": dict(reply.headers),
+        "body": base64.b64encode(reply.content).decode(),
+    }
+
+
+def _reply_of(record: dict[str, Any]) -> Reply:
+    body = base64.b64decode(str(record.get("body", "")))
+    headers = {**record.get("headers", {}), "Idempotent-Replayed": "true"}
+    return Reply(body, int(record["status"]), str(record.get("media_type", "")), headers)

@@ -1,0 +1,199 @@
+"""Every operation of the API in one table: the routes and the OpenAPI document are both made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.server import answers, endpoints, requests
+from attractor_nb.server.looking import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
+from attractor_nb.server.replies import JSON_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pydantic import BaseModel
+
+    from attractor_nb.server.calls import Call
+    from attractor_nb.server.replies import Reply
+
+EVENT_STREAM: Final = "text/event-stream"
+ALWAYS: Final = (400, 401, 403, 405, 422, 429, 503)
+"""Problems that any operation may have: of the request's head, its query, and the disk."""
+WITH_BODY: Final = (408, 409, 413, 415)
+WITH_PATH: Final = (404, 409)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation.
+
+    Attributes:
+        method: ``GET`` or ``POST``.
+        path: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
+        name: Its id in the OpenAPI document.
+        serve: What does it; None for the stream, which is no function of a request.
+        answer: The model of its answer; None for plain values.
+        status: The status of success.
+        body: The model of its body; None where it has none.
+        query: The model of its query.
+        media: Media types of its answer.
+        problems: Statuses that it may have beside those of all.
+        summary: What it does, in a few words; the function's own words if empty.
+        kind: The group that it belongs to.
+    """
+
+    method: str
+    path: str
+    name: str
+    serve: Callable[[Call], Reply] | None
+    answer: type[BaseModel] | None = None
+    status: int = 200
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] = requests.NoQuery
+    media: tuple[str, ...] = (JSON_TYPE,)
+    problems: tuple[int, ...] = field(default=())
+    summary: str = ""
+    kind: str = "pipelines"
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """All statuses of problems that it may have."""
+        more = (*(WITH_BODY if self.body else ()), *(WITH_PATH if "{" in self.path else ()), *self.problems)
+        return tuple(sorted({*ALWAYS, *more}))
+
+    @property
+    def words(self) -> str:
+        """What it does, in a few words."""
+        return self.summary or (self.serve.__doc__ or "").strip().splitlines()[0]
+
+
+def _get(
+    path: str, name: str, serve: Callable[[Call], Reply] | None, answer: Any = None, **more: Any
+) -> Operation:
+    return Operation("GET", path, name, serve, answer, **more)
+
+
+def _post(
+    path: str, name: str, serve: Callable[[Call], Reply], answer: Any, body: Any, **more: Any
+) -> Operation:
+    return Operation("POST", path, name, serve, answer, body=body, **more)
+
+
+_ONE: Final = "/pipelines/{id}"
+_GRAPH_TYPES: Final = (SVG_TYPE, DOT_TYPE, JSON_TYPE, MERMAID_TYPE)
+EVENTS: Final = _get(
+    f"{_ONE}/events",
+    "streamEvents",
+    None,
+    query=requests.EventsQuery,
+    media=(EVENT_STREAM,),
+    summary="The events of a run as they happen, from the beginning or behind Last-Event-ID.",
+    kind="events",
+)
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    _get(
+        "/pipelines",
+        "listPipelines",
+        endpoints.list_pipelines,
+        answers.PipelineList,
+        query=requests.ListQuery,
+    ),
+    _post(
+        "/pipelines", "submitPipeline", endpoints.submit, answers.Accepted, requests.Submission, status=201
+    ),
+    _get(_ONE, "getPipeline", endpoints.get_pipeline, answers.PipelineStatus),
+    EVENTS,
+    _post(
+        f"{_ONE}/events/ticket",
+        "makeTicket",
+        endpoints.make_ticket,
+        answers.Ticket,
+        requests.NoBody,
+        status=201,
+        kind="events",
+    ),
+    _post(
+        f"{_ONE}/cancel", "cancelPipeline", endpoints.cancel, answers.Cancelling, requests.NoBody, status=202
+    ),
+    _post(
+        f"{_ONE}/resume",
+        "resumePipeline",
+        endpoints.resume,
+        answers.Accepted,
+        requests.Resumption,
+        status=202,
+    ),
+    _post(f"{_ONE}/fork", "forkPipeline", endpoints.fork, answers.Accepted, requests.Fork, status=201),
+    _get(f"{_ONE}/graph", "getGraph", endpoints.get_graph, query=requests.GraphQuery, media=_GRAPH_TYPES),
+    _get(
+        f"{_ONE}/questions", "getQuestions", endpoints.get_questions, answers.QuestionList, kind="questions"
+    ),
+    _post(
+        f"{_ONE}/questions/{{qid:path}}/answer",
+        "answerQuestion",
+        endpoints.answer,
+        answers.AnswerTaken,
+        requests.Answer,
+        kind="questions",
+    ),
+    _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, answers.CheckpointState),
+    _get(f"{_ONE}/context", "getContext", endpoints.get_context, answers.ContextState),
+    _get(
+        f"{_ONE}/inspection",
+        "inspect",
+        endpoints.get_inspection,
+        query=requests.InspectionQuery,
+        kind="stages",
+    ),
+    _get(
+        f"{_ONE}/stages/{{node}}", "getStage", endpoints.get_stage, query=requests.StageQuery, kind="stages"
+    ),
+    _get(
+        f"{_ONE}/stages/{{node}}/files/{{name:path}}",
+        "getStageFile",
+        endpoints.get_stage_file,
+        answers.StageFileText,
+        query=requests.StageQuery,
+        kind="stages",
+    ),
+    _get(
+        f"{_ONE}/artifacts", "listArtifacts", endpoints.get_artifacts, answers.ArtifactList, kind="artifacts"
+    ),
+    _get(f"{_ONE}/artifacts/{{artifact}}", "getArtifact", endpoints.get_artifact, kind="artifacts"),
+    _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
+    _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
+    _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
+    # The short names of spec 11.11.
+    _post(
+        "/run", "run", endpoints.submit, answers.Accepted, requests.Submission, status=201, kind="short names"
+    ),
+    _get(
+        "/status",
+        "status",
+        endpoints.get_status,
+        answers.PipelineStatus,
+        query=requests.StatusQuery,
+        problems=(404, 409),
+        kind="short names",
+    ),
+    _post(
+        "/answer",
+        "answer",
+        endpoints.short_answer,
+        answers.AnswerTaken,
+        requests.ShortAnswer,
+        problems=(404,),
+        kind="short names",
+    ),
+)
+
+
+def path_parameters(path: str) -> Mapping[str, bool]:
+    """The parameters of a path, and whether each takes several of its parts.
+
+    >>> dict(path_parameters("/pipelines/{id}/files/{name:path}"))
+    {'id': False, 'name': True}
+    """
+    inside = [part.split("}")[0] for part in path.split("{")[1:]]
+    return {name.partition(":")[0]: name.endswith(":path") for name in inside}

@@ -1,0 +1,132 @@
+"""What a request is told when it cannot be served: RFC 9457 problem details, for every one of our errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import (
+    AlreadyAnswered,
+    AnswerRefused,
+    AttractorError,
+    CheckpointCorrupt,
+    ContextValueError,
+    GateError,
+    GraphChanged,
+    NoSuchGate,
+    OptionError,
+    RunError,
+    RunLocked,
+    RunNotFound,
+    SessionError,
+    SessionNotFound,
+    SourceError,
+    StorageError,
+    UntrustedSource,
+    ValidationError,
+)
+from attractor_nb.server.findings import plain_finding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROBLEM_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "urn:attractor-nb:problem:"
+
+
+class Problem(Exception):
+    """A request that is refused.
+
+    Attributes:
+        status: The HTTP status.
+        kind: What it is, as the last part of the problem's type.
+        title: The same for people; of each kind always the same words.
+        detail: What is wrong with this request.
+        hint: What to do about it, or empty.
+        more: Further members of the document.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        title: str,
+        detail: str = "",
+        *,
+        hint: str = "",
+        more: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail or title)
+        self.status = status
+        self.kind = kind
+        self.title = title
+        self.detail = detail or title
+        self.hint = hint
+        self.more = dict(more or {})
+        self.headers = dict(headers or {})
+
+    def to_plain(self) -> dict[str, Any]:
+        """The problem document."""
+        return {
+            "type": f"{TYPE_PREFIX}{self.kind}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            **({"hint": self.hint} if self.hint else {}),
+            **self.more,
+        }
+
+
+_KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
+    (SourceError, 422, "source", "The source cannot be read"),
+    (ValidationError, 422, "invalid-pipeline", "The pipeline has errors"),
+    (UntrustedSource, 403, "untrusted-source", "Nobody vouched for its commands"),
+    (AlreadyAnswered, 409, "already-answered", "The gate has been answered"),
+    (AnswerRefused, 422, "answer-refused", "The answer will not do"),
+    (NoSuchGate, 404, "no-such-question", "No such question waits"),
+    (GateError, 409, "gate", "The gate cannot take this"),
+    (SessionNotFound, 404, "no-session", "There is no session"),
+    (SessionError, 409, "session", "The session cannot be read"),
+    (RunNotFound, 404, "no-such-pipeline", "There is no such pipeline"),
+    (RunLocked, 409, "locked", "Another process owns the run"),
+    (GraphChanged, 409, "graph-changed", "The graph is not the one that ran"),
+    (CheckpointCorrupt, 409, "damaged", "The stored run is damaged"),
+    (StorageError, 503, "storage", "The disk refused"),
+    (RunError, 409, "run", "The run cannot do this"),
+    (OptionError, 422, "option", "A value is unusable"),
+    (ContextValueError, 422, "context-value", "A value cannot be kept"),
+)
+"""By class, the special before the general."""
+
+
+def problem_of(error: AttractorError) -> Problem:
+    """The problem that an error of ours is to whoever asked."""
+    for kind, status, name, title in _KINDS:
+        if isinstance(error, kind):
+            more = _more_of(error)
+            return Problem(status, name, title, error.message, hint=error.hint, more=more)
+    return internal_problem()
+
+
+def internal_problem() -> Problem:
+    """A fault of ours, of which only the log says more."""
+    return Problem(500, "internal", "The server made a mistake", "see the server's log")
+
+
+def _more_of(error: AttractorError) -> dict[str, Any]:
+    match error:
+        case ValidationError():
+            return {"diagnostics": [plain_finding(found) for found in error.diagnostics]}
+        case SourceError(span=span) if span is not None:
+            return {"line": span.line, "column": span.column, "report": str(error)}
+        case UntrustedSource():
+            return {"surface_hash": error.surface_hash}
+        case AnswerRefused():
+            return {"fields": dict(error.fields)}
+        case RunLocked():
+            return {
+                "owner": {name: error.owner[name] for name in ("pid", "host", "since") if name in error.owner}
+            }
+        case _:
+            return {}

@@ -1,0 +1,148 @@
+"""What may stand in a request: bodies and queries, each a model that refuses everything else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+BackendName = Literal["simulated", "local", "llm", "claude", "codex", "gemini"]
+Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+Text = Annotated[str, StringConstraints(max_length=1_000_000)]
+Name = Annotated[str, StringConstraints(max_length=500)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
+EVENT_ID = r"^([0-9]{1,9}\.)?[0-9]{1,15}$"
+
+
+class Body(BaseModel):
+    """A request's body: JSON as it is, nothing guessed, nothing passed over."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Query(BaseModel):
+    """A request's query: texts that are read as what they shall be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoQuery(Query):
+    """No query at all."""
+
+
+class NoBody(Body):
+    """Nothing, or an empty object."""
+
+
+class Bounds(Body):
+    """Bounds in place of the graph's own."""
+
+    max_steps: Count | None = None
+    max_node_visits: Count | None = None
+    max_restarts: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    max_goal_gate_redirects: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    max_budget_usd: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
+    max_tokens_total: Count | None = None
+    max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)$")] | None = None
+
+
+class Submission(Bounds):
+    """A DOT source to run."""
+
+    source: Annotated[str, StringConstraints(min_length=1, max_length=1_000_000)]
+    name: Name = ""
+    params: dict[str, Any] = Field(default_factory=dict[str, Any])
+    backend: BackendName | None = None
+    durability: Literal["full", "fast"] = "full"
+    trust: Hash | None = Field(default=None, description="Hash of the commands that the caller has read.")
+    session: bool = Field(default=False, description="Keep a status-schema session of its branches.")
+
+
+class Source(Body):
+    """A DOT source to look at; nothing of it is run."""
+
+    source: Text
+    strict: bool = False
+
+
+class Resumption(Bounds):
+    """How a run goes on."""
+
+    on_graph_change: Literal["error", "warn", "accept"] = "error"
+    on_interrupted: Literal["rerun", "ask", "fail"] | None = None
+    rewind_to: Name | None = Field(default=None, description="Go back to just before a visit of this node.")
+    visit: Count | None = None
+    context: dict[str, Any] | None = None
+    prompt: Text | None = None
+    backend: BackendName | None = None
+    trust: Hash | None = None
+
+
+class Fork(Bounds):
+    """Where a fork begins, and what is otherwise there."""
+
+    node: Name
+    visit: Count | None = None
+    context: dict[str, Any] | None = None
+    prompt: Text | None = None
+    backend: BackendName | None = None
+    trust: Hash | None = None
+
+
+class Answer(Body):
+    """An answer to a question."""
+
+    choice: Text = Field(default="", description="Key, label or target of a choice; several with commas.")
+    text: Text = Field(default="", description="Free text.")
+    form: dict[str, Any] | None = Field(default=None, description="Values by field, where there is a form.")
+    answered_by: Annotated[str, StringConstraints(max_length=200)] = "api"
+
+
+class ShortAnswer(Answer):
+    """An answer that says itself what it answers; what is left out is meant if only one waits."""
+
+    pipeline: Name = ""
+    question: Name = ""
+
+
+class StatusQuery(Query):
+    """Which pipeline; the newest when it is left out."""
+
+    id: Annotated[str, StringConstraints(pattern=RUN_ID)] | None = None
+
+
+class ListQuery(Query):
+    """Which part of the list."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+
+
+class GraphQuery(Query):
+    """In which form."""
+
+    format: Literal["svg", "dot", "json", "mermaid"] = "svg"
+
+
+class StageQuery(Query):
+    """Which visit and attempt; the latest when left out."""
+
+    visit: Count | None = None
+    attempt: Count | None = None
+    branch: Name = ""
+
+
+class InspectionQuery(StageQuery):
+    """What the inspector asks for: a node, or an edge by its position."""
+
+    node: Name = ""
+    edge: Name | None = None
+    file: Name | None = None
+
+
+class EventsQuery(Query):
+    """Where a stream begins: behind that event; at the beginning when left out."""
+
+    last_event_id: Annotated[str, StringConstraints(pattern=EVENT_ID)] | None = None
+    ticket: Name = Field(default="", description="In place of the token, for EventSource.")

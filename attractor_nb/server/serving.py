@@ -1,0 +1,119 @@
+"""A server as a process has it: its socket, its signals, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from sse_starlette.sse import AppStatus
+
+from attractor_nb.errors import OptionError
+from attractor_nb.server.app import Server
+from attractor_nb.server.settings import ServerSettings, check_bind, checked_prefix, checked_token, hosts_of
+from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.run_directory import make_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+GRACE_SECONDS = 3
+_BACKLOG = 2048
+
+
+def run_server(
+    root: Path,
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    prefix: str,
+    on_ready: Callable[[str], None] | None,
+    allow_remote: bool,
+    allowed_hosts: Sequence[str],
+    version: str,
+) -> None:
+    """Serve until the process is told to end; see ``attractor_nb.server.serve``."""
+    check_bind(host, is_remote_allowed=allow_remote)
+    prefix, token = checked_prefix(prefix), checked_token(token)
+    make_directory(Disk(), root, is_synced=False)
+    listening = listen(host, port)
+    with contextlib.closing(listening):
+        port = listening.getsockname()[1]
+        settings = ServerSettings(
+            root=root.absolute(),
+            token=token,
+            hosts=hosts_of(host, port, allowed_hosts),
+            prefix=prefix,
+        )
+        shown = f"[{host}]" if ":" in host else host
+        # Behind the #: a browser keeps it to itself, so that it is in no log and in no Referer.
+        url = f"http://{shown}:{port}{prefix}/#token={token}"
+        process = ServerProcess(
+            Server(settings, version=version), lambda: on_ready(url) if on_ready else None
+        )
+        process.run(sockets=[listening])
+
+
+class ServerProcess(uvicorn.Server):
+    """Uvicorn, which also says when it listens, and ends streams before it waits for connections to end."""
+
+    def __init__(self, server: Server, on_ready: Callable[[], Any]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                server.app,
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                h11_max_incomplete_event_size=64 * 1024,
+                backlog=_BACKLOG,
+            )
+        )
+        self._server = server
+        self._on_ready = on_ready
+        # It would end the streams of every later server of the process; they are ended below.
+        AppStatus.disable_automatic_graceful_drain()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._server.end_streams()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """A Ctrl-C ends the server in order, and whoever started it goes on behind it."""
+        with contextlib.suppress(KeyboardInterrupt), super().capture_signals():
+            yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket, before anything is started.
+
+    Raises:
+        OptionError: The address is taken, or none.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise OptionError(
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}",
+            hint="name another port, or 0 for any that is free",
+        ) from None
+    return listening

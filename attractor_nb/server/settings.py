@@ -1,0 +1,115 @@
+"""What a server is told once: where its runs are, who may ask, and how much of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+TOKEN_BYTES: Final = 32
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}\Z")
+_PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
+_DEFAULT_PORTS: Final = frozenset({80, 443})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """A server's settings.
+
+    Attributes:
+        root: The runs base; nothing outside of it is read or written, but for the child files of a source.
+        token: Whoever has it may do everything.
+        hosts: What the Host header may say, in lower case; a request that says something else comes from a
+            page that made its own name point here.
+        prefix: Path before all others, without a slash at its end.
+        max_runs: How many runs may be under way at a time.
+        max_streams: How many event streams may be open at a time.
+        max_body_bytes: Length of a request's body at most.
+        body_seconds: How long a body may take to arrive.
+        ticket_seconds: How long a ticket is good for.
+        heartbeat_seconds: How often a silent stream says that it lives.
+        send_seconds: How long a consumer may leave its connection unread.
+    """
+
+    root: Path
+    token: str = field(repr=False)
+    hosts: frozenset[str]
+    prefix: str = ""
+    max_runs: int = 1_000
+    max_streams: int = 2_000
+    max_body_bytes: int = 1024 * 1024
+    body_seconds: float = 30.0
+    ticket_seconds: float = 30.0
+    heartbeat_seconds: float = 15.0
+    send_seconds: float = 30.0
+
+
+def checked_token(token: str | None) -> str:
+    """The token that was given, or a fresh one of 256 bits.
+
+    Raises:
+        OptionError: It is too short to keep anybody out, or cannot stand in a header.
+    """
+    if token is None:
+        return secrets.token_urlsafe(TOKEN_BYTES)
+    if _TOKEN.match(token) is None:
+        raise OptionError(
+            "the token needs 16 to 512 letters, digits or ._~+/=-",
+            hint="leave it out, and a fresh one is made",
+        )
+    return token
+
+
+def checked_prefix(prefix: str) -> str:
+    """A path prefix without a slash at its end; empty for none.
+
+    Raises:
+        OptionError: It is no path.
+    """
+    found = prefix.rstrip("/")
+    if _PREFIX.match(found) is None or ".." in found.split("/"):
+        raise OptionError(f"prefix {prefix!r} is no path", hint='for example "/attractor"')
+    return found
+
+
+def check_bind(host: str, *, is_remote_allowed: bool) -> None:
+    """Check the address at which a server shall listen.
+
+    Raises:
+        OptionError: Other machines could reach it, and nobody allowed that.
+    """
+    if is_remote_allowed or host == "localhost":
+        return
+    try:
+        is_own = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_own = False
+    if not is_own:
+        raise OptionError(
+            f"{host} can be reached by other machines, and the token would travel unencrypted",
+            hint="listen on 127.0.0.1 and come through an SSH tunnel; or allow it: allow_remote=True",
+        )
+
+
+def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:
+    """What the Host header of an honest request says: our names with our port, and those that were given.
+
+    >>> sorted(hosts_of("127.0.0.1", 8765))
+    ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']
+    """
+    shown = f"[{host}]" if ":" in host else host
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    if shown not in {"0.0.0.0", "[::]"}:  # noqa: S104 - what everybody listens on is nobody's name
+        names.add(shown.lower())
+    found = {f"{name}:{port}" for name in names}
+    if port in _DEFAULT_PORTS:
+        found |= names
+    return frozenset(found | {name.lower() for name in also})

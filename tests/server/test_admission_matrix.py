@@ -1,0 +1,286 @@
+"""Every route × everything that must keep a request out. The table of routes is the server's own."""
+
+import json
+import socket
+
+import pytest
+
+from attractor_nb.server.admission import has_token, stranger
+from attractor_nb.server.operations import OPERATIONS
+from attractor_nb.server.settings import check_bind, checked_prefix, checked_token, hosts_of
+
+ROUTES = sorted({(operation.method, operation.path) for operation in OPERATIONS} | {("GET", "/openapi.json")})
+TOKEN = "t" * 43
+
+
+def path_of(template, run_id):
+    parts = {"id": run_id, "qid:path": "review:1", "node": "plan", "name:path": "prompt.md", "artifact": "x"}
+    for name, value in parts.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template
+
+
+@pytest.fixture(scope="module")
+def matrix_root(tmp_path_factory):
+    return tmp_path_factory.mktemp("matrix")
+
+
+@pytest.fixture
+def target(client, sources):
+    run_id = client.submit(sources.gate)
+    client.wait_for(run_id, "InterviewStarted")
+    return client, run_id
+
+
+def raw(port, method, path, headers, body=b"{}"):
+    """One request exactly as it is written; the status and the head of the answer."""
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers),
+        "Connection: close",
+    ]
+    if method == "POST":
+        lines.append(f"Content-Length: {len(body)}")
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(
+            "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (body if method == "POST" else b"")
+        )
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+            if b"\r\n\r\n" in answer and b"event-stream" in answer:
+                break
+    head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
+    return int(head.split(" ")[1]), head.lower(), answer.partition(b"\r\n\r\n")[2]
+
+
+def good(port):
+    return {
+        "Host": f"127.0.0.1:{port}",
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+    }
+
+
+WRONGS = {
+    "no token": lambda head, port: {**head, "Authorization": None},
+    "empty token": lambda head, port: {**head, "Authorization": "Bearer "},
+    "wrong token": lambda head, port: {**head, "Authorization": "Bearer " + "u" * 43},
+    "token cut": lambda head, port: {**head, "Authorization": "Bearer " + TOKEN[:-1]},
+    "token as basic": lambda head, port: {**head, "Authorization": f"Basic {TOKEN}"},
+    "foreign host": lambda head, port: {**head, "Host": "evil.example"},
+    "foreign host, our port": lambda head, port: {**head, "Host": f"evil.example:{port}"},
+    "other port": lambda head, port: {**head, "Host": "127.0.0.1:1"},
+    "no host": lambda head, port: {**head, "Host": None},
+    "foreign origin": lambda head, port: {**head, "Origin": "https://evil.example"},
+    "null origin": lambda head, port: {**head, "Origin": "null"},
+    "origin of another port": lambda head, port: {**head, "Origin": "http://127.0.0.1:1"},
+    "cross-site": lambda head, port: {**head, "Sec-Fetch-Site": "cross-site"},
+    "same-site": lambda head, port: {**head, "Sec-Fetch-Site": "same-site"},
+}
+WANTED = {"token": {401}, "host": {400, 403}, "other": {403}, "origin": {403}, "cross": {403}, "same": {403}}
+
+
+def wanted(wrong):
+    if "token" in wrong:
+        return {401}
+    return {400, 403} if "host" in wrong or wrong == "other port" else {403}
+
+
+@pytest.mark.parametrize("wrong", WRONGS)
+def test_every_route_refuses(target, wrong):
+    client, run_id = target
+    for method, template in ROUTES:
+        head = WRONGS[wrong](good(client.port), client.port)
+        headers = [(name, value) for name, value in head.items() if value is not None]
+        status, answer, body = raw(client.port, method, path_of(template, run_id), headers)
+        assert status in wanted(wrong), (method, template, status)
+        if status != 400 or b"{" in body:
+            assert "application/problem+json" in answer
+        assert "access-control-allow" not in answer
+    assert client.get("/pipelines").json()["total"] == 1  # nothing of it was done
+    assert client.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND"])
+def test_every_route_refuses_other_methods(target, method):
+    client, run_id = target
+    for _, template in ROUTES:
+        status, answer, _ = raw(client.port, method, path_of(template, run_id), good(client.port).items())
+        assert status == 405, (method, template, status)
+        assert "allow: " in answer
+
+
+def test_every_route_refuses_the_other_one_of_get_and_post(target):
+    client, run_id = target
+    for method, template in ROUTES:
+        other = "GET" if method == "POST" else "POST"
+        if (other, template) in ROUTES:
+            continue
+        status, _, _ = raw(client.port, other, path_of(template, run_id), good(client.port).items())
+        assert status == 405, (other, template, status)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        None,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/jsonp",
+        "application/json, text/plain",
+        "application/json; charset=utf-16",
+    ],
+)
+def test_every_write_refuses_other_content_types(target, kind):
+    client, run_id = target
+    for method, template in ROUTES:
+        if method != "POST":
+            continue
+        head = {**good(client.port), "Content-Type": kind}
+        headers = [(name, value) for name, value in head.items() if value is not None]
+        status, answer, _ = raw(client.port, method, path_of(template, run_id), headers)
+        assert status == 415, (template, kind, status)
+        assert "application/problem+json" in answer
+    assert client.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
+
+
+def test_every_answer_keeps_browsers_from_showing_it_to_others(target):
+    client, run_id = target
+    for method, template in ROUTES:
+        for head in (good(client.port), {"Host": "evil.example"}):
+            body = b"not json"
+            _, answer, _ = raw(client.port, method, path_of(template, run_id), head.items(), body)
+            for header in (
+                "x-content-type-options: nosniff",
+                "referrer-policy: no-referrer",
+                "content-security-policy: default-src 'none'",
+                "cache-control: no-store",
+                "x-frame-options: deny",
+            ):
+                assert header in answer, (method, template, header)
+            assert "access-control-allow" not in answer
+
+
+def test_two_hosts_are_one_too_many(target):
+    client, _ = target
+    port = client.port
+    headers = [("Host", f"127.0.0.1:{port}"), ("Host", "evil.example"), ("Authorization", f"Bearer {TOKEN}")]
+    status, _, _ = raw(port, "GET", "/pipelines", headers)
+    assert status in {400, 403}
+
+
+def test_a_page_of_our_own_may_ask(target):
+    client, _ = target
+    own = {**good(client.port), "Origin": f"http://127.0.0.1:{client.port}", "Sec-Fetch-Site": "same-origin"}
+    assert raw(client.port, "GET", "/pipelines", own.items())[0] == 200
+
+
+def test_a_body_over_the_limit_is_refused_with_and_without_its_length(serving, root):
+    with serving(root, max_body_bytes=1000) as client:
+        assert client.post("/validate", {"source": "x" * 2000}).status_code == 413
+
+        def pieces():
+            for _ in range(20):
+                yield b"x" * 100
+
+        reply = client.http.post("/validate", content=pieces(), headers={"Content-Type": "application/json"})
+        assert reply.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[" * 5000, 400),
+        (b'{"source": NaN}', 400),
+        (b'{"source": "a", "source": "b"}', 400),
+        (b"\xff", 400),
+        (b"[]", 422),
+        (b"{}", 422),
+        (b'{"source": 1}', 422),
+        (b'{"source": "digraph {}", "trust_me": true}', 422),
+        (b'{"source": "digraph {}", "trust": true}', 422),
+        (b'{"source": "digraph {}", "trust": "*"}', 422),
+        (b'{"source": "digraph {}", "backend": "mine"}', 422),
+        (b'{"source": "digraph {}", "logs_root": "/tmp/x"}', 422),
+    ],
+)
+def test_what_a_body_may_not_say_is_refused(client, body, status):
+    reply = client.http.post("/pipelines", content=body, headers={"Content-Type": "application/json"})
+    assert reply.status_code == status, reply.text
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+def test_commands_of_a_posted_source_need_their_hash(client, root, sources, tmp_path):
+    refused = client.post("/pipelines", {"source": sources.tool})
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:attractor-nb:problem:untrusted-source")
+    assert "touch made" in refused.json()["detail"]
+    assert list(root.iterdir()) == []
+    other = client.post("/pipelines", {"source": sources.tool, "trust": "0" * 64})
+    assert other.status_code == 403
+    digest = refused.json()["surface_hash"]
+    run_id = client.submit(sources.tool, trust=digest)
+    assert client.ended(run_id)["outcome"] == "success"
+    changed = client.post("/pipelines", {"source": sources.tool.replace("made", "other"), "trust": digest})
+    assert changed.status_code == 403
+
+
+def test_an_allowed_hash_is_allowed(client, sources, monkeypatch):
+    digest = client.post("/pipelines", {"source": sources.tool}).json()["surface_hash"]
+    monkeypatch.setenv("ATTRACTOR_TRUST", digest)
+    assert client.ended(client.submit(sources.tool))["outcome"] == "success"
+
+
+def test_the_token_is_in_no_answer_and_no_file(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    for method, template in ROUTES:
+        _, head, body = raw(client.port, method, path_of(template, run_id), good(client.port).items())
+        assert TOKEN.encode() not in body and TOKEN not in head
+    for file in root.rglob("*"):
+        assert not file.is_file() or TOKEN.encode() not in file.read_bytes()
+
+
+def test_hosts_and_tokens_are_compared_whole():
+    hosts = hosts_of("127.0.0.1", 80)
+    assert "localhost" in hosts and "localhost:80" in hosts
+    assert stranger([(b"host", b"LOCALHOST:80")], hosts) is None
+    assert stranger([(b"host", b"localhost.evil.example")], hosts) is not None
+    assert has_token([(b"authorization", b"bearer abc")], "abc")
+    assert not has_token([(b"authorization", b"Bearer abc"), (b"authorization", b"Bearer abc")], "abc")
+    assert not has_token([(b"authorization", "Bearer \xe4".encode("latin-1"))], "abc")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "example.org", "::"])
+def test_another_address_than_loopback_needs_a_word(host):
+    from attractor_nb import OptionError
+
+    with pytest.raises(OptionError, match="other machines"):
+        check_bind(host, is_remote_allowed=False)
+    check_bind(host, is_remote_allowed=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
+def test_loopback_needs_none(host):
+    check_bind(host, is_remote_allowed=False)
+
+
+def test_tokens_and_prefixes_are_checked():
+    from attractor_nb import OptionError
+
+    assert len(checked_token(None)) >= 43
+    assert checked_prefix("/a/b/") == "/a/b"
+    for token in ("", "short", "has blanks in it, and is long"):
+        with pytest.raises(OptionError):
+            checked_token(token)
+    for prefix in ("a", "/a b", "/../x", "//"[:1] + "/a"):
+        with pytest.raises(OptionError):
+            checked_prefix(prefix)
+
+
+def test_problems_are_documents(client):
+    reply = client.get("/pipelines/none")
+    problem = json.loads(reply.text)
+    assert set(problem) >= {"type", "title", "status", "detail"}

@@ -1,0 +1,281 @@
+"""Events by SSE: complete, in order, resumable by id, for many consumers, never held up by one."""
+
+import asyncio
+import random
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.server import channel as channel_module
+from attractor_nb.server.channel import Channel
+from attractor_nb.server.desk import Desk
+from attractor_nb.server.streams import Streams
+from attractor_nb.server.tickets import Tickets
+from attractor_nb.storage.event_log import read_log
+
+
+def logged(place):
+    return [f"0.{event.sequence}" for event in read_log(place).events]
+
+
+def ids(messages):
+    return [one["id"] for one in messages if one["id"]]
+
+
+def test_a_stream_has_every_event_of_the_log_once_in_order_and_then_ends(client, root, sources):
+    run_id = client.submit(sources.plain)
+    messages = client.events(run_id)
+    assert ids(messages) == logged(root / run_id)
+    assert messages[-1]["event"] == "end"
+    assert messages[-1]["data"] == {"status": "completed"}
+
+
+def test_events_of_a_stream_are_those_of_the_specification(client, sources):
+    run_id = client.submit(sources.plain)
+    kinds = [one["data"].get("type") for one in client.events(run_id)]
+    for kind in ("PipelineStarted", "StageStarted", "StageCompleted", "PipelineCompleted"):
+        assert kind in kinds
+
+
+def test_a_consumer_that_comes_back_after_any_event_gets_exactly_the_rest(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.events(run_id)
+    whole = logged(root / run_id)
+    for index, last in enumerate(whole[:-1]):
+        assert ids(client.events(run_id, last)) == whole[index + 1 :]
+
+
+def test_after_the_last_event_of_a_run_that_ended_nothing_follows_for_good(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.events(run_id)
+    last = logged(root / run_id)[-1]
+    reply = client.get(f"/pipelines/{run_id}/events", headers={"Last-Event-ID": last})
+    assert (reply.status_code, reply.content) == (204, b"")
+
+
+def test_a_plain_number_counts_and_zero_is_the_beginning(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.events(run_id)
+    whole = logged(root / run_id)
+    assert ids(client.events(run_id, "0")) == whole
+    assert ids(client.events(run_id, "2")) == whole[2:]
+    with client.http.stream("GET", f"/pipelines/{run_id}/events?last_event_id=0.2") as response:
+        assert response.status_code == 200
+        assert "id: 0.3" in "".join(response.iter_text())
+
+
+@pytest.mark.parametrize(
+    ("last", "status"), [("0.9999", 404), ("7.1", 404), ("nonsense", 400), ("1.2.3", 400)]
+)
+def test_an_id_that_is_none_of_this_log_is_refused(client, sources, last, status):
+    run_id = client.submit(sources.plain)
+    client.events(run_id)
+    reply = client.get(f"/pipelines/{run_id}/events", headers={"Last-Event-ID": last})
+    assert reply.status_code == status
+
+
+def test_random_drops_of_many_consumers_make_no_gap_and_no_duplicate(client, root, sources):
+    body = "\n".join(f'n{i} [prompt="{i}"]' for i in range(40))
+    chain = " -> ".join(["start", *(f"n{i}" for i in range(40)), "done"])
+    run_id = client.submit(sources.of(f"{body}\n{chain}"))
+
+    def listen(seed):
+        chance, had, last, is_over = random.Random(seed), [], "", False
+        while not is_over:
+            with client.stream(run_id, last) as found:
+                for one in found:
+                    if one["event"] == "end":
+                        is_over = True
+                        break
+                    if one["id"]:
+                        had.append(one["id"])
+                        last = one["id"]
+                    if chance.random() < 0.05:
+                        break
+            if had and had[-1] == whole_end(root / run_id):
+                is_over = True
+        return had
+
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(listen, range(6)))
+    whole = logged(root / run_id)
+    assert all(had == whole for had in results)
+
+
+def whole_end(place):
+    from attractor_nb.storage.standing import read_last_event
+
+    last = read_last_event(place)
+    is_end = last is not None and last.type in {"PipelineCompleted", "PipelineFailed"}
+    return f"0.{last.sequence}" if is_end else "none"
+
+
+def test_a_restart_goes_on_in_the_same_stream_with_ids_of_its_own(client, sources):
+    source = (
+        "digraph demo { start [shape=Mdiamond]\n done [shape=Msquare]\n"
+        ' again [shape=hexagon, label="Again?"]\n start -> again\n'
+        ' again -> done [label="[N] No"]\n again -> start [label="[Y] Yes", loop_restart=true] }'
+    )
+    run_id = client.submit(source)
+    asked = client.wait_for(run_id, "InterviewStarted")["data"]["question_id"]
+    client.post(f"/pipelines/{run_id}/questions/{asked}/answer", {"choice": "Y"})
+    with client.stream(run_id) as found:
+        seen = []
+        for one in found:
+            seen.append(one)
+            if [s["data"].get("type") for s in seen].count("InterviewStarted") == 2:
+                break
+    assert client.get(f"/pipelines/{run_id}/checkpoint").status_code in {200, 404}
+    client.post(f"/pipelines/{run_id}/questions/{asked}/answer", {"choice": "N"})
+    whole = ids(client.events(run_id))
+    assert len(set(whole)) == len(whole)
+    assert {one.partition(".")[0] for one in whole} == {"0", "1"}
+    for last in ("0.3", "1.1", whole[-2]):
+        assert ids(client.events(run_id, last)) == whole[whole.index(last) + 1 :]
+
+
+def test_a_ticket_opens_one_stream_once_and_nothing_else(client, sources):
+    import httpx
+
+    run_id, other = client.submit(sources.plain), client.submit(sources.plain)
+    client.ended(run_id)
+    client.ended(other)
+
+    def ticket():
+        return client.post(f"/pipelines/{run_id}/events/ticket").json()["ticket"]
+
+    def get(path, given):
+        return httpx.get(f"{client.base}{path}", params={"ticket": given}).status_code
+
+    once = ticket()
+    assert get(f"/pipelines/{run_id}/events", once) == 200
+    assert get(f"/pipelines/{run_id}/events", once) == 401
+    assert get(f"/pipelines/{other}/events", ticket()) == 401
+    assert get(f"/pipelines/{run_id}", ticket()) == 401
+    assert get(f"/pipelines/{run_id}/events", "x" * 43) == 401
+
+
+def test_a_ticket_is_good_for_its_seconds_only():
+    now = [0.0]
+    tickets = Tickets(30.0, monotonic=lambda: now[0])
+    kept, lost = tickets.issue("/a/events"), tickets.issue("/a/events")
+    now[0] = 29.0
+    assert tickets.redeem(kept, "/a/events")
+    now[0] = 31.0
+    assert not tickets.redeem(lost, "/a/events")
+
+
+def test_a_silent_stream_says_that_it_lives(serving, root, sources):
+    with serving(root, heartbeat_seconds=1.0) as client:
+        run_id = client.submit(sources.gate)
+        with client.http.stream("GET", f"/pipelines/{run_id}/events") as response:
+            assert any(line.startswith(": alive") for line in response.iter_lines())
+
+
+def test_more_streams_than_allowed_are_refused_and_room_is_given_back(serving, root, sources):
+    with serving(root, max_streams=1) as client:
+        run_id = client.submit(sources.gate)
+        with client.stream(run_id) as found:
+            next(found)
+            reply = client.get(f"/pipelines/{run_id}/events")
+            assert (reply.status_code, reply.json()["type"]) == (
+                429,
+                "urn:attractor-nb:problem:too-many-streams",
+            )
+        client.post(f"/pipelines/{run_id}/cancel")
+        freed = threading.Event()
+        for _ in range(1000):
+            if client.server.house.streams.open_count == 0:
+                break
+            freed.wait(0.01)
+        assert ids(client.events(run_id))
+
+
+def test_a_run_of_another_process_is_followed_from_its_log(serving, root, sources):
+    """Two servers on one root: the one shows what the other runs, and does not touch it."""
+    with serving(root) as one, serving(root) as other:
+        run_id = one.submit(sources.gate)
+        with other.stream(run_id) as found:
+            for message in found:
+                if message["data"].get("type") == "InterviewStarted":
+                    one.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"})
+                last = message
+        assert last["data"] == {"status": "completed"}
+
+
+# -- the channel by itself ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(root, sources):
+    Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
+    return root / "a"
+
+
+def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatch):
+    counted = []
+    encode = channel_module.event_frame
+    monkeypatch.setattr(channel_module, "event_frame", lambda *given: counted.append(1) or encode(*given))
+
+    async def listen_all():
+        streams = Streams(Desk(root, 10), 100)
+        opened = [await streams.open("a", "") for _ in range(20)]
+        return [b"".join([piece async for piece in stream.frames()]) for stream in opened]
+
+    sent = asyncio.run(listen_all())
+    assert len(set(sent)) == 1
+    assert len(counted) == len(read_log(stored).events)
+
+
+def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, stored, monkeypatch):
+    async def listen():
+        streams = Streams(Desk(root, 10), 100)
+        slow = await streams.open("a", "")
+        kept = slow._channel
+        pieces = slow.frames()
+        had = [await anext(pieces)]
+        # What it has not read is let go, as when a run is faster than its connection.
+        while len(kept._frames) > 1:
+            kept._frames.popleft()
+            kept._first += 1
+        had += [piece async for piece in pieces]
+        again = await streams.open("a", "")
+        whole = [piece async for piece in again.frames()]
+        return b"".join(had), b"".join(whole), streams.open_count
+
+    had, whole, count = asyncio.run(listen())
+    assert b"event: gap" in had and b"event: end" not in had
+    assert re.findall(rb"^id: (.*)$", whole, re.M) == [one.encode() for one in logged(stored)]
+    assert b"event: end" in whole
+    assert count == 0
+
+
+def test_what_is_kept_of_a_long_run_is_bounded(root, sources, monkeypatch):
+    monkeypatch.setattr(channel_module, "KEPT_FRAMES", 5)
+    Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
+
+    async def listen():
+        streams = Streams(Desk(root, 10), 100)
+        stream = await streams.open("a", "")
+        most = len(stream._channel._frames)
+        return most, b"".join([piece async for piece in stream.frames()])
+
+    most, sent = asyncio.run(listen())
+    assert most <= 6
+    assert re.findall(rb"^id: (.*)$", sent, re.M) == [one.encode() for one in logged(root / "a")]
+
+
+def test_a_channel_that_cannot_read_its_log_says_so(root, stored):
+    log = stored / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"StageStarted", b"StageStarteX", 1))
+
+    async def follow():
+        followed = Channel(stored, None, lambda: False, lambda: "damaged")
+        followed.start()
+        await followed.is_ready.wait()
+        return followed.take(0)[0]
+
+    assert b"event: fault" in asyncio.run(follow())

@@ -1,0 +1,237 @@
+"""The endpoints of spec 9.5 and those beside them, from a posted source to all that can be asked of its run."""
+
+import json
+
+import pytest
+
+from attractor_nb import Pipeline
+
+
+def test_a_posted_source_runs_to_its_end(client, sources):
+    run_id = client.submit(sources.plain, params={"ticket": "42"})
+    status = client.ended(run_id)
+    assert (status["status"], status["outcome"], status["name"]) == ("completed", "success", "demo")
+    assert status["progress"] == {"stages": 3, "nodes": 3, "visited": 3}
+    assert status["states"]["nodes"]["plan"]["status"] == "success"
+    assert client.get(f"/pipelines/{run_id}/context").json()["context"]["ticket"] == "42"
+
+
+def test_the_answer_says_where_the_run_is_relative_to_the_request(client, sources):
+    reply = client.post("/pipelines", {"source": sources.plain})
+    there = reply.request.url.join(reply.headers["location"])
+    assert client.get(str(there)).json()["id"] == reply.json()["id"]
+
+
+def test_runs_are_listed_newest_first_and_in_parts(client, sources):
+    ids = [client.submit(sources.plain) for _ in range(3)]
+    for run_id in ids:
+        client.ended(run_id)
+    listed = client.get("/pipelines", params={"limit": 2, "offset": 1}).json()
+    whole = [line["id"] for line in client.get("/pipelines").json()["pipelines"]]
+    assert sorted(whole) == sorted(ids)
+    assert (listed["total"], [line["id"] for line in listed["pipelines"]]) == (3, whole[1:])
+
+
+def test_a_run_that_somebody_else_left_under_the_root_is_served_too(client, root, sources):
+    Pipeline(sources.plain).run(wait=True, logs_root=root / "by-hand", is_shown=False)
+    assert client.get("/pipelines/by-hand").json()["status"] == "completed"
+    assert [event["data"]["type"] for event in client.events("by-hand")[:-1]][0] == "PipelineStarted"
+
+
+@pytest.mark.parametrize(
+    ("form", "media", "begins"),
+    [
+        ("svg", "image/svg+xml", "<svg"),
+        ("dot", "text/vnd.graphviz", "digraph demo"),
+        ("mermaid", "text/vnd.mermaid", "flowchart"),
+        ("json", "application/json", '{"name":"demo"'),
+    ],
+)
+def test_the_graph_comes_in_four_forms(client, sources, form, media, begins):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    reply = client.get(f"/pipelines/{run_id}/graph", params={"format": form})
+    assert reply.headers["content-type"].partition(";")[0] == media
+    assert reply.text.lstrip().startswith(begins)
+
+
+def test_the_graph_is_a_picture_when_nobody_says_otherwise(client, sources):
+    reply = client.get(f"/pipelines/{client.submit(sources.plain)}/graph")
+    assert reply.headers["content-type"].startswith("image/svg+xml")
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+def test_checkpoint_and_context_are_those_of_the_run(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    checkpoint = client.get(f"/pipelines/{run_id}/checkpoint").json()["checkpoint"]
+    assert checkpoint["completed_nodes"] == ["start", "plan", "done"]
+    context = client.get(f"/pipelines/{run_id}/context").json()
+    assert context["context"]["last_stage"] == "plan"
+    assert context["sequence"] > 0
+
+
+def test_a_stage_shows_its_prompt_its_files_and_no_path_of_this_machine(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    stage = client.get(f"/pipelines/{run_id}/stages/plan").json()
+    assert stage["prompt"].startswith("Plan it")
+    assert "prompt.md" in {file["name"] for file in stage["files"]}
+    file = client.get(f"/pipelines/{run_id}/stages/plan/files/prompt.md").json()
+    assert file["text"].startswith("Plan it") and not file["is_cut"]
+    inspected = client.get(f"/pipelines/{run_id}/inspection", params={"node": "plan"}).json()
+    assert inspected["kind"] == "stage"
+    assert str(root) not in json.dumps([stage, inspected])
+
+
+def test_an_artifact_is_listed_and_sent(client, sources):
+    run_id = client.submit(sources.plain, params={"big": "x" * 200_000})
+    client.ended(run_id)
+    [line] = client.get(f"/pipelines/{run_id}/artifacts").json()["artifacts"]
+    value = client.get(f"/pipelines/{run_id}/artifacts/{line['id']}").json()["value"]
+    assert value == "x" * 200_000
+
+
+def test_the_session_of_a_fan_out_is_served(client, sources):
+    source = sources.of(
+        "fan [shape=component]\n a [prompt=A]\n b [prompt=B]\n join [shape=tripleoctagon]\n"
+        " start -> fan\n fan -> a -> join\n fan -> b -> join\n join -> done"
+    )
+    run_id = client.submit(source, session=True)
+    client.ended(run_id)
+    session = client.get(f"/pipelines/{run_id}/session").json()
+    assert len(session["agents"]) == 2
+    other = client.submit(sources.plain)
+    assert client.get(f"/pipelines/{other}/session").status_code == 404
+
+
+def test_a_run_is_cancelled_and_goes_on_later(client, sources):
+    run_id = client.submit(sources.gate)
+    client.wait_for(run_id, "InterviewStarted")
+    assert client.post(f"/pipelines/{run_id}/cancel").status_code == 202
+    assert client.ended(run_id)["status"] == "interrupted"
+    again = client.post(f"/pipelines/{run_id}/cancel")
+    assert (again.status_code, again.json()["type"]) == (409, "urn:attractor-nb:problem:run")
+    assert client.post(f"/pipelines/{run_id}/resume").status_code == 202
+    with client.stream(run_id) as found:
+        kinds = []
+        for one in found:
+            kinds.append(one["data"].get("type"))
+            if kinds.count("InterviewStarted") == 2:
+                break
+    assert "PipelineResumed" in kinds
+    assert client.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"}).status_code == 200
+    assert client.ended(run_id)["outcome"] == "success"
+
+
+def test_a_run_is_forked_before_a_visit(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    reply = client.post(f"/pipelines/{run_id}/fork", {"node": "plan", "context": {"hint": "shorter"}})
+    assert reply.status_code == 201
+    fork = reply.json()["id"]
+    assert fork != run_id
+    status = client.ended(fork)
+    assert status["outcome"] == "success"
+    assert run_id in status["lineage"] or "fork of" in status["lineage"]
+    assert client.get(f"/pipelines/{fork}/context").json()["context"]["hint"] == "shorter"
+
+
+def test_a_run_goes_on_from_before_a_visit(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    reply = client.post(f"/pipelines/{run_id}/resume", {"rewind_to": "plan"})
+    assert reply.status_code == 202
+    client.ended(run_id)
+    kinds = [one["data"].get("type") for one in client.events(run_id)]
+    assert "PipelineRewound" in kinds
+    assert kinds.count("PipelineCompleted") == 2
+
+
+def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
+    good = client.post("/validate", {"source": sources.tool}).json()
+    assert good["is_valid"] and len(good["executes"]["hash"]) == 64
+    assert good["executes"]["commands"] == [
+        {"node": "touch", "attribute": "tool_command", "text": "touch made"}
+    ]
+    torn = client.post("/validate", {"source": "digraph { a [label= }"}).json()
+    assert not torn["is_valid"]
+    assert torn["diagnostics"][0]["rule"] == "syntax" and torn["diagnostics"][0]["line"] == 1
+    lone = client.post("/validate", {"source": "digraph { a -> b }"}).json()
+    assert not lone["is_valid"] and "start_node" in {found["rule"] for found in lone["diagnostics"]}
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [("digraph { a [label= }", "source"), ("digraph { a -> b }", "invalid-pipeline")],
+)
+def test_a_source_that_cannot_run_is_refused_and_leaves_nothing(client, root, source, kind):
+    reply = client.post("/pipelines", {"source": source})
+    assert reply.status_code == 422
+    assert reply.headers["content-type"] == "application/problem+json"
+    problem = reply.json()
+    assert problem["type"] == f"urn:attractor-nb:problem:{kind}"
+    assert problem["status"] == 422 and problem["title"] and problem["detail"]
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/pipelines/nobody",
+        "/pipelines/nobody/events",
+        "/pipelines/nobody/graph",
+        "/pipelines/nobody/questions",
+        "/pipelines/nobody/checkpoint",
+        "/pipelines/nobody/context",
+        "/pipelines/nobody/artifacts",
+        "/pipelines/nobody/session",
+        "/pipelines/..",
+        "/pipelines/%2e%2e/graph",
+        "/pipelines/.server/graph",
+        "/status?id=nobody",
+        "/elsewhere",
+    ],
+)
+def test_what_is_not_there_is_a_problem(client, path):
+    reply = client.get(path)
+    assert reply.status_code == 404
+    assert reply.json()["status"] == 404
+
+
+def test_a_link_under_the_root_leads_nowhere(client, root, tmp_path, sources):
+    Pipeline(sources.plain).run(wait=True, logs_root=tmp_path / "outside", is_shown=False)
+    (root / "planted").symlink_to(tmp_path / "outside")
+    assert client.get("/pipelines/planted").status_code == 404
+    assert client.get("/pipelines").json()["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["../../secret", "/etc/passwd", "..%2f..%2fsecret", "visits/../../x", "a%00b"]
+)
+def test_a_file_of_a_stage_is_in_its_directory(client, tmp_path, sources, name):
+    (tmp_path / "runs" / "secret").write_text("told", "utf-8")
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    reply = client.get(f"/pipelines/{run_id}/stages/plan/files/{name}")
+    assert reply.status_code == 404
+    assert "told" not in reply.text
+
+
+def test_more_runs_than_allowed_are_refused(serving, root, sources):
+    with serving(root, max_runs=1) as client:
+        run_id = client.submit(sources.gate)
+        client.wait_for(run_id, "InterviewStarted")
+        reply = client.post("/pipelines", {"source": sources.plain})
+        assert (reply.status_code, reply.json()["type"]) == (429, "urn:attractor-nb:problem:too-many-runs")
+        client.post(f"/pipelines/{run_id}/cancel")
+        client.ended(run_id)
+        client.submit(sources.plain)
+
+
+def test_everything_is_also_below_a_prefix(serving, root, sources):
+    with serving(root, prefix="/user/attractor") as client:
+        run_id = client.submit(sources.plain)
+        assert client.ended(run_id)["outcome"] == "success"
+        assert client.post(f"/pipelines/{run_id}/events/ticket").status_code == 201
