@@ -1,12 +1,11 @@
 """``answer``: the answer to a question that waits, in a run directory at which nobody works.
 
-It is recorded and nothing is run: the question's stage takes it when the run goes on. A run that somebody works at
-takes answers there: at its console, in its notebook, or over its server.
+It is recorded and nothing is run: the question's stage takes it when the run goes on. A run that somebody
+works at takes answers there: at its console, in its notebook, or over its server.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 

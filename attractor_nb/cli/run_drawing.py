@@ -113,7 +113,7 @@ def _append_line(text: Text, line: str, tone: Tone) -> None:
 
 
 def _chosen(run: WatchedRun, room: int) -> list[str]:
-    """The nodes that are shown, in the graph's order: those that go on, then the latest, then those to come."""
+    """The nodes that are shown, as the graph has them: those that go on, the latest, those to come."""
     names = run.node_ids
     if len(names) <= room:
         return names

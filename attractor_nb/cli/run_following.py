@@ -1,4 +1,4 @@
-"""The events of a run directory as they are recorded, for whoever looks on: nothing of it is owned or changed."""
+"""The events of a run directory as they are recorded, for whoever looks on: it is not owned, nor changed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ INTERVAL_SECONDS: Final = 0.25
 class RunFollower:
     """Looks at a run directory again and again; iterate it.
 
-    Each look gives the events that have come since the last one, the first all that are there. It ends when nobody
-    works at the run. A restart is followed into its directory.
+    Each look gives the events that have come since the last one, the first all that are there. It ends when
+    nobody works at the run. A restart is followed into its directory.
 
     Attributes:
         is_live: Whether somebody worked at the run when it was last looked at.

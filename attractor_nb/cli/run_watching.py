@@ -94,7 +94,7 @@ def watch_server(address: ServerAddress, run_id: str, *, is_once: bool, is_json:
 
 
 def _graph_of(logs_root: Path) -> Graph:
-    """What runs in a directory; of one whose source is no more, or cannot be read, only what the events say."""
+    """What runs in a directory; nothing where its source cannot be read: then the events say it."""
     try:
         return load_pipeline(logs_root).graph
     except AttractorError:
@@ -192,7 +192,6 @@ def _show_live(
     terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
 ) -> None:
     """A table that moves; what stays behind is its last state, whole."""
-
     drawing = Lock()  # the block is drawn by a thread of the terminal's
 
     def drawn(lines: int = 0) -> Text:

@@ -1,7 +1,7 @@
 """A server of ours as seen from the command line: requests, refusals and the stream of events (spec 9.5).
 
-The token goes in a header, to the one address that the user named: no redirect is followed, and what goes to this
-machine goes past every proxy. Knows HTTP and JSON; what a run is it does not know.
+The token goes in a header, to the one address that the user named: no redirect is followed, and what goes to
+this machine goes past every proxy. Knows HTTP and JSON; what a run is it does not know.
 """
 
 from __future__ import annotations

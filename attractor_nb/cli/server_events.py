@@ -43,7 +43,7 @@ class Message:
 def read_messages(lines: Iterable[bytes]) -> Iterator[Message]:
     r"""The whole messages in lines of ``text/event-stream``; comments, which are heartbeats, are passed over.
 
-    >>> list(read_messages([b": hello\n", b"id: 3\n", b'data: {"type":\n', b"data: 1}\n", b"\n", b"data: cut\n"]))
+    >>> list(read_messages([b": hello\n", b"id: 3\n", b'data: {"type":\n', b"data: 1}\n", b"\n"]))
     [Message(name='', id='3', data=['{"type":', '1}'])]
     """
     message = Message()
@@ -78,36 +78,60 @@ def follow_events(
         OptionError: The server is gone, and stays so.
         RunError: The server cannot go on with the stream.
     """
-    last_id, failures = "", 0
+    place = _Place()
     while True:
-        problem: AttractorError = RunError(
-            f"the stream of run {run_id} ends again and again, and the run has not ended",
-            hint=f"attractor-nb watch {client.url_of(run_id)} --once",
-        )
+        problem: AttractorError | None = None
         try:
-            with client.stream(run_id, "events", last_id=last_id) as answer:
-                if answer.status == NO_CONTENT:  # it has ended, and all of it was had
-                    return
-                for message in read_messages(answer):
-                    if message.name == END:
-                        return
-                    if message.name == FAULT:
-                        raise RunError(f"the server cannot read run {run_id} any more: {_words(message)}")
-                    if message.name:
-                        continue
-                    failures, last_id = 0, message.id or last_id
-                    if (event := _event_of(message)) is not None:
-                        yield event
+            yield from _one_stream(client, run_id, place)
         except OptionError as error:
-            if not last_id:
+            if not place.last_id:
                 raise  # nobody was there in the first place
             problem = error
         except (OSError, HTTPException) as error:
             problem = RunError(f"the stream of run {run_id} broke: {error}")
-        failures += 1
-        if failures > MOST_FAILURES:
-            raise problem
-        wait(FIRST_DELAY_SECONDS * 2 ** (failures - 1))
+        if place.is_over:
+            return
+        place.failures += 1
+        if place.failures > MOST_FAILURES:
+            raise problem or RunError(
+                f"the stream of run {run_id} ends again and again, and the run has not ended",
+                hint=f"attractor-nb watch {client.url_of(run_id)} --once",
+            )
+        wait(FIRST_DELAY_SECONDS * 2 ** (place.failures - 1))
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far the events were had.
+
+    Attributes:
+        last_id: Id of the last one.
+        failures: Connections since then that brought nothing.
+        is_over: There are no more.
+    """
+
+    last_id: str = ""
+    failures: int = 0
+    is_over: bool = False
+
+
+def _one_stream(client: Client, run_id: str, place: _Place) -> Iterator[Event]:
+    """What one connection brings."""
+    with client.stream(run_id, "events", last_id=place.last_id) as answer:
+        if answer.status == NO_CONTENT:  # the run has ended, and all of it was had
+            place.is_over = True
+            return
+        for message in read_messages(answer):
+            if message.name == END:
+                place.is_over = True
+                return
+            if message.name == FAULT:
+                raise RunError(f"the server cannot read run {run_id} any more: {_words(message)}")
+            if message.name:
+                continue
+            place.failures, place.last_id = 0, message.id or place.last_id
+            if (event := _event_of(message)) is not None:
+                yield event
 
 
 def _words(message: Message) -> str:

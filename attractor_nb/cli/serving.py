@@ -1,4 +1,4 @@
-"""``serve``: a server of ours until it is stopped, and the one line by which a browser or a program comes in."""
+"""``serve``: a server until it is stopped, and the one line by which a browser or a program comes in."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
         OptionError: The extra is not installed, or an option is unusable.
         StorageError: The runs base cannot be made.
     """
+    is_ready = False
 
     def announce(url: str) -> None:
+        nonlocal is_ready
+        is_ready = True
         if is_json:  # not by print_json: the token is to be seen here, and nowhere else
             address = read_address(url)
             print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
@@ -36,5 +39,9 @@ def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
         print(url, flush=True)
         print(f"serving the runs in {shown_path(runs_dir)}; Ctrl-C stops", file=sys.stderr, flush=True)
 
-    serve(runs_dir, on_ready=announce, **options)
+    try:
+        serve(runs_dir, on_ready=announce, **options)
+    except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
+        if not is_ready:
+            raise
     return ExitCode.SUCCESS

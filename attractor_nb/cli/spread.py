@@ -1,7 +1,7 @@
 """A set of options as one parameter of a command.
 
-typer reads options from a command's signature, and knows no parameter that stands for several. So the set is the
-signature of a function that makes a value of them, and ``spread`` writes that signature into the command's own.
+typer reads options from a command's signature, and knows no parameter that stands for several. So the set is
+the signature of a function that makes a value of them, and ``spread`` writes that into the command's own.
 """
 
 import inspect

@@ -126,7 +126,7 @@ class Asked:
 
     method: str
     path: str
-    headers: dict
+    headers: object
     body: object
 
 
@@ -153,7 +153,7 @@ class StubHandler(BaseHTTPRequestHandler):
     def _serve(self):
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length)) if length else None
-        self.server.asked.append(Asked(self.command, self.path, dict(self.headers), body))
+        self.server.asked.append(Asked(self.command, self.path, self.headers, body))
         answers = self.server.answers.get((self.command, self.path))
         if not answers:
             self.send_error(404)
@@ -165,7 +165,8 @@ class StubHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = _serve
+    do_GET = _serve  # noqa: N815 - the name that the standard library calls
+    do_POST = _serve  # noqa: N815 - as above
 
     def log_message(self, *arguments):
         pass

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from attractor_nb.cli.server_client import Client, ServerAddress
+from attractor_nb.cli.server_events import follow_events
 from attractor_nb.storage.event_log import read_log
 
 pytestmark = pytest.mark.timeout(180)
@@ -26,35 +28,45 @@ digraph Tool {
 class Served:
     """A server that was started by the command."""
 
-    def __init__(self, process, address):
-        self.process = process
+    def __init__(self, process, root):
+        line = process.stdout.readline()
+        assert line, process.communicate()
+        address = json.loads(line)
+        self.process, self.root = process, root
         self.url, self.token = address["server"], address["token"]
         self.at = ("--server", self.url, "--token", self.token)
 
+    def log(self, run_id):
+        return read_log(self.root / run_id).events
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One server for all tests here; what each finds of the others' runs must not matter to it."""
+    root = tmp_path_factory.mktemp("served") / "runs"
+    arguments = ["serve", "--port", "0", "--runs-dir", str(root), "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "attractor_nb.cli", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield Served(process, root)
+        finally:
+            process.send_signal(signal.SIGINT)
+
 
 @pytest.fixture
-def served(started, sources):
-    process = started("serve", "--port", "0", "--runs-dir", "runs", "--json")
-    line = process.stdout.readline()
-    assert line, process.communicate()
-    yield Served(process, json.loads(line))
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-
-
-@pytest.fixture
-def asking(served, command):
+def asking(served, command, sources):
     """The id of a run on the server that waits at its gate."""
     submitted = command("submit", "review.dot", *served.at, "--json")
     assert submitted.code == 0, submitted.err
     run_id = json.loads(submitted.out)["id"]
-    until_it_waits(command, served, run_id)
+    events = follow_events(Client(ServerAddress(served.url, served.token)), run_id)
+    assert any(event.type == "InterviewStarted" for event in events)
+    events.close()
     return run_id
-
-
-def until_it_waits(command, served, run_id):
-    while not json.loads(command("watch", run_id, *served.at, "--once", "--json").out)["questions"]:
-        served.process.poll()
 
 
 def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
@@ -74,8 +86,13 @@ def test_the_printed_line_is_all_that_the_other_commands_need(started, command, 
     process = started("serve", "--port", "0", "--runs-dir", "runs")
     url = process.stdout.readline().decode().strip()
     assert command("runs", "--server", url, "--json").out == "[]\n"
+    assert "no runs on http" in command("runs", "--server", url).err
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
+    ended = command("runs", "--server", url)
+    assert ended.code == 2
+    assert "no server answers at http" in ended.err
+    assert "attractor-nb serve" in ended.err
 
 
 def test_a_run_is_submitted_watched_answered_and_listed(command, started, served, sources):
@@ -97,17 +114,19 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
     assert rest[-1].startswith("✓ success   Review")
     assert watching.wait(60) == 0
 
-    (row,) = json.loads(command("runs", *served.at, "--json").out)
-    assert (row["id"], row["status"], row["name"]) == (run_id, "completed", "review")
-    log = read_log(sources / "runs" / run_id).events
-    assert next(event for event in log if event.type == "InterviewCompleted").answered_by == "command line"
+    (row,) = [row for row in json.loads(command("runs", *served.at, "--json").out) if row["id"] == run_id]
+    assert (row["status"], row["name"]) == ("completed", "Review")
+    assert (
+        next(event for event in served.log(run_id) if event.type == "InterviewCompleted").answered_by
+        == "command line"
+    )
 
 
-def test_json_events_are_those_of_the_log(command, served, asking, sources):
+def test_json_events_are_those_of_the_log(command, served, asking):
     command("answer", asking, "gate", "A", *served.at)
     ended = command("watch", asking, *served.at, "--json")
     assert ended.code == 0
-    log = [event.to_plain() for event in read_log(sources / "runs" / asking).events]
+    log = json.loads(json.dumps([event.to_plain() for event in served.log(asking)]))
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert [event for event in found if event["type"] in {entry["type"] for entry in log}] == log
 
@@ -135,10 +154,10 @@ def test_the_first_answer_counts_and_a_wrong_one_is_refused(command, served, ask
     assert json.loads(late.out)["error"]["type"] in {"AlreadyAnswered", "NoSuchGate"}
 
 
-def test_a_run_of_the_server_is_watched_in_its_directory_too(command, served, asking, sources):
-    ended = command("watch", f"runs/{asking}", "--once")
+def test_a_run_of_the_server_is_watched_in_its_directory_too(command, served, asking):
+    ended = command("watch", served.root / asking, "--once")
     assert "? gate   Good enough?" in ended.out
-    refused = command("answer", f"runs/{asking}", "gate", "A")
+    refused = command("answer", served.root / asking, "gate", "A")
     assert refused.code == 2
     assert "over its server with --server URL" in refused.err
 
@@ -153,7 +172,6 @@ def test_a_wrong_token_is_let_in_nowhere(command, served, sources):
 def test_the_token_may_come_from_the_environment(command, served, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_TOKEN", served.token)
     assert command("runs", "--server", served.url).code == 0
-    assert "no runs on" in command("runs", "--server", served.url).err
 
 
 def test_the_token_is_in_nothing_that_the_other_commands_print(command, served, asking):
@@ -183,26 +201,17 @@ def test_inputs_and_bounds_travel_with_the_source(command, served, sources):
     given = ("--param", "ticket=42", "--param", "tries:=3", "--max-steps", "1")
     run_id = json.loads(command("submit", "straight.dot", *served.at, *given, "--json").out)["id"]
     assert command("watch", run_id, *served.at).code == 1
-    begun = read_log(sources / "runs" / run_id).events[0]
-    assert dict(begun.inputs) == {"ticket": "42", "tries": 3}
+    assert dict(served.log(run_id)[0].inputs) == {"ticket": "42", "tries": 3}
 
 
 def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, asking):
-    assert [
-        row["id"] for row in json.loads(command("runs", *served.at, "--pipeline", "review", "--json").out)
-    ] == [asking]
-    assert json.loads(command("runs", *served.at, "--status", "failed", "--json").out) == []
-    assert "none of the 1 runs" in command("runs", *served.at, "--since", "2100-01-01").err
+    named = json.loads(command("runs", *served.at, "--pipeline", "review", "--json").out)
+    assert asking in [row["id"] for row in named]
+    assert {row["name"] for row in named} == {"Review"}
+    failed = json.loads(command("runs", *served.at, "--status", "failed", "--json").out)
+    assert asking not in [row["id"] for row in failed]
+    assert "none of the" in command("runs", *served.at, "--since", "2100-01-01").err
     assert asking in command("runs", *served.at).out
-
-
-def test_a_server_that_goes_away_is_named_when_nobody_answers(command, served):
-    served.process.send_signal(signal.SIGINT)
-    served.process.wait(60)
-    ended = command("runs", *served.at)
-    assert ended.code == 2
-    assert f"no server answers at {served.url}" in ended.err
-    assert "attractor-nb serve" in ended.err
 
 
 def test_a_place_here_and_a_server_contradict_each_other(command):

@@ -15,7 +15,10 @@ from attractor_nb.cli.run_drawing import drawn_run
 from attractor_nb.cli.run_following import RunFollower
 from attractor_nb.cli.run_watched import WatchedRun
 from attractor_nb.storage.event_log import read_log
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
 
+PENDING = STATUS_LETTERS[NodeStatus.PENDING]
 GATES = """\
 digraph Gates {
     start  [shape=Mdiamond]
@@ -73,7 +76,7 @@ def test_as_it_stands_a_live_run_shows_states_and_the_question_that_waits(comman
     head, *rows = ended.out.splitlines()
     assert re.match(r"● running   Gates   2 stages   .* s$", head)
     assert [row.split()[:2] for row in rows[:5]] == [
-        ["✓", "success"], ["✓", "success"], ["?", "waiting"], ["–", "pending"], ["–", "pending"],
+        ["✓", "success"], ["✓", "success"], ["?", "waiting"], [PENDING, "pending"], [PENDING, "pending"],
     ]  # fmt: skip
     assert rows[1].split()[2] == "plan"
     assert rows[5] == "? first   Good enough?   A: [A] Approve   R: [R] Again"
@@ -122,7 +125,8 @@ def test_json_is_a_line_for_each_event_of_the_log(command, sources):
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert ended.code == 0
     assert [event["sequence"] for event in found] == list(range(1, len(found) + 1))
-    assert found == [event.to_plain() for event in read_log(sources / "out").events]
+    events = read_log(sources / "out").events
+    assert found == json.loads(json.dumps([event.to_plain() for event in events]))
 
 
 def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
@@ -178,7 +182,6 @@ def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting)
 
 def test_following_ends_when_nobody_works_at_the_run(gates):
     looks = []
-    batches = []
 
     def wait(seconds):
         looks.append(seconds)
@@ -189,8 +192,7 @@ def test_following_ends_when_nobody_works_at_the_run(gates):
             gates.answer("second", "S")
             gates.result(60)
 
-    for batch in RunFollower(gates.logs_root, wait=wait):
-        batches.append([event.type for event in batch])
+    batches = [[event.type for event in batch] for batch in RunFollower(gates.logs_root, wait=wait)]
     assert [names[-1] for names in batches if names] == [
         "InterviewStarted",
         "InterviewStarted",
