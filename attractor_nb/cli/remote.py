@@ -57,7 +57,7 @@ def submit_file(
         **{name: value for name, value in wish.items() if value not in (None, "", {})},
     }
     answer = as_mapping(client.post(body=body))
-    run_id = str(answer.get("id", ""))
+    run_id = one_line(str(answer.get("id", "")))
     if not run_id:
         raise RunError(f"the server at {address.url} does not say the id of the run")
     url = client.url_of(run_id)
@@ -75,11 +75,12 @@ def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_js
     Raises:
         OptionError: A condition means nothing, or no server is there.
     """
-    plain = {str(entry.get("id", "")): entry for entry in _listed(Client(address))}
-    rows = RunTable(Path(), [_row(entry) for entry in plain.values()])
+    entries = list(_listed(Client(address)))
+    rows = RunTable(Path(), [_row(entry) for entry in entries])
+    plain = {id(row): entry for row, entry in zip(rows, entries, strict=True)}
     chosen = rows.where(**conditions)
     if is_json:
-        print_json([plain[row.logs_root.name] for row in chosen])
+        print_json([plain[id(row)] for row in chosen])
     elif chosen:
         print(table_text(history_table(chosen)))
     else:

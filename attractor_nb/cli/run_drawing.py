@@ -11,6 +11,7 @@ from attractor_nb.model.labels import normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import AGAIN, RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.questions import spoken_label
 from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
 from attractor_nb.views.summary import duration_text, usage_words
@@ -95,7 +96,7 @@ def run_headline(run: WatchedRun, now: float) -> str:
 
 def question_lines(gate: InterviewStarted, how: str) -> list[str]:
     """A question that waits, its choices, and how it is answered."""
-    choices = "   ".join(f"{key}: {one_line(label)}" for key, label in gate.options)
+    choices = "   ".join(f"{key}: {one_line(spoken_label(label))}" for key, label in gate.options)
     words = one_line(gate.question) or gate.stage
     first = f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}"
     return [redacted(f"{first}   {choices}".rstrip()), *([f"    {how}"] if how else [])]

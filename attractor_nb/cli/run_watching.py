@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from queue import Empty, SimpleQueue
@@ -56,7 +57,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     def how(gate: InterviewStarted) -> str:
         if follower.is_live:
             return NOT_HERE
-        return f"attractor-nb answer {shown_path(logs_root)} {gate.stage} CHOICE"
+        return shlex.join(["attractor-nb", "answer", shown_path(logs_root), gate.stage, "CHOICE"])
 
     def batches() -> Batches:
         yield from follower
@@ -79,7 +80,7 @@ def watch_server(address: ServerAddress, run_id: str, *, is_once: bool, is_json:
     run = WatchedRun(_graph_on(client, run_id))
 
     def how(gate: InterviewStarted) -> str:
-        return f"attractor-nb answer {run_id} {gate.stage} CHOICE --server {address.url}"
+        return shlex.join(["attractor-nb", "answer", run_id, gate.stage, "CHOICE", "--server", address.url])
 
     if is_once:
         status = as_mapping(client.get(run_id))

@@ -11,7 +11,7 @@ import json
 import secrets
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException, HTTPResponse
 from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -33,6 +33,7 @@ from attractor_nb.errors import (
 )
 from attractor_nb.pipeline.secrets import redact_also
 from attractor_nb.redaction import MIN_LENGTH
+from attractor_nb.views.markup import clean
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -109,6 +110,23 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
     return ServerAddress(
         urlunsplit((parts.scheme, parts.netloc, prefix.rstrip("/"), "", "")), token, run.partition("/")[0]
     )
+
+
+def read_run_address(place: str, server: str | None, token: str | None = None) -> ServerAddress:
+    """The address of a run: its own URL, or its id and a server.
+
+    Raises:
+        OptionError: No run is named, or two servers are.
+    """
+    if is_url(place):
+        if server is not None:
+            raise OptionError("the URL of the run names its server already", hint="leave --server out")
+        address = read_address(place, token)
+    else:
+        address = replace(read_address(server or "", token), run_id=place)
+    if not address.run_id:
+        raise OptionError("no run is named", hint="`attractor-nb runs --server URL` lists them")
+    return address
 
 
 class Client:
@@ -238,7 +256,7 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
     with contextlib.suppress(ValueError, RecursionError):
         problem = as_mapping(json.loads(content))
     kind = str(problem.get("type", "")).rpartition(":")[2]
-    words = str(problem.get("detail") or problem.get("title") or "")
+    words = clean(str(problem.get("detail") or problem.get("title") or ""))
     if not words:
         return RunError(f"what answers at {url} is no server of attractor-nb ({code})", hint=_HOW_TO_START)
     if kind == "unauthorised":
@@ -248,7 +266,8 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
         )
     reports = [str(found.get("report", "")) for found in as_mappings(problem.get("diagnostics"))]
     report = "\n\n".join(text for text in [*reports, str(problem.get("report", ""))] if text)
-    return _REFUSALS.get(kind, RunError)(report or words, hint="" if report else str(problem.get("hint", "")))
+    hint = "" if report else clean(str(problem.get("hint", "")))
+    return _REFUSALS.get(kind, RunError)(clean(report) or words, hint=hint)
 
 
 def as_mapping(found: object) -> dict[str, Any]:

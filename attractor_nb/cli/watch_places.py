@@ -29,16 +29,13 @@ def watch_place(
     Raises:
         RunNotFound, SessionNotFound, OptionError: There is nothing to be watched.
     """
-    from attractor_nb.cli.server_client import is_url, read_address  # noqa: PLC0415 - each kind loads its own
+    from attractor_nb.cli.server_client import is_url, read_run_address  # noqa: PLC0415 - each kind loads its own
 
     if server is not None or (place is not None and is_url(place)):
         from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - as above
 
-        address = read_address(server or place or "", token)
-        run_id = place if server is not None and place is not None else address.run_id
-        if not run_id:
-            raise OptionError("no run is named", hint="attractor-nb runs --server URL lists them")
-        return watch_server(address, run_id, is_once=is_once, is_json=is_json)
+        address = read_run_address(place or "", server, token)
+        return watch_server(address, address.run_id, is_once=is_once, is_json=is_json)
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
         from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above

@@ -1,7 +1,7 @@
 """Who is let in: decided from the head of a request alone, before anything else of it is looked at.
 
-Against a page of another site that a browser of this machine shows: its requests carry its Origin, or, when it
-has made its own name point here, its Host. Against everybody else: the token.
+Against a page of another site that a browser of this machine shows: its requests carry its Origin, or, when
+it has made its own name point here, its Host. Against everybody else: the token.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import EventsDropped
 from attractor_nb.server.frames import END, FAULT, control_frame, event_frame
-from attractor_nb.server.problems import problem_of
+from attractor_nb.server.problems import Problem, problem_of
 from attractor_nb.server.trail import Trail
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Channel:
         self._ordinal = 0
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._ended_at: tuple[object, ...] | None = None
         self.is_ready = asyncio.Event()
         """Set when all that was in the log at the beginning has been taken in."""
         self.is_closed = False
@@ -102,6 +103,11 @@ class Channel:
     def is_local(self) -> bool:
         """Whether the run's engine works in this process."""
         return self._live is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it has, or will have, all that the log has: it follows still, or nothing came since."""
+        return not self.is_closed or (self._ended_at is not None and self._ended_at == self._trail.stamp)
 
     def position_of(self, last_id: str) -> int | None:
         """Where to go on behind an event; None when it is not kept (any more)."""
@@ -167,8 +173,11 @@ class Channel:
                 await self._follow_here(self._live)
             else:
                 await self._follow_log()
+            self._ended_at = self._trail.stamp
             status = await asyncio.to_thread(self._status)
             self._keep("", control_frame(END, {"status": status}))
+        except Problem as problem:
+            self._keep("", control_frame(FAULT, problem.to_plain()))
         except AttractorError as error:
             self._keep("", control_frame(FAULT, problem_of(error).to_plain()))
         except Exception:
@@ -179,7 +188,8 @@ class Channel:
 
     async def _follow_here(self, live: Run) -> None:
         feed = await asyncio.to_thread(live.events)
-        await self._begin()
+        await self._take_log()
+        self.is_ready.set()
         async for event in feed:
             if isinstance(event, EventsDropped):  # what it missed is in the log
                 self._publish_all()
@@ -190,16 +200,15 @@ class Channel:
         self._publish_all()
 
     async def _follow_log(self) -> None:
-        await self._begin()
         while await asyncio.to_thread(self._is_live_elsewhere):
+            await self._take_log()
+            self.is_ready.set()
             await asyncio.sleep(LOOK_SECONDS)
-            self._publish_all()
-        self._publish_all()
+        await self._take_log()  # of a run that stands still it is ready when it is closed: nothing follows
 
-    async def _begin(self) -> None:
+    async def _take_log(self) -> None:
         self._note_read(await asyncio.to_thread(self._trail.read))
         self._publish_pending()
-        self.is_ready.set()
 
     def _publish_up_to(self, event: Event) -> None:
         """Publish what the log has up to an event that the feed brought: what comes next keeps its place."""

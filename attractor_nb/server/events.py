@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from attractor_nb.server.calls import Call
+    from attractor_nb.server.settings import ServerSettings
+    from attractor_nb.server.streams import Stream
 
 LOGGER = own_logger(__name__)
 _ID: Final = re.compile(EVENT_ID)
@@ -25,11 +27,22 @@ _ID: Final = re.compile(EVENT_ID)
 class _EventStream(EventSourceResponse):
     """A stream whose consumer may hang, which is no fault of the server."""
 
+    def __init__(self, stream: Stream, settings: ServerSettings) -> None:
+        super().__init__(
+            stream.frames(),
+            ping=settings.heartbeat_seconds,
+            ping_message_factory=lambda: ServerSentEvent(comment="alive"),
+            send_timeout=settings.send_seconds,
+        )
+        self._stream = stream
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         except* SendTimeoutError:
             LOGGER.info("a consumer of events left its connection unread, and was cut off")
+        finally:
+            self._stream.close()  # who hangs up before the first event has begun nothing that could end
 
 
 async def stream_events(call: Call) -> Response:
@@ -50,11 +63,4 @@ async def stream_events(call: Call) -> Response:
     stream = await call.house.streams.open(call.path["id"], last_id)
     if stream is None:
         return Response(status_code=204)  # which tells an EventSource not to come again
-    settings = call.house.settings
-    return _EventStream(
-        stream.frames(),
-        ping=int(settings.heartbeat_seconds),
-        ping_message_factory=lambda: ServerSentEvent(comment="alive"),
-        send_timeout=settings.send_seconds,
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return _EventStream(stream, call.house.settings)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FIRST_ID: Final = "0.0"
 """The id before the first event."""
 END, GAP, FAULT = "end", "gap", "fault"
-"""Names of what is said of the stream itself; events of the run have none, so ``onmessage`` hears them all."""
+"""What is said of the stream itself; events of the run have no name, so ``onmessage`` hears them all."""
 
 
 def event_frame(event: Event, event_id: str) -> bytes:

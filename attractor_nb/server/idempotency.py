@@ -13,11 +13,12 @@ import hashlib
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filelock import FileLock, Timeout
 
+from attractor_nb.errors import AttractorError
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
 from attractor_nb.storage.atomic import read_plain_file, write_whole
@@ -36,6 +37,11 @@ _MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
 _SWEEP_EVERY: Final = 200
 
 
+def _nothing(run_id: str) -> None:
+    """Keep no record: nobody asked for one."""
+    del run_id
+
+
 @dataclass(slots=True)
 class Claim:
     """What is known of a key while its request is served.
@@ -46,7 +52,7 @@ class Claim:
     """
 
     run_id: str = ""
-    note: Callable[[str], None] = field(default=lambda run_id: None)  # noqa: ARG005 - nobody asked for a record
+    note: Callable[[str], None] = _nothing
 
 
 class Ledger:
@@ -92,7 +98,11 @@ class Ledger:
             def note(run_id: str) -> None:
                 self._write(name, {**begun, "run": run_id})
 
-            reply = serve(Claim(str(record.get("run", "")), note))
+            try:
+                reply = serve(Claim(str(record.get("run", "")), note))
+            except (AttractorError, Problem):
+                self._forget(name)  # it was refused: the key is free for the request that is mended
+                raise
             self._write(name, {**begun, **_plain_reply(reply)})
             return reply
 
@@ -131,6 +141,10 @@ class Ledger:
         except JsonProblem:  # not ours: the request is served again
             return {}
         return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}
+
+    def _forget(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            (self._place / f"{name}.json").unlink(missing_ok=True)
 
     def _write(self, name: str, plain: dict[str, Any]) -> None:
         disk = Disk()

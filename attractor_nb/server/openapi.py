@@ -33,8 +33,8 @@ _TITLES: Final = {
     503: "The disk refused",
 }
 _DESCRIPTION: Final = (
-    "Runs pipelines that are written in DOT. Addresses are relative to the server's own. Each request shows the "
-    "token as `Authorization: Bearer …`; an EventSource, which can send no header, shows a ticket."
+    "Runs pipelines that are written in DOT. Addresses are relative to the server's own. Each request shows "
+    "the token as `Authorization: Bearer …`; an EventSource, which can send no header, shows a ticket."
 )
 
 

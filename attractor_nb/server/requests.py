@@ -44,7 +44,7 @@ class Bounds(Body):
     max_goal_gate_redirects: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     max_budget_usd: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
     max_tokens_total: Count | None = None
-    max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)$")] | None = None
+    max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)?$")] | None = None
 
 
 class Submission(Bounds):

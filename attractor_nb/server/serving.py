@@ -10,6 +10,7 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 
 from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.secrets import redact_also
 from attractor_nb.server.app import Server
 from attractor_nb.server.settings import ServerSettings, check_bind, checked_prefix, checked_token, hosts_of
 from attractor_nb.storage.disk import Disk
@@ -38,6 +39,7 @@ def run_server(
     """Serve until the process is told to end; see ``attractor_nb.server.serve``."""
     check_bind(host, is_remote_allowed=allow_remote)
     prefix, token = checked_prefix(prefix), checked_token(token)
+    redact_also(token)  # whatever a stage comes to print, it is not this
     make_directory(Disk(), root, is_synced=False)
     listening = listen(host, port)
     with contextlib.closing(listening):
@@ -92,9 +94,10 @@ class ServerProcess(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """A Ctrl-C ends the server in order, and whoever started it goes on behind it."""
-        with contextlib.suppress(KeyboardInterrupt), super().capture_signals():
+        """A signal ends the server in order; then ``serve`` returns, and its caller goes on."""
+        with super().capture_signals():
             yield
+            self._captured_signals.clear()  # it would raise them again, for a caller who never gets to know
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -98,7 +98,7 @@ class Streams:
 
     async def _channel(self, run_id: str) -> Channel:
         kept = self._channels.get(run_id)
-        if kept is not None and not kept.is_closed:
+        if kept is not None and kept.is_current:
             return kept
         desk = self._desk
         channel = Channel(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import PipelineRestarted
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event
@@ -66,6 +66,11 @@ class Trail:
             pass
         return found
 
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Differs when something was written since."""
+        return tuple(_stamp(part.directory / EVENT_LOG_NAME) for part in self._parts)
+
     def _read_on(self, found: list[Recorded]) -> bool:
         """Take what is new in the latest directory; whether the run went into another one there."""
         part = self._parts[-1]
@@ -101,3 +106,11 @@ def _scan(part: _Part) -> LogScan:
         except CheckpointCorrupt:
             continue
     return read_log(part.directory, offset=part.offset, sequence=part.sequence)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns

@@ -156,6 +156,20 @@ def test_fields_are_refused_where_there_is_no_form(command, waiting):
     assert "the question has no form to fill in" in ended.err
 
 
+def test_behind_a_restart_the_question_is_answered_where_the_run_stands(command, sources):
+    text = (sources / "review.dot").read_text().replace('label="[R] Again"', 'label="[R] Again", loop_restart=true')
+    run = Pipeline(text).run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("gate", 60)
+    run.answer("gate", "R")
+    waiting = run.wait_for_gate("gate", 60)
+    run.cancel()
+    run.result(60)
+    ended = command("answer", "out", waiting.id, "A")
+    assert ended.code == 0
+    assert types(sources / "out/restart-1")[-1] == "InterviewCompleted"
+    assert command("resume", "out", "--gates", "refuse").code == 0
+
+
 def test_of_many_who_answer_at_once_one_is_first(waiting):
     outcomes, start = [], threading.Barrier(6)
 

@@ -68,3 +68,4 @@ def test_the_model_is_not_installed_twice(command, monkeypatch, tmp_path):
     assert ended.code == 0
     assert ended.out == f"{tmp_path / 'model.gguf'}\n"
     assert "93 MB" in ended.err.splitlines()[0]
+    assert json.loads(command("model", "install", "--json").out) == {"path": str(tmp_path / "model.gguf")}

@@ -168,3 +168,8 @@ def test_no_runs_is_no_error(command, sources):
     ended = command("runs")
     assert (ended.code, ended.out) == (0, "")
     assert "no runs in .attractor/runs" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [["review.dot"], ["broken.dot"], ["broken.dot", "--json"]])
+def test_lint_is_another_name_of_validate(command, sources, arguments):
+    assert command("lint", *arguments) == command("validate", *arguments)

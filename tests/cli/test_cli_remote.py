@@ -104,7 +104,7 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
     watching = started("watch", url, "--token", served.token)
     lines = iter(watching.stdout.readline, b"")
     asked = next(line.decode() for line in lines if line.startswith(b"?"))
-    assert asked == "? gate   Good enough?   A: [A] Approve   R: [R] Again\n"
+    assert asked == "? gate   Good enough?   A: Approve   R: Again\n"
     assert next(lines).decode() == f"    attractor-nb answer {run_id} gate CHOICE --server {served.url}\n"
 
     answered = command("answer", run_id, "gate", "approve", *served.at)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.cli.server_client import Client, ServerAddress, read_address
+from attractor_nb.cli.server_client import Client, ServerAddress, read_address, read_run_address
 from attractor_nb.cli.server_events import follow_events, read_messages
 from attractor_nb.errors import (
     AlreadyAnswered,
@@ -58,6 +58,25 @@ def test_a_token_of_its_own_goes_before_that_of_the_url():
 def test_what_is_no_address_is_refused(given):
     with pytest.raises(OptionError, match="no address of a server"):
         read_address(given)
+
+
+@pytest.mark.parametrize(
+    ("place", "server", "words"),
+    [
+        ("", "http://h", "no run is named"),
+        ("http://h/", None, "no run is named"),
+        ("http://h/pipelines/r", "http://h", "already"),
+    ],
+    ids=["no id", "no id in the URL", "two servers"],
+)
+def test_a_run_is_named_once(place, server, words):
+    with pytest.raises(OptionError, match=words):
+        read_run_address(place, server)
+
+
+def test_a_run_is_named_by_its_url_or_by_its_id_and_a_server():
+    assert read_run_address("r1", "http://h/p") == ServerAddress("http://h/p", "", "r1")
+    assert read_run_address("http://h/p/pipelines/r1", None) == ServerAddress("http://h/p", "", "r1")
 
 
 @pytest.mark.parametrize("token", ["a b", "a\r\nX-Evil: 1", "täglich"])
@@ -129,6 +148,15 @@ def test_what_lint_says_of_a_source_is_shown_whole(client, stub):
     stub.says("POST", "/pipelines/r/fork", problem("source", report="DotSyntaxError: here"), status=422)
     with pytest.raises(SourceError, match="DotSyntaxError: here"):
         client.post("r", "fork", body={})
+
+
+def test_what_a_server_says_moves_no_cursor(client, stub):
+    text = "wiped\x1b[2J \u202etxt.exe"
+    stub.says("GET", "/pipelines", problem("locked", title=text, detail=text, hint=text), status=409)
+    with pytest.raises(RunError) as caught:
+        client.get()
+    assert "\x1b" not in str(caught.value)
+    assert "\u202e" not in str(caught.value)
 
 
 def test_a_wrong_token_is_said_with_where_the_right_one_is(client, stub):

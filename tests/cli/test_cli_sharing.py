@@ -47,3 +47,9 @@ def test_export_writes_the_page_and_says_where(two, tmp_path, capsys):
     assert main(["export", two[0], "-o", str(page)]) == 0
     assert f"{page.stat().st_size:,} bytes" in capsys.readouterr().out
     assert page.read_text().startswith("<!doctype html>")
+
+
+def test_export_as_json_names_the_page(two, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["export", two[0], "-o", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": str(page), "bytes": page.stat().st_size}

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from attractor_nb.errors import OptionError
 from attractor_nb.server.admission import has_token, stranger
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.settings import check_bind, checked_prefix, checked_token, hosts_of
@@ -18,11 +19,6 @@ def path_of(template, run_id):
     for name, value in parts.items():
         template = template.replace(f"{{{name}}}", value)
     return template
-
-
-@pytest.fixture(scope="module")
-def matrix_root(tmp_path_factory):
-    return tmp_path_factory.mktemp("matrix")
 
 
 @pytest.fixture
@@ -78,7 +74,6 @@ WRONGS = {
     "cross-site": lambda head, port: {**head, "Sec-Fetch-Site": "cross-site"},
     "same-site": lambda head, port: {**head, "Sec-Fetch-Site": "same-site"},
 }
-WANTED = {"token": {401}, "host": {400, 403}, "other": {403}, "origin": {403}, "cross": {403}, "same": {403}}
 
 
 def wanted(wrong):
@@ -255,8 +250,6 @@ def test_hosts_and_tokens_are_compared_whole():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "example.org", "::"])
 def test_another_address_than_loopback_needs_a_word(host):
-    from attractor_nb import OptionError
-
     with pytest.raises(OptionError, match="other machines"):
         check_bind(host, is_remote_allowed=False)
     check_bind(host, is_remote_allowed=True)
@@ -268,14 +261,12 @@ def test_loopback_needs_none(host):
 
 
 def test_tokens_and_prefixes_are_checked():
-    from attractor_nb import OptionError
-
     assert len(checked_token(None)) >= 43
     assert checked_prefix("/a/b/") == "/a/b"
     for token in ("", "short", "has blanks in it, and is long"):
         with pytest.raises(OptionError):
             checked_token(token)
-    for prefix in ("a", "/a b", "/../x", "//"[:1] + "/a"):
+    for prefix in ("a", "/a b", "/../x"):
         with pytest.raises(OptionError):
             checked_prefix(prefix)
 

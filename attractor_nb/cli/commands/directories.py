@@ -223,12 +223,12 @@ def answer(
     """Answer a question."""
     from attractor_nb.cli.answering import GivenAnswer, answer_directory  # noqa: PLC0415 - as above
     from attractor_nb.cli.inputs import read_params  # noqa: PLC0415 - as above
-    from attractor_nb.cli.server_client import is_url, read_address  # noqa: PLC0415 - as above
+    from attractor_nb.cli.server_client import is_url, read_run_address  # noqa: PLC0415 - as above
 
     given = GivenAnswer(gate, choice, text, read_params(fields or (), "--field"))
     if server is None and not is_url(place):
         return answer_directory(Path(place), given, is_json=is_json)
     from attractor_nb.cli.remote import answer_on  # noqa: PLC0415 - as above
 
-    address = read_address(server or place, token)
-    return answer_on(address, address.run_id if is_url(place) else place, given, is_json=is_json)
+    address = read_run_address(place, server, token)
+    return answer_on(address, address.run_id, given, is_json=is_json)

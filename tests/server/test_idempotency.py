@@ -1,0 +1,107 @@
+"""A request that is sent twice is done once (Idempotency-Key)."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from attractor_nb.server.idempotency import KEPT_SECONDS, Ledger
+from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Reply
+
+
+def test_a_source_that_is_posted_again_with_its_key_starts_one_run(client, sources):
+    body, key = {"source": sources.plain}, {"Idempotency-Key": "submit-1"}
+    first = client.post("/pipelines", body, headers=key)
+    again = client.post("/pipelines", body, headers=key)
+    assert first.json() == again.json()
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
+    assert client.get("/pipelines").json()["total"] == 1
+
+
+def test_without_a_key_each_request_starts_a_run(client, sources):
+    client.submit(sources.plain)
+    client.submit(sources.plain)
+    assert client.get("/pipelines").json()["total"] == 2
+
+
+def test_a_key_of_another_request_is_refused(client, sources):
+    key = {"Idempotency-Key": "k"}
+    client.post("/pipelines", {"source": sources.plain}, headers=key)
+    other = client.post("/pipelines", {"source": sources.gate}, headers=key)
+    assert (other.status_code, other.json()["type"]) == (422, "urn:attractor-nb:problem:idempotency-key-reused")
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 256])
+def test_what_is_no_key_is_refused_or_none(client, sources, key):
+    reply = client.post("/pipelines", {"source": sources.plain}, headers={"Idempotency-Key": key})
+    assert reply.status_code == (201 if not key else 400)
+
+
+def test_a_refusal_is_not_kept_so_the_request_can_be_mended(client, sources):
+    key = {"Idempotency-Key": "k"}
+    assert client.post("/pipelines", {"source": sources.tool}, headers=key).status_code == 403
+    assert client.post("/pipelines", {"source": sources.plain}, headers=key).status_code == 201
+
+
+def test_many_requests_of_one_key_at_once_start_one_run(client, sources):
+    body, key = {"source": sources.plain}, {"Idempotency-Key": "k"}
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: client.post("/pipelines", body, headers=key), range(8)))
+    statuses = {reply.status_code for reply in replies}
+    assert 201 in statuses and statuses <= {201, 409}
+    assert len({reply.json()["id"] for reply in replies if reply.status_code == 201}) == 1
+    assert client.get("/pipelines").json()["total"] == 1
+
+
+def test_two_servers_of_one_root_know_the_same_keys(serving, root, sources):
+    body, key = {"source": sources.plain}, {"Idempotency-Key": "k"}
+    with serving(root) as one, serving(root) as other:
+        first = one.post("/pipelines", body, headers=key).json()["id"]
+        assert other.post("/pipelines", body, headers=key).json()["id"] == first
+
+
+def test_a_server_that_dies_between_run_and_answer_has_started_one_run(serving, root, sources):
+    """What the key's record says then: the run that was about to begin, and no answer."""
+    body, key = {"source": sources.plain}, {"Idempotency-Key": "k"}
+    with serving(root) as client:
+        run_id = client.post("/pipelines", body, headers=key).json()["id"]
+        client.ended(run_id)
+    [record] = (root / ".server" / "keys").glob("*.json")
+    kept = json.loads(record.read_bytes())
+    record.write_text(json.dumps({"asked": kept["asked"], "run": run_id}), "utf-8")
+    with serving(root) as client:
+        again = client.post("/pipelines", body, headers=key)
+        assert (again.status_code, again.json()["id"]) == (201, run_id)
+        assert client.get("/pipelines").json()["total"] == 1
+
+
+def test_a_key_is_kept_out_while_its_request_works(root):
+    ledger, begun, goes_on = Ledger(root), threading.Event(), threading.Event()
+
+    def serve(claim):
+        begun.set()
+        goes_on.wait(30)
+        return Reply({})
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ledger.once, "k", b"a", serve)
+        assert begun.wait(30)
+        with pytest.raises(Problem) as refused:
+            Ledger(root).once("k", b"a", serve)
+        goes_on.set()
+        assert first.result(30).status == 200
+    assert refused.value.status == 409
+
+
+def test_old_keys_are_forgotten(root, monkeypatch):
+    import time
+
+    Ledger(root).once("k", b"a", lambda claim: Reply({}))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + KEPT_SECONDS + 60)
+    Ledger(root).once("other", b"a", lambda claim: Reply({}))
+    assert len(list((root / ".server" / "keys").glob("*.json"))) == 1

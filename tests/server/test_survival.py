@@ -1,0 +1,155 @@
+"""A server is killed and started again; two serve one root (RELIABILITY; part 6 of issue 7)."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from attractor_nb.storage.lock import is_owned
+
+WORKER = Path(__file__).parent / "workers" / "served.py"
+TOKEN = "t" * 43
+
+
+@contextmanager
+def process(root, make):
+    """A server in a process of its own, and its client."""
+    command = [sys.executable, str(WORKER), str(root), TOKEN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            url = server.stdout.readline().strip()
+            assert url, server.stderr.read()
+            yield server, make(urlsplit(url).port), url
+        finally:
+            server.kill()
+
+
+@pytest.fixture
+def client_of(client):
+    """A client for another port."""
+    made = []
+
+    def make(port):
+        made.append(type(client)(port))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.http.close()
+
+
+def test_a_killed_server_loses_nothing(root, client_of, sources):
+    with process(root, client_of) as (server, client, _):
+        done = client.submit(sources.plain)
+        client.ended(done)
+        waiting = client.submit(sources.gate)
+        client.wait_for(waiting, "InterviewStarted")
+        server.kill()
+        server.wait(30)
+    with process(root, client_of) as (_, client, _):
+        lines = {line["id"]: line for line in client.get("/pipelines").json()["pipelines"]}
+        assert lines[done]["status"] == "completed"
+        assert (lines[waiting]["status"], lines[waiting]["is_resumable"]) == ("abandoned", True)
+        [asked] = client.get(f"/pipelines/{waiting}/questions").json()["questions"]
+        assert (asked["stage"], asked["is_answerable"]) == ("review", False)
+        early = client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"})
+        assert (early.status_code, "resume" in early.json()["hint"]) == (404, True)
+        before = [one["id"] for one in client.events(waiting) if one["id"]]
+        assert client.post(f"/pipelines/{waiting}/resume").status_code == 202
+        with client.stream(waiting, before[-1]) as found:
+            assert next(one for one in found if one["data"].get("type") == "InterviewStarted")
+        assert client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
+        assert client.ended(waiting)["outcome"] == "success"
+        kinds = [one["data"].get("name") for one in client.events(waiting) if one["data"].get("type") == "StageCompleted"]
+        assert kinds == ["start", "review", "done"]
+
+
+def test_a_server_that_is_told_to_end_leaves_runs_that_go_on(root, client_of, sources):
+    with process(root, client_of) as (server, client, _):
+        run_id = client.submit(sources.gate)
+        client.wait_for(run_id, "InterviewStarted")
+        server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 0
+        assert server.stderr.read() == ""
+    assert not is_owned(root / run_id)
+    with process(root, client_of) as (_, client, _):
+        status = client.get(f"/pipelines/{run_id}").json()
+        assert (status["status"], status["is_resumable"]) == ("interrupted", True)
+
+
+def test_a_stream_that_is_open_does_not_keep_a_server_from_ending(root, client_of, sources):
+    with process(root, client_of) as (server, client, _):
+        run_id = client.submit(sources.gate)
+        with client.stream(run_id) as found:
+            next(found)
+            server.send_signal(signal.SIGTERM)
+            list(found)
+        assert server.wait(30) in {0, -signal.SIGTERM}
+
+
+def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving):
+    with serving(root) as one, process(root, client_of) as (_, other, _):
+        run_id = one.submit(sources.gate)
+        one.wait_for(run_id, "InterviewStarted")
+        seen = other.get(f"/pipelines/{run_id}").json()
+        assert (seen["is_live"], seen["is_here"], seen["is_resumable"]) == (True, False, False)
+        [asked] = other.get(f"/pipelines/{run_id}/questions").json()["questions"]
+        assert not asked["is_answerable"] and str(os.getpid()) in asked["how"]
+        for path, body in (
+            (f"/pipelines/{run_id}/cancel", {}),
+            (f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"}),
+            (f"/pipelines/{run_id}/resume", {}),
+        ):
+            refused = other.post(path, body)
+            assert refused.status_code == 409, (path, refused.text)
+        assert one.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
+        one.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"})
+        assert other.ended(run_id)["outcome"] == "success"
+
+
+def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
+    from concurrent.futures import ThreadPoolExecutor
+
+    run_id = client.submit(sources.gate)
+    client.wait_for(run_id, "InterviewStarted")
+    client.post(f"/pipelines/{run_id}/cancel")
+    client.ended(run_id)
+    with serving(root) as other, ThreadPoolExecutor(6) as pool:
+        replies = list(
+            pool.map(lambda one: one.post(f"/pipelines/{run_id}/resume").status_code, [client, other] * 3)
+        )
+    assert sorted(set(replies)) in ([202, 409], [202])
+    assert replies.count(202) == 1
+
+
+def test_the_address_has_the_token_where_browsers_keep_it_to_themselves(root, client_of):
+    with process(root, client_of) as (_, client, url):
+        parts = urlsplit(url)
+        assert (parts.hostname, parts.fragment, parts.query) == ("127.0.0.1", f"token={TOKEN}", "")
+        assert client.get("/pipelines").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{parts.port}/pipelines").status_code == 401
+
+
+def test_a_port_that_is_taken_is_said(root, client):
+    from attractor_nb.errors import OptionError
+    from attractor_nb.server import serve
+
+    with pytest.raises(OptionError, match=f"cannot listen on 127.0.0.1:{client.port}"):
+        serve(root, port=client.port)
+
+
+def test_what_is_missing_is_said(root, monkeypatch):
+    from attractor_nb.errors import OptionError
+    from attractor_nb.server import serve
+
+    monkeypatch.delitem(sys.modules, "attractor_nb.server.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(OptionError, match="needs uvicorn") as refused:
+        serve(root)
+    assert "attractor_nb[server]" in refused.value.hint
