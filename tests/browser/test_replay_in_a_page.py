@@ -184,7 +184,7 @@ def test_where_somebody_answers_texts_are_asked_for_once_the_slider_rests(open_v
     view.page.locator("[data-node=plan]").click()
     for moment in ("13", "6"):
         view.page.get_by_label("Event", exact=True).fill(moment)
-    view.page.wait_for_function("() => window.sent.length > 0")
+    view.page.wait_for_function("() => window.sent.length && window.sent[window.sent.length - 1].visit === 1")
     assert view.sent[-1] == {"kind": "inspect", "node": "plan", "visit": 1}
 
 

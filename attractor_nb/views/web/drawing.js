@@ -3,7 +3,7 @@
 
 import { badgePlace, showBadges } from "./drawing_badges.js";
 import { makeDrawingTools } from "./drawing_tools.js";
-import { importDrawing, make, wholeSeconds } from "./parts.js";
+import { importDrawing, keepKeys, make, wholeSeconds } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeViewport } from "./viewport.js";
 import { arrowOf, makeWalk } from "./walking.js";
@@ -33,8 +33,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   frame.tabIndex = 0;
   frame.setAttribute("role", "group");
   frame.setAttribute("aria-label", `Drawing. ${HELP}`);
-  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
-  element.dataset.lmSuppressShortcuts = "true";
+  keepKeys(element);
   svg.setAttribute("role", "group");
   element.style.setProperty("--ad-width", `${parseFloat(svg.getAttribute("width")) || 340}px`);
   element.append(frame);

@@ -5,7 +5,7 @@ import { makeDrawing } from "./drawing.js";
 import { makeEditorForm } from "./editor_form.js";
 import { makeFindingTable } from "./finding_table.js";
 import { asWidget } from "./host.js";
-import { make, makeButton } from "./parts.js";
+import { keepKeys, make, makeButton } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makeDiff, makeSourcePane } from "./source_pane.js";
 
@@ -23,7 +23,7 @@ export function showEditor(host, el) {
   const root = make("div", "attractor-ui ax-editor");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", "Editor of a pipeline");
-  root.dataset.lmSuppressShortcuts = "true";
+  keepKeys(root);
   const bar = make("div", "ax-bar");
   const said = make("p", "ax-said");
   said.setAttribute("aria-live", "polite");

@@ -64,7 +64,7 @@ export function makeFileList(plain, onFile) {
 }
 
 // A link that opens a file in JupyterLab or Notebook 7, where the server has the directory and shows it: hidden ones
-// it does not. The page says where its server's root is.
+// it does not. The page says where its server's root is: JupyterLab as a path, Notebook 7 as a URI.
 function editorLink(path, name) {
   const settings = document.getElementById("jupyter-config-data");
   if (!path || !settings) return null;
@@ -74,7 +74,7 @@ function editorLink(path, name) {
   } catch {
     return null;
   }
-  const inside = relativeTo(config.serverRoot || "", path);
+  const inside = relativeTo(config.serverRoot || folderOfUri(config.rootUri), path);
   if (inside === null) return null;
   const parts = [...inside.split("/"), ...name.split("/")].filter(Boolean);
   if (parts.some((part) => part.startsWith("."))) return null;
@@ -85,6 +85,10 @@ function editorLink(path, name) {
   link.target = "_blank";
   link.rel = "noopener";
   return link;
+}
+
+function folderOfUri(uri) {
+  return uri && uri.startsWith("file:///") ? decodeURIComponent(uri.slice("file://".length)) : "";
 }
 
 function relativeTo(root, path) {

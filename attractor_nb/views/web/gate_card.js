@@ -4,7 +4,7 @@
 // and on any page. All text goes through textContent.
 
 import { makeGateForm } from "./gate_form.js";
-import { make, makeButton } from "./parts.js";
+import { keepKeys, make, makeButton } from "./parts.js";
 
 const REPLY_MS = 6000;
 const YES_NO = [
@@ -17,8 +17,7 @@ export function makeGateCard(question, { onAnswer, isLive = true, now = () => Da
   element.tabIndex = -1;
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", `Question: ${question.title}`);
-  // Keys pressed here are the card's, not JupyterLab's shortcuts (Lumino honours this attribute).
-  element.dataset.lmSuppressShortcuts = "true";
+  keepKeys(element);
 
   const isMany = question.kind === "multi_select";
   const isText = question.kind === "freeform";

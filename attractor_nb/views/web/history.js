@@ -4,7 +4,7 @@ import { makeDrawing } from "./drawing.js";
 import { makeHistoryActions } from "./history_actions.js";
 import { compareRows, HISTORY_COLUMNS, matchesRow } from "./history_rows.js";
 import { asWidget } from "./host.js";
-import { make, makeButton } from "./parts.js";
+import { keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 
 const SHOWN_ROWS = 100; // at a time
@@ -18,8 +18,7 @@ export function showHistory(host, el) {
   const root = make("div", "attractor-ui ah-history");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Runs in ${host.get("caption") || "the runs base"}`);
-  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
-  root.dataset.lmSuppressShortcuts = "true";
+  keepKeys(root);
 
   const bar = make("div", "ah-bar");
   const field = make("input", "ah-filter");

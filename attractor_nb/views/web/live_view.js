@@ -6,7 +6,7 @@ import { isActive, makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
 import { makeLostKernel } from "./lost_kernel.js";
-import { make, makeButton } from "./parts.js";
+import { keepKeys, make, makeButton } from "./parts.js";
 import { shareStates } from "./run_states.js";
 import { makeSpeech } from "./speech.js";
 import { makeStateTable } from "./state_table.js";
@@ -20,8 +20,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
   const root = make("div", "attractor-ui attractor-live");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Run of ${host.get("caption") || "a pipeline"}`);
-  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
-  root.dataset.lmSuppressShortcuts = "true";
+  keepKeys(root);
 
   // The inspector stands beside the picture where both fit, else below: the picture keeps its size.
   const stage = make("div", "al-stage");

@@ -34,3 +34,10 @@ export function clock(value) {
   const two = (part) => String(part).padStart(2, "0");
   return hours ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${minutes}:${two(rest % 60)}`;
 }
+
+// Keys pressed here are ours, not Jupyter's shortcuts: Lumino honours this attribute. Notebook 7 asks for what has
+// the focus before it looks further up, so that gets it too.
+export function keepKeys(element) {
+  element.dataset.lmSuppressShortcuts = "true";
+  element.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
+}

@@ -4,7 +4,7 @@
 import { makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
-import { make } from "./parts.js";
+import { keepKeys, make } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makePlayer } from "./replay_player.js";
 import { makeContextTable } from "./replay_context.js";
@@ -22,8 +22,7 @@ export function showReplay(host, el) {
   const root = make("div", "attractor-ui attractor-replay");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Replay of ${host.get("caption") || "a run"}`);
-  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
-  root.dataset.lmSuppressShortcuts = "true";
+  keepKeys(root);
 
   let moments = makeMoments(host.get("replay"));
   let count = 0;

@@ -3,7 +3,7 @@
 
 import { makeDrawing } from "./drawing.js";
 import { asWidget } from "./host.js";
-import { importDrawing, make, makeButton } from "./parts.js";
+import { importDrawing, keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 
 const TINT_COLOUR = "var(--al-retrying)";
@@ -14,8 +14,7 @@ export function showTimeline(host, el) {
   const root = make("div", "attractor-ui at-timeline");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Timeline of ${host.get("caption") || "a run"}`);
-  // Keys pressed here are ours, not JupyterLab's shortcuts (Lumino honours this attribute).
-  root.dataset.lmSuppressShortcuts = "true";
+  keepKeys(root);
 
   const lanes = make("div", "at-lanes");
   const words = make("pre", "at-words", "");

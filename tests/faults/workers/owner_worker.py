@@ -37,7 +37,8 @@ LOOP = FRAME.format(
     'write [prompt=w, max_retries=1] check [prompt=c] start -> write -> check check -> write [label="again"RESTART]'
     ' check -> done [label="good"]'
 )
-TOOL = 'echo "tool - - $$" >> "$EFFECTS"; test -e "$EFFECTS.go" && exit 0; cat "$EFFECTS.fifo"'
+# Who has said that it began is not let go by what comes after.
+TOOL = 'test -e "$EFFECTS.go"; go=$?; echo "tool - - $$" >> "$EFFECTS"; test $go = 0 && exit 0; cat "$EFFECTS.fifo"'
 SOURCES = {
     "loop": LOOP.replace("RESTART", ""),
     "restart": LOOP.replace("RESTART", ", loop_restart=true"),
@@ -61,6 +62,7 @@ class Backend:
     def run(self, node, prompt, context):
         del prompt, context
         stage = current_stage()
+        is_let_go = Path(f"{self._effects}.go").exists()  # asked before it says that it began
         with self._effects.open("a") as file:
             file.write(f"{stage.logs_root.name} {node.id} {stage.visit} {os.getpid()}\n")
         if node.id == "write":
@@ -70,7 +72,7 @@ class Backend:
         if node.id == "check":
             is_first = stage.visit == 1 and not stage.logs_root.name.startswith("restart")
             return Outcome(StageStatus.SUCCESS, preferred_label="again" if is_first else "good")
-        if node.id == "slow" and not Path(f"{self._effects}.go").exists():
+        if node.id == "slow" and not is_let_go:
             Path(f"{self._effects}.fifo").read_bytes()  # until a writer comes
         return "fine"
 
