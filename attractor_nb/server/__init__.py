@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.server.settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ def serve(
     on_ready: Callable[[str], None] | None = None,
     allow_remote: bool = False,
     allowed_hosts: Sequence[str] = (),
+    max_runs: int = DEFAULT_MAX_RUNS,
+    max_streams: int = DEFAULT_MAX_STREAMS,
 ) -> None:
     """Serve the runs of a runs base over HTTP until the process is told to end.
 
@@ -45,6 +48,8 @@ def serve(
         on_ready: Called with the address, the token in it, once requests are taken.
         allow_remote: Listen where other machines can reach it.
         allowed_hosts: What the Host header may say besides: names with their port, of a proxy before it.
+        max_runs: How many runs may be under way at a time.
+        max_streams: How many event streams may be open at a time.
 
     Raises:
         OptionError: An argument is unusable, the port is taken, or the extra is not installed.
@@ -68,5 +73,7 @@ def serve(
         on_ready=on_ready,
         allow_remote=allow_remote,
         allowed_hosts=allowed_hosts,
+        max_runs=max_runs,
+        max_streams=max_streams,
         version=version("attractor_nb"),
     )

@@ -12,7 +12,15 @@ from sse_starlette.sse import AppStatus
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.secrets import redact_also
 from attractor_nb.server.app import Server
-from attractor_nb.server.settings import ServerSettings, check_bind, checked_prefix, checked_token, hosts_of
+from attractor_nb.server.descriptors import make_room
+from attractor_nb.server.settings import (
+    ServerSettings,
+    check_bind,
+    check_limits,
+    checked_prefix,
+    checked_token,
+    hosts_of,
+)
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import make_directory
 
@@ -34,13 +42,17 @@ def run_server(
     on_ready: Callable[[str], None] | None,
     allow_remote: bool,
     allowed_hosts: Sequence[str],
+    max_runs: int,
+    max_streams: int,
     version: str,
 ) -> None:
     """Serve until the process is told to end; see ``attractor_nb.server.serve``."""
     check_bind(host, is_remote_allowed=allow_remote)
     prefix, token = checked_prefix(prefix), checked_token(token)
+    check_limits(max_runs=max_runs, max_streams=max_streams)
     redact_also(token)  # whatever a stage comes to print, it is not this
     make_directory(Disk(), root, is_synced=False)
+    make_room(max_runs, max_streams)
     listening = listen(host, port)
     with contextlib.closing(listening):
         port = listening.getsockname()[1]
@@ -49,6 +61,8 @@ def run_server(
             token=token,
             hosts=hosts_of(host, port, allowed_hosts),
             prefix=prefix,
+            max_runs=max_runs,
+            max_streams=max_streams,
         )
         shown = f"[{host}]" if ":" in host else host
         # Behind the #: a browser keeps it to itself, so that it is in no log and in no Referer.
@@ -72,6 +86,7 @@ class ServerProcess(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 proxy_headers=False,
+                http="h11",  # whatever is installed beside it: its bound on a request's head is the one below
                 ws="none",
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 h11_max_incomplete_event_size=64 * 1024,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOKEN_BYTES: Final = 32
+DEFAULT_MAX_RUNS: Final = 1_000
+DEFAULT_MAX_STREAMS: Final = 2_000
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}\Z")
 _PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
 _DEFAULT_PORTS: Final = frozenset({80, 443})
@@ -28,8 +30,10 @@ class ServerSettings:
         root: The runs base; nothing outside of it is read or written, but for the child files of a source.
         token: Whoever has it may do everything.
         hosts: What the Host header may say, in lower case; a request that says something else comes from a
-            page that made its own name point here.
+            page that made its own name point here. None where the proxy before it has looked at that.
         prefix: Path before all others, without a slash at its end.
+        is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it, and
+            the page may stand in a frame of the proxy's own pages.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
         max_body_bytes: Length of a request's body at most.
@@ -41,10 +45,11 @@ class ServerSettings:
 
     root: Path
     token: str = field(repr=False)
-    hosts: frozenset[str]
+    hosts: frozenset[str] | None
     prefix: str = ""
-    max_runs: int = 1_000
-    max_streams: int = 2_000
+    is_proxied: bool = False
+    max_runs: int = DEFAULT_MAX_RUNS
+    max_streams: int = DEFAULT_MAX_STREAMS
     max_body_bytes: int = 1024 * 1024
     body_seconds: float = 30.0
     ticket_seconds: float = 30.0
@@ -97,6 +102,17 @@ def check_bind(host: str, *, is_remote_allowed: bool) -> None:
             f"{host} can be reached by other machines, and the token would travel unencrypted",
             hint="listen on 127.0.0.1 and come through an SSH tunnel; or allow it: allow_remote=True",
         )
+
+
+def check_limits(**limits: int) -> None:
+    """Check how much a server shall take at a time.
+
+    Raises:
+        OptionError: A limit is no whole number above 0.
+    """
+    for name, limit in limits.items():
+        if type(limit) is not int or limit < 1:
+            raise OptionError(f"{name} is {limit!r}, and a server takes 1 or more")
 
 
 def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:

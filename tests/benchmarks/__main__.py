@@ -13,11 +13,12 @@ import goals_mapping
 import goals_reading
 import goals_running
 import goals_scaling
+import goals_serving
 import goals_showing
 import goals_watching
 from goals import QUICK, TINY, Goal, Row, Scale
 from measuring import ROOT
-from report import report, say
+from report import merged, report, say
 
 GOALS: list[Goal] = [
     *goals_running.GOALS,
@@ -28,6 +29,7 @@ GOALS: list[Goal] = [
     *goals_mapping.GOALS,
     *goals_calling.GOALS,
     *goals_scaling.GOALS,
+    *goals_serving.GOALS,
 ]
 
 
@@ -38,6 +40,9 @@ def main() -> None:
     parser.add_argument("--scale", choices=("full", "quick", "tiny"), default="full")
     parser.add_argument(
         "--output", type=Path, help="docs/benchmarks.md for a whole run, else nothing is written"
+    )
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE", help="put the rows into this page, and leave its others"
     )
     chosen = parser.parse_args()
     scale = {"full": Scale(), "quick": QUICK, "tiny": TINY}[chosen.scale]
@@ -51,6 +56,9 @@ def main() -> None:
     if output is not None:
         output.write_text(report(measured, "make bench"), "utf-8")
         say(f"wrote {output}")
+    if chosen.into is not None:
+        chosen.into.write_text(merged(chosen.into.read_text("utf-8"), measured), "utf-8")
+        say(f"wrote rows of {', '.join(goal.key for goal in goals)} into {chosen.into}")
 
 
 def _measured(goal: Goal, scale: Scale) -> list[Row]:

@@ -53,6 +53,37 @@ def _table(goals: Sequence[tuple[Goal, Sequence[Row]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def merged(page: str, goals: Sequence[tuple[Goal, Sequence[Row]]]) -> str:
+    """A page with the rows and remarks of these goals in place of its own; all else stays as it is."""
+    lines = page.splitlines()
+    for goal, rows in goals:
+        lines = _replaced(
+            lines, f"| **{goal.key}** |", "|  |", "| **", _table([(goal, rows)]).splitlines()[2:]
+        )
+        if goal.remark:
+            lines = _replaced(lines, f"- **{goal.key}** ", "  ", "- **", [f"- **{goal.key}** {goal.remark}"])
+    return "\n".join(lines) + "\n"
+
+
+def _replaced(lines: list[str], begin: str, more: str, others: str, new: list[str]) -> list[str]:
+    """Put lines where those are that begin so, with those that follow them; else behind the others' last."""
+    at = next((index for index, line in enumerate(lines) if line.startswith(begin)), -1)
+    if at < 0:
+        at = end = _end_of_block(lines, others, more)
+    else:
+        end = at + 1
+        while end < len(lines) and lines[end].startswith(more):
+            end += 1
+    return [*lines[:at], *new, *lines[end:]]
+
+
+def _end_of_block(lines: list[str], begin: str, more: str) -> int:
+    at = next(index for index, line in enumerate(lines) if line.startswith(begin))
+    while at < len(lines) and lines[at].startswith((begin, more)):
+        at += 1
+    return at
+
+
 def _figures(row: Row) -> str:
     if row.missing:
         return f"| | | {row.missing}"

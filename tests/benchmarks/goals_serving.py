@@ -1,0 +1,75 @@
+"""L1: the server under load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goals import Goal, Row, Scale
+from measuring import MissingPeer, worker
+
+MOST_GROWTH = 1.1
+MOST_LATENCY_MS = 1000
+MB = 1e6
+
+
+def load(scale: Scale) -> list[Row]:
+    runs, clients, waves = scale.load
+    subject = f"{runs:,} runs and {clients:,} clients at once, {waves} times"
+    try:
+        found: dict[str, Any] = worker("load", runs, clients, waves)
+    except MissingPeer as missing:
+        return [Row(subject, 0, unit="", missing=str(missing))]
+    rss, files, threads = found["rss"], found["files"], found["threads"]
+    first = f"{found['events']:,} events on {found['connections']:,.0f} connections"
+    problems = "; ".join(found["problems"])
+    return [
+        Row(
+            f"{subject}: events missing, repeated or unlike the log",
+            0,
+            found["wrong"],
+            unit="",
+            detail=f"{first} {problems}".strip(),
+        ),
+        Row(
+            "memory of the server behind the last time against behind the first",
+            MOST_GROWTH,
+            rss[-1] / rss[1],
+            detail=f"{rss[-1] / MB:.0f} MB / {rss[1] / MB:.0f} MB, idle {rss[0] / MB:.0f} MB, at most {found['peak_rss'] / MB:.0f} MB",
+        ),
+        Row(
+            "open files of the server behind the last time, beyond those before the first",
+            0,
+            max(0, files[-1] - files[0]),
+            unit="",
+            detail=f"at most {found['peak_files']:,}",
+        ),
+        Row(
+            "threads of the server behind the last time, beyond those behind the first",
+            0,
+            max(0, threads[-1] - threads[1]),
+            unit="",
+            detail=f"{threads[-1]}, at most {found['peak_threads']}",
+        ),
+        Row(
+            "an event from the log to its client, 99 of 100 within",
+            MOST_LATENCY_MS,
+            found["p99"] * 1e3,
+            unit="ms",
+            detail=f"half within {found['p50'] * 1e3:.3g} ms; {found['events_per_second']:,.0f} events and "
+            f"{found['submitted_per_second']:,.0f} submissions a second",
+        ),
+    ]
+
+
+GOALS = [
+    Goal(
+        "L1",
+        "the server under load",
+        load,
+        "A server in a process of its own, its clients in one other, on the processors named below. Every run of several stages is submitted "
+        'over HTTP with durability="full"; a quarter has branches, a quarter a loop, a quarter a restart. Each stands at its gate until all '
+        "stand there, and is answered over HTTP. A client hangs up behind one event in twenty, a third of all hang up at once while the runs "
+        "wait, and each comes back with Last-Event-ID. The first time warms the server up. A latency has the flush of the log, "
+        "the server and the client in it. `python tests/benchmarks --only L1`.",
+    ),
+]
