@@ -6,10 +6,11 @@ works at takes answers there: at its console, in its notebook, or over its serve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.given_answer import ANSWERED_BY
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.summary import resume_command, shown_path
 from attractor_nb.decisions.choices import check_answer
@@ -29,29 +30,11 @@ from attractor_nb.views.columns import one_line
 from attractor_nb.views.questions import spoken_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from attractor_nb.cli.given_answer import GivenAnswer
     from attractor_nb.model.events import Event
-
-ANSWERED_BY: Final = "command line"
-
-
-@dataclass(frozen=True, slots=True)
-class GivenAnswer:
-    """What was typed.
-
-    Attributes:
-        gate: The gate: the asking node, or the question's id.
-        choice: Key, label or target of a choice, or empty.
-        text: Free text, or empty.
-        fields: What is filled in, by field, where the gate has a form.
-    """
-
-    gate: str
-    choice: str = ""
-    text: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:

@@ -34,7 +34,7 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     found = runs(base)
     chosen = found.where(**conditions)
     if is_json:
-        print_json([_plain(row) for row in chosen])
+        print_json([run_plain(row) for row in chosen])
         return ExitCode.SUCCESS
     if not chosen:
         words = f"none of the {len(found)} runs" if found else "no runs"
@@ -47,7 +47,8 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     return ExitCode.SUCCESS
 
 
-def _plain(row: RunRow) -> dict[str, Any]:
+def run_plain(row: RunRow) -> dict[str, Any]:
+    """A run of the list as JSON values."""
     return {
         "run_id": row.run_id,
         "kind": row.kind,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
-from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.pipeline.preparation import read_source
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from attractor_nb.pipeline.pipeline import Pipeline as PipelineType
 
 STDIN = "-"
 
@@ -26,6 +26,8 @@ def read_text(file: str) -> SourceText:
     """
     if file == STDIN:
         return SourceText(_read_stdin(), "<stdin>")
+    from attractor_nb.pipeline.preparation import read_source  # noqa: PLC0415 - parameters are read without it
+
     source = read_source(Path(file))
     assert isinstance(source, SourceText), "a path is read as text"
     return source
@@ -38,12 +40,14 @@ def _read_stdin() -> str:
         raise OptionError("stdin is not UTF-8 text", hint="encode it as UTF-8") from None
 
 
-def read_pipeline(file: str, *, is_strict: bool = False) -> Pipeline:
+def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
     """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet.
 
     Raises:
         OptionError, DotSyntaxError: It cannot be read.
     """
+    from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - loads all that runs
+
     return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cli.choices import GraphChange
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
 
@@ -75,7 +75,8 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
         )
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
-    trust = settled_trust(pipeline, is_vouched_for=settings.is_trusted or settings.is_simulated)
+    is_vouched_for = settings.is_trusted or settings.is_simulated
+    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for)
     options = {**_options(settings), **own.options, "trust": trust, "map_dir": own.map_dir}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
     return _watch(handle, settings, own)
@@ -89,7 +90,7 @@ def resume_map(
         raise OptionError("a map goes on in its own directory", hint="--out FILE.jsonl writes its results")
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     is_vouched_for = settings.is_trusted or settings.is_simulated
-    trust = settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
+    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
     options = {**_options(settings), **own.options, "trust": trust}
     if settings.backend is None and not settings.is_simulated:
         del options["backend"]  # as it was recorded

@@ -11,7 +11,7 @@ import typer
 from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
@@ -102,6 +102,15 @@ DurabilityOption = Annotated[
 Trust = Annotated[
     bool, typer.Option("--trust", help="Run the commands of this pipeline, this once, without asking.")
 ]
+TrustHash = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-hash",
+        metavar="HASH",
+        help="Run the commands of this hash and no others; `attractor-nb commands` prints it.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]
 Workdir = Annotated[
@@ -121,14 +130,18 @@ RunsDir = Annotated[
 ]
 Server = Annotated[
     str | None,
-    typer.Option("--server", metavar="URL", help="Of `attractor-nb serve`.", show_default=False),
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Its server, as `attractor-nb serve` printed it; ATTRACTOR_SERVER for what is not here.",
+        show_default=False,
+    ),
 ]
 Token = Annotated[
     str | None,
     typer.Option(
         "--token",
-        envvar="ATTRACTOR_TOKEN",
-        help="The server's token, unless the URL has it.",
+        help="The server's token, unless the URL or ATTRACTOR_TOKEN has it.",
         show_default=False,
     ),
 ]
@@ -138,6 +151,7 @@ def run_settings(
     *,
     is_simulated: Simulate = False,
     is_trusted: Trust = False,
+    trust_hash: TrustHash = None,
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
@@ -159,7 +173,7 @@ def run_settings(
     is_json: Json = False,
 ) -> "Settings":
     """What commands that run a pipeline are told alike; a command that spreads it has these options."""
-    from attractor_nb.cli.execution import Settings  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.settings import Settings  # noqa: PLC0415 - commands load what they need
 
     if is_auto_approved and gates not in {None, GateMode.AUTO}:
         raise typer.BadParameter(f"--auto-approve and --gates {gates} contradict each other")
@@ -167,6 +181,7 @@ def run_settings(
         backend=backend,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
+        trust_hash=trust_hash,
         gates=GateMode.AUTO if is_auto_approved else gates,
         workdir=workdir,
         cassette=cassette,

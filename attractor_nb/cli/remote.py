@@ -1,126 +1,131 @@
-"""Commands against a server of ours: ``submit``, ``runs`` and ``answer``."""
+"""Runs on a server of ours: begun, gone on with, forked, stopped and answered from the command line."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.answering import ANSWERED_BY
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.inputs import STDIN, read_params, read_text
+from attractor_nb.cli.given_answer import ANSWERED_BY
+from attractor_nb.cli.inputs import STDIN, read_params, read_prompt, read_text
 from attractor_nb.cli.reporting import print_json
-from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping, as_mappings
-from attractor_nb.errors import RunError
-from attractor_nb.model.outcome import Usage
-from attractor_nb.pipeline.history import RunRow, RunTable
+from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
+from attractor_nb.cli.settings import Settings
+from attractor_nb.errors import OptionError, RunError
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.history_table import history_table
-from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from attractor_nb.cli.answering import GivenAnswer
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.choices import GraphChange, OnInterrupted
+    from attractor_nb.cli.given_answer import GivenAnswer
 
-PAGE: Final = 1_000
-"""Runs that a server lists at a time."""
+NOT_OF_A_SERVER: Final = {
+    "is_simulated": "--simulate",
+    "is_trusted": "--trust",
+    "gates": "--gates",
+    "workdir": "--workdir",
+    "cassette": "--cassette",
+    "cassette_mode": "--cassette-mode",
+    "durability": "--durability",
+    "cache": "--cache",
+    "is_verbose": "--verbose",
+}
+"""What a server is not asked for, by its name in the settings."""
+_HOW_TO_TRUST: Final = "name the commands that it may run: --trust-hash HASH"
 
 
-def submit_file(
-    file: str, address: ServerAddress, settings: Settings, *, params: Iterable[str], trust: str | None
-) -> ExitCode:
+def submit_file(file: str, address: ServerAddress, settings: Settings, *, params: Iterable[str]) -> ExitCode:
     """Have a server run the pipeline of a file, and print where it is to be found.
 
     Args:
         file: The file, or ``-`` for stdin.
         address: The server.
-        settings: Backend and bounds.
+        settings: Backend, bounds and trust.
         params: Values for the context, as of ``--param``.
-        trust: Hash of the commands that it may run, or None.
 
     Raises:
         OptionError, SourceError, UntrustedSource, RunError: It cannot be read, or the server refuses it.
     """
     source = read_text(file)
-    wish = {
-        "name": "" if file == STDIN else Path(file).stem,
-        "params": read_params(params),
-        "backend": settings.backend.value if settings.backend else None,
-        "trust": trust,
-        **settings.bounds,
-    }
+    wish = {"name": "" if file == STDIN else Path(file).stem, "params": read_params(params)}
     client = Client(address)
-    body = {
-        "source": source.text,
-        **{name: value for name, value in wish.items() if value not in (None, "", {})},
-    }
-    answer = as_mapping(client.post(body=body))
-    run_id = one_line(str(answer.get("id", "")))
-    if not run_id:
-        raise RunError(f"the server at {address.url} does not say the id of the run")
-    url = client.url_of(run_id)
-    if settings.is_json:
-        print_json({"id": run_id, "url": url})
-        return ExitCode.SUCCESS
-    print(f"{run_id}\n{url}")
-    print(f"watch it with `attractor-nb watch {url}`", file=sys.stderr)
-    return ExitCode.SUCCESS
+    answer = client.post(body={"source": source.text, **_wish(settings, wish)})
+    return _show_begun(client, answer, settings)
 
 
-def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_json: bool) -> ExitCode:
-    """Print the runs of a server, newest first, and those alone for which all conditions hold.
+def resume_on(
+    address: ServerAddress,
+    settings: Settings,
+    *,
+    on_graph_change: GraphChange,
+    on_interrupted: OnInterrupted | None,
+    rewind_to: str | None,
+    visit: int | None,
+) -> ExitCode:
+    """Have a server go on with a run, or go back in it; it is not waited for.
 
     Raises:
-        OptionError: A condition means nothing, or no server is there.
+        RunNotFound, RunLocked, GraphChanged, UntrustedSource, RunError: It does not go on, and why.
     """
-    entries = list(_listed(Client(address)))
-    rows = RunTable(Path(), [_row(entry) for entry in entries])
-    plain = {id(row): entry for row, entry in zip(rows, entries, strict=True)}
-    chosen = rows.where(**conditions)
+    _refuse_what_is_local(settings)
+    wish = {
+        "on_graph_change": on_graph_change.value,
+        "on_interrupted": on_interrupted.value if on_interrupted else None,
+        "rewind_to": rewind_to,
+        "visit": visit,
+    }
+    client = Client(address)
+    answer = client.post(address.run_id, "resume", body=_wish(settings, wish))
+    return _show_begun(client, answer, settings)
+
+
+def fork_on(
+    address: ServerAddress,
+    node: str,
+    settings: Settings,
+    *,
+    visit: int | None,
+    values: Iterable[str],
+    prompt: Path | None,
+) -> ExitCode:
+    """Have a server begin a run that goes another way; it is not waited for.
+
+    Raises:
+        RunNotFound, GraphChanged, UntrustedSource, RunError: There is no such place to begin at.
+    """
+    _refuse_what_is_local(settings)
+    wish = {
+        "node": node,
+        "visit": visit,
+        "context": read_params(values, "--set"),
+        "prompt": None if prompt is None else read_prompt(prompt),
+    }
+    client = Client(address)
+    answer = client.post(address.run_id, "fork", body=_wish(settings, wish))
+    return _show_begun(client, answer, settings)
+
+
+def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
+    """Have a server stop a run; what is committed stays, and the run can be resumed.
+
+    Raises:
+        RunNotFound, RunLocked, RunError: There is no such run, or none that the server could stop.
+    """
+    client = Client(address)
+    answer = as_mapping(client.post(address.run_id, "cancel", body={}))
+    url = client.url_of(address.run_id)
     if is_json:
-        print_json([plain[id(row)] for row in chosen])
-    elif chosen:
-        print(table_text(history_table(chosen)))
+        print_json({"id": address.run_id, "url": url, "status": str(answer.get("status", ""))})
     else:
-        words = f"none of the {len(rows)} runs" if rows else "no runs"
-        print(f"{words} on {address.url}{' fits' if rows else ''}", file=sys.stderr)
+        print(f"stopping {address.run_id}")
+        print(f"go on with it: `attractor-nb resume {url}`", file=sys.stderr)
     return ExitCode.SUCCESS
 
 
-def _listed(client: Client) -> Iterator[Mapping[str, Any]]:
-    """All runs of a server, page by page."""
-    offset = 0
-    while True:
-        page = as_mappings(as_mapping(client.get(query=f"limit={PAGE}&offset={offset}")).get("pipelines"))
-        yield from page
-        offset += len(page)
-        if len(page) < PAGE:
-            return
-
-
-def _row(entry: Mapping[str, Any]) -> RunRow:
-    """A run of a server as a line of the list; its id stands where a directory's name would."""
-    usage = entry.get("usage")
-    return RunRow(
-        Path(str(entry.get("id", ""))),
-        str(entry.get("run_id") or entry.get("id", "")),
-        str(entry.get("name") or ""),
-        str(entry.get("status", "")),
-        str(entry.get("start_time") or ""),
-        entry.get("end_time"),
-        kind=str(entry.get("kind") or "run"),
-        duration=entry.get("duration"),
-        stages=entry.get("stages"),
-        usage=Usage.from_plain(as_mapping(usage)) if usage is not None else None,
-        tags=tuple(entry.get("tags") or ()),
-        lineage=str(entry.get("lineage") or ""),
-        note=str(entry.get("note") or ""),
-    )
-
-
-def answer_on(address: ServerAddress, run_id: str, given: GivenAnswer, *, is_json: bool) -> ExitCode:
+def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> ExitCode:
     """Hand in an answer at a server.
 
     Raises:
@@ -129,9 +134,60 @@ def answer_on(address: ServerAddress, run_id: str, given: GivenAnswer, *, is_jso
     wish: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
     body = {name: value for name, value in wish.items() if value}
     body["answered_by"] = ANSWERED_BY
-    answer = Client(address).post(run_id, "questions", given.gate, "answer", body=body)
+    client = Client(address)
+    answer = as_mapping(client.post(address.run_id, "questions", given.gate, "answer", body=body))
+    gate = str(answer.get("stage") or given.gate)
     if is_json:
-        print_json(answer)
+        print_json(
+            {
+                "gate": gate,
+                "question_id": str(answer.get("question", "")),
+                "answer": given.choice or given.text or None,
+                "id": address.run_id,
+                "url": client.url_of(address.run_id),
+            }
+        )
     else:
-        print(f"✓ {one_line(given.gate)}: {one_line(given.choice or given.text) or 'filled in'}")
+        print(f"✓ {one_line(gate)}: {one_line(given.choice or given.text) or 'filled in'}")
+    return ExitCode.SUCCESS
+
+
+def _wish(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A request's body: what was said, and nothing of what was not."""
+    wish = {
+        **own,
+        "backend": settings.backend.value if settings.backend else None,
+        "trust": settings.trust_hash,
+        **settings.bounds,
+    }
+    return {name: value for name, value in wish.items() if value not in (None, "", {})}
+
+
+def _refuse_what_is_local(settings: Settings) -> None:
+    """Refuse options that a server would not hear of, in place of passing them over.
+
+    Raises:
+        OptionError: Names the first of them.
+    """
+    usual = Settings()
+    for each in fields(Settings):
+        option = NOT_OF_A_SERVER.get(each.name)
+        if option is not None and getattr(settings, each.name) != getattr(usual, each.name):
+            hint = _HOW_TO_TRUST if each.name == "is_trusted" else "leave it out"
+            raise OptionError(f"{option} is for runs here, and this one is on a server", hint=hint)
+
+
+def _show_begun(client: Client, answer: object, settings: Settings) -> ExitCode:
+    """Say where the run is that a server has begun, or goes on with."""
+    plain = as_mapping(answer)
+    run_id = one_line(str(plain.get("id", "")))
+    if not run_id:
+        raise RunError(f"the server at {client.address.url} does not say the id of the run")
+    url = client.url_of(run_id)
+    if settings.is_json:
+        print_json({"id": run_id, "url": url, "status": str(plain.get("status", ""))})
+        return ExitCode.SUCCESS
+    print(f"{run_id}\n{url}")
+    if not settings.is_quiet:
+        print(f"watch it with `attractor-nb watch {url}`", file=sys.stderr)
     return ExitCode.SUCCESS

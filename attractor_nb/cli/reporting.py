@@ -73,12 +73,13 @@ def in_options(text: str) -> str:
     >>> in_options('on_interrupted="rerun" runs it again')
     '--on-interrupted rerun runs it again'
     """
+    text = text.replace("allow_remote=True", "--allow-remote")
     return _SETTING.sub(lambda match: f"--{match[1].replace('_', '-')} {match[2]}", text)
 
 
-def print_json(value: Any) -> None:
-    """Print a JSON document on stdout."""
-    print(json.dumps(redacted_value(value), indent=2, ensure_ascii=False))
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print a JSON document on stdout; without ``indent`` on a line of its own."""
+    print(json.dumps(redacted_value(value), indent=indent, ensure_ascii=False))
 
 
 def drop_output() -> None:

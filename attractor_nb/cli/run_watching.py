@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import time
@@ -12,21 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.progress import Progress
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_drawing import drawn_run, question_lines, run_headline
 from attractor_nb.cli.run_following import RunFollower
 from attractor_nb.cli.run_watched import WatchedRun
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.server_events import follow_events
-from attractor_nb.cli.server_status import run_on_server
+from attractor_nb.cli.server_status import answered_elsewhere, run_on_server
 from attractor_nb.cli.stage_words import name_columns
 from attractor_nb.cli.summary import resume_command, shown_path
 from attractor_nb.cli.terminal import Terminal, Tone
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import Event
-from attractor_nb.pipeline.loading import LOST_OWNER, load_pipeline
-from attractor_nb.redaction import redacted_value
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -51,6 +48,8 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     Raises:
         RunNotFound, CheckpointCorrupt: There is none, or it cannot be read.
     """
+    from attractor_nb.pipeline.loading import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
+
     run = WatchedRun(_graph_of(logs_root))
     follower = RunFollower(logs_root, is_once=is_once)
 
@@ -70,32 +69,41 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     return code
 
 
-def watch_server(address: ServerAddress, run_id: str, *, is_once: bool, is_json: bool) -> ExitCode:
+def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> ExitCode:
     """Show a run of a server until it has ended.
 
     Raises:
         RunNotFound, OptionError: There is no such run, or no server.
     """
-    client = Client(address)
+    client, run_id = Client(address), address.run_id
     run = WatchedRun(_graph_on(client, run_id))
+    elsewhere: dict[str, str] = {}
 
     def how(gate: InterviewStarted) -> str:
-        return shlex.join(["attractor-nb", "answer", run_id, gate.stage, "CHOICE", "--server", address.url])
+        here = ["attractor-nb", "answer", run_id, gate.stage, "CHOICE", "--server", address.url]
+        return elsewhere.get(gate.question_id) or shlex.join(here)
 
     if is_once:
         status = as_mapping(client.get(run_id))
-        run = run_on_server(run.graph, status, as_mapping(client.get(run_id, "questions")))
+        questions = as_mapping(client.get(run_id, "questions"))
+        elsewhere.update(answered_elsewhere(questions, address.url))
+        run = run_on_server(run.graph, status, questions)
         if is_json:
             print_json(status)
         else:
             terminal = Terminal(sys.stdout)
             terminal.show(_drawn(terminal, run, how))
         return run.exit_code
-    return _show(run, _gathered(follow_events(client, run_id)), how, is_once=False, is_json=is_json)
+    code = _show(run, _gathered(follow_events(client, run_id)), how, is_once=False, is_json=is_json)
+    if code is ExitCode.INTERRUPTED:
+        print(f"Continue with `attractor-nb resume {client.url_of(run_id)}`", file=sys.stderr)
+    return code
 
 
 def _graph_of(logs_root: Path) -> Graph:
     """What runs in a directory; nothing where its source cannot be read: then the events say it."""
+    from attractor_nb.pipeline.loading import load_pipeline  # noqa: PLC0415 - as above
+
     try:
         return load_pipeline(logs_root).graph
     except AttractorError:
@@ -154,8 +162,8 @@ def _show(
     """Show what happens until it is over; what stays behind says how the run stands."""
     terminal = Terminal(sys.stdout, name_columns=name_columns(run.graph))
     if is_json:
-        _print_events(run, batches)
-    elif is_once:
+        return _print_events(run, batches)
+    if is_once:
         for batch in batches:
             _take(run, batch)
         terminal.show(_drawn(terminal, run, how))
@@ -179,14 +187,19 @@ def _take(run: WatchedRun, batch: Iterable[Event]) -> None:
         run.take(event)
 
 
-def _print_events(run: WatchedRun, batches: Batches) -> None:
-    """A line of JSON for each event, at once."""
-    for batch in batches:
-        for event in batch:
-            run.take(event)
-            print(json.dumps(redacted_value(event.to_plain()), ensure_ascii=False))
-        if batch:
-            sys.stdout.flush()
+def _print_events(run: WatchedRun, batches: Batches) -> ExitCode:
+    """A line of JSON for each event, at once; an error in their midst is a line, too."""
+    try:
+        for batch in batches:
+            for event in batch:
+                run.take(event)
+                print_json(event.to_plain(), indent=None)
+            if batch:
+                sys.stdout.flush()
+    except AttractorError as error:
+        print_json({"error": error_plain(error)}, indent=None)
+        return exit_code_of(error)
+    return run.exit_code
 
 
 def _show_live(

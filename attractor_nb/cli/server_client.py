@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import secrets
 import urllib.error
 import urllib.request
@@ -17,6 +19,7 @@ from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
+from attractor_nb.cli.run_places import TOKEN_VARIABLE, is_url
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
@@ -57,6 +60,8 @@ _REFUSALS: Final[dict[str, type[AttractorError]]] = {
     "untrusted-source": UntrustedSource,
 }
 """The errors that problems are, by the last word of their type."""
+_REQUEST: Final = re.compile(r"POST /pipelines/([^/\s]+)/(resume|cancel|fork)\b")
+_HASH: Final = re.compile(r"[0-9a-f]{12,64}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,6 @@ class ServerAddress:
     run_id: str = ""
 
 
-def is_url(text: str) -> bool:
-    """Whether a text names a server, or something on it."""
-    return text.startswith(("http://", "https://"))
-
-
 def read_address(given: str, token: str | None = None) -> ServerAddress:
     """What a URL says, as ``attractor-nb serve`` or ``submit`` printed it.
 
@@ -87,7 +87,7 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
 
     Args:
         given: The URL.
-        token: The token, in place of one in the URL.
+        token: The token, in place of one in the URL. Where there is neither, that of ``ATTRACTOR_TOKEN``.
 
     Raises:
         OptionError: It is no such URL, or the token is no word.
@@ -102,7 +102,7 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
     parts = urlsplit(given)
     in_url = parse_qs(parts.query).get("token") or parse_qs(parts.fragment).get("token") or [""]
     prefix, _, run = parts.path.partition(f"{RUNS_PATH}/")
-    token = (token or in_url[0]).strip()
+    token = (token or in_url[0] or os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not token.isascii() or not token.isprintable() or " " in token:
         raise OptionError("the token is no word of ASCII characters", hint="give what the server printed")
     if len(token) >= MIN_LENGTH:
@@ -266,8 +266,20 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
         )
     reports = [str(found.get("report", "")) for found in as_mappings(problem.get("diagnostics"))]
     report = "\n\n".join(text for text in [*reports, str(problem.get("report", ""))] if text)
-    hint = "" if report else clean(str(problem.get("hint", "")))
+    hint = "" if report else in_commands(clean(str(problem.get("hint", ""))), url)
+    surface = str(problem.get("surface_hash", ""))
+    if kind == "untrusted-source" and _HASH.match(surface):
+        hint = f"read them (`attractor-nb commands FILE` prints them whole), then --trust-hash {surface[:12]}"
     return _REFUSALS.get(kind, RunError)(clean(report) or words, hint=hint)
+
+
+def in_commands(hint: str, url: str) -> str:
+    """A hint that names requests, in commands.
+
+    >>> in_commands("POST /pipelines/r1/resume asks it again", "http://127.0.0.1:8765")
+    '`attractor-nb resume r1 --server http://127.0.0.1:8765` asks it again'
+    """
+    return _REQUEST.sub(lambda match: f"`attractor-nb {match[2]} {match[1]} --server {url}`", hint)
 
 
 def as_mapping(found: object) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.run_watched import WatchedRun
-from attractor_nb.cli.server_client import as_mapping, as_mappings
+from attractor_nb.cli.server_client import as_mapping, as_mappings, in_commands
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.outcome import Usage
+from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus
 
 if TYPE_CHECKING:
@@ -46,6 +47,20 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
         gate = _question(plain)
         run.gates[gate.question_id] = gate
     return run
+
+
+def answered_elsewhere(questions: Mapping[str, Any], url: str) -> dict[str, str]:
+    """How questions are answered that the server itself cannot take an answer to, by id.
+
+    Args:
+        questions: The answer to ``GET /pipelines/{id}/questions``.
+        url: The server.
+    """
+    return {
+        str(plain.get("id", "")): in_commands(one_line(str(plain.get("how", ""))), url)
+        for plain in as_mappings(questions.get("questions"))
+        if plain.get("how")
+    }
 
 
 def _state(plain: Mapping[str, Any]) -> NodeState:

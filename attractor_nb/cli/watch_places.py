@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attractor_nb.cli.run_places import run_address
 from attractor_nb.errors import OptionError
 from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.stored_run import has_event_log
@@ -29,13 +30,11 @@ def watch_place(
     Raises:
         RunNotFound, SessionNotFound, OptionError: There is nothing to be watched.
     """
-    from attractor_nb.cli.server_client import is_url, read_run_address  # noqa: PLC0415 - each kind loads its own
+    address = run_address(place or "", server, token)
+    if address is not None:
+        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
-    if server is not None or (place is not None and is_url(place)):
-        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - as above
-
-        address = read_run_address(place or "", server, token)
-        return watch_server(address, address.run_id, is_once=is_once, is_json=is_json)
+        return watch_server(address, is_once=is_once, is_json=is_json)
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
         from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above

@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.cli.answering import GivenAnswer, record_answer
+from attractor_nb.cli.answering import record_answer
+from attractor_nb.cli.given_answer import GivenAnswer
 from attractor_nb.errors import AlreadyAnswered, RunLocked
 
 
@@ -157,7 +158,11 @@ def test_fields_are_refused_where_there_is_no_form(command, waiting):
 
 
 def test_behind_a_restart_the_question_is_answered_where_the_run_stands(command, sources):
-    text = (sources / "review.dot").read_text().replace('label="[R] Again"', 'label="[R] Again", loop_restart=true')
+    text = (
+        (sources / "review.dot")
+        .read_text()
+        .replace('label="[R] Again"', 'label="[R] Again", loop_restart=true')
+    )
     run = Pipeline(text).run(wait=False, logs_root=sources / "out")
     run.wait_for_gate("gate", 60)
     run.answer("gate", "R")

@@ -1,5 +1,6 @@
 """All commands, one by one: each has examples in its help that parse, and speaks JSON."""
 
+import json
 import re
 import shlex
 
@@ -13,7 +14,7 @@ EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")
 """A command in a line of help: up to a pipe, a redirection, an explanation, or the end of a substitution."""
 WANTED = {
     "serve", "submit", "runs", "watch", "answer", "resume", "fork", "diff", "lint", "graph", "estimate", "doctor",
-    "export", "map",
+    "export", "map", "completion",
 }  # fmt: skip
 
 
@@ -55,6 +56,60 @@ def test_each_command_has_examples_and_all_of_them_parse(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_speaks_json(name):
     assert "--json" in {option for parameter in COMMANDS[name].params for option in parameter.opts}
+
+
+SPOKEN = {
+    "parse": ("straight.dot",),
+    "validate": ("straight.dot",),
+    "lint": ("broken.dot",),
+    "run": ("straight.dot", "--simulate", "-q"),
+    "resume": ("out", "--auto-approve", "-q"),
+    "fork": ("out", "plan", "--auto-approve", "-q"),
+    "map": ("straight.dot", "--params", "rows.jsonl", "-q"),
+    "commands": ("failing.dot",),
+    "models": ("straight.dot",),
+    "estimate": ("straight.dot",),
+    "graph": ("straight.dot",),
+    "handlers": (),
+    "runs": ("--runs-dir", "."),
+    "watch": ("out", "--once"),
+    "answer": ("out", "gate", "approve"),
+    "doctor": ("straight.dot",),
+    "cache": (),
+    "diff": ("out", "out"),
+    "export": ("out", "-o", "page.html"),
+    "submit": ("straight.dot", "--server", "{url}"),
+    "cancel": ("r1", "--server", "{url}"),
+    "demo": ("--simulate", "--auto-approve"),
+    "completion": ("bash",),
+}
+"""A call of each command, with a result; ``out`` is a run that waits at its gate."""
+ELSEWHERE = {"serve": "test_cli_remote.py", "model install": "test_cli_demo.py"}
+"""Where those are told of that need more than a directory."""
+
+
+def test_every_command_is_called():
+    assert set(SPOKEN) | set(ELSEWHERE) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_the_json_of_each_command_is_all_of_stdout(command, waiting, stub, name):
+    (waiting.parent / "rows.jsonl").write_text("{}\n")
+    stub.says("POST", "/pipelines", {"id": "r1", "status": "running"}, status=201)
+    stub.says("POST", "/pipelines/r1/cancel", {"id": "r1", "status": "cancelling"}, status=202)
+    ended = command(name, *(word.format(url=stub.url) for word in SPOKEN[name]), "--json")
+    documents = ended.out.splitlines() if name == "watch" else [ended.out]  # of a run: an event on each line
+    found = [json.loads(document) for document in documents]
+    assert found
+    assert all("error" not in document for document in found)
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_wrong_with_a_command_line_is_json_too(command, name):
+    ended = command(*name.split(), "--no-such-option", "--json")
+    assert (ended.code, ended.err) == (2, "")
+    assert json.loads(ended.out)["error"]["type"] == "OptionError"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

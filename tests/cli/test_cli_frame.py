@@ -6,15 +6,6 @@ import sys
 
 import pytest
 
-COMMANDS = ["parse", "validate", "run", "resume", "graph", "handlers", "runs", "demo"]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_s_help_has_an_example(command, name):
-    ended = command(name, "--help")
-    assert ended.code == 0
-    assert f"\n    attractor-nb {name}" in ended.out
-
 
 def test_model_install_has_help_that_says_the_size(command):
     assert "93 MB" in command("model", "install", "--help").out

@@ -27,7 +27,7 @@ def test_examples_are_found():
 @pytest.mark.parametrize("line", LINES)
 def test_each_example_parses(line, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_SERVER", "http://127.0.0.1:8765")
-    words = shlex.split(line)[1:]
+    words = shlex.split(line, comments=True)[1:]
     context = ROOT.make_context("attractor-nb", words)
     name, command, rest = ROOT.resolve_command(context, words)
     with command.make_context(name, rest, parent=context) as parsed:

@@ -1,4 +1,4 @@
-"""`serve`, and `submit`, `runs`, `watch`, `answer` against it: a real server, in a process of its own."""
+"""`serve`, and all commands that speak to it: a real server, in a process of its own."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from attractor_nb import Run
 from attractor_nb.cli.server_client import Client, ServerAddress
 from attractor_nb.cli.server_events import follow_events
 from attractor_nb.storage.event_log import read_log
@@ -57,15 +58,26 @@ def served(tmp_path_factory):
             process.send_signal(signal.SIGINT)
 
 
+def wait_for(served, run_id, *types):
+    """Follow a run until events of these types have happened, in this order."""
+    left = list(types)
+    events = follow_events(Client(ServerAddress(served.url, served.token)), run_id)
+    for event in events:
+        if event.type == left[0]:
+            left.pop(0)
+            if not left:
+                events.close()
+                return event
+    raise AssertionError(f"the run has ended without {left[0]}")
+
+
 @pytest.fixture
 def asking(served, command, sources):
     """The id of a run on the server that waits at its gate."""
     submitted = command("submit", "review.dot", *served.at, "--json")
     assert submitted.code == 0, submitted.err
     run_id = json.loads(submitted.out)["id"]
-    events = follow_events(Client(ServerAddress(served.url, served.token)), run_id)
-    assert any(event.type == "InterviewStarted" for event in events)
-    events.close()
+    wait_for(served, run_id, "InterviewStarted")
     return run_id
 
 
@@ -115,7 +127,7 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
     assert watching.wait(60) == 0
 
     (row,) = [row for row in json.loads(command("runs", *served.at, "--json").out) if row["id"] == run_id]
-    assert (row["status"], row["name"]) == ("completed", "Review")
+    assert (row["status"], row["pipeline"], row["url"]) == ("completed", "Review", url)
     assert (
         next(event for event in served.log(run_id) if event.type == "InterviewCompleted").answered_by
         == "command line"
@@ -154,6 +166,89 @@ def test_the_first_answer_counts_and_a_wrong_one_is_refused(command, served, ask
     assert json.loads(late.out)["error"]["type"] in {"AlreadyAnswered", "NoSuchGate"}
 
 
+def test_a_run_is_stopped_resumed_and_asks_its_question_again(command, served, asking):
+    url = f"{served.url}/pipelines/{asking}"
+    stopped = command("cancel", asking, *served.at)
+    assert (stopped.code, stopped.out) == (0, f"stopping {asking}\n")
+    watched = command("watch", asking, *served.at)
+    assert watched.code == 130
+    assert f"Continue with `attractor-nb resume {url}`" in watched.err
+
+    late = command("cancel", url, "--token", served.token)
+    assert late.code == 2
+    assert "interrupted" in late.err
+    unheard = command("answer", asking, "gate", "A", *served.at)
+    assert unheard.code == 2
+    assert f"go on with it first: `attractor-nb resume {asking} --server {served.url}`" in unheard.err
+
+    resumed = command("resume", asking, *served.at, "--json")
+    assert resumed.code == 0, resumed.err
+    assert {name: json.loads(resumed.out)[name] for name in ("id", "url")} == {"id": asking, "url": url}
+    wait_for(served, asking, "PipelineResumed", "InterviewStarted")
+    answered = json.loads(command("answer", url, "gate", "A", "--token", served.token, "--json").out)
+    assert (answered["gate"], answered["id"], answered["answer"]) == ("gate", asking, "A")
+    assert command("watch", asking, *served.at).code == 0
+    started = [event.name for event in served.log(asking) if event.type == "StageStarted"]
+    assert started.count("plan") == 1
+
+
+def test_a_run_goes_back_to_before_a_visit(command, served, sources):
+    run_id = json.loads(command("submit", "straight.dot", *served.at, "--json").out)["id"]
+    assert command("watch", run_id, *served.at).code == 0
+    again = command("resume", run_id, *served.at, "--from", "write", "--visit", "1", "-q")
+    assert (again.code, again.err) == (0, "")
+    assert again.out.split() == [run_id, f"{served.url}/pipelines/{run_id}"]
+    assert command("watch", run_id, *served.at).code == 0
+    assert [event.node for event in served.log(run_id) if event.type == "PipelineRewound"] == ["write"]
+
+
+def test_a_fork_is_a_run_of_the_server_that_goes_another_way(command, served, sources):
+    run_id = json.loads(command("submit", "straight.dot", *served.at, "--json").out)["id"]
+    assert command("watch", run_id, *served.at).code == 0
+    (sources / "better.txt").write_text("Write it better")
+    given = ("--set", "tests:=3", "--prompt", "better.txt", "--json")
+    forked = command("fork", run_id, "write", *served.at, *given)
+    assert forked.code == 0, forked.err
+    fork_id = json.loads(forked.out)["id"]
+    assert fork_id != run_id
+    assert command("watch", fork_id, *served.at).code == 0
+    fork = Run.load(served.root / fork_id)
+    assert (fork["write"].prompt, fork.result().context["tests"]) == ("Write it better", 3)
+    wrong = command("fork", run_id, "wrote", *served.at)
+    assert wrong.code == 2
+    assert 'did you mean "write"' in wrong.err
+
+
+def test_the_address_may_come_from_the_environment(command, served, asking, monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_SERVER", f"{served.url}/#token={served.token}")
+    assert asking in command("runs").out
+    assert "? gate   Good enough?" in command("watch", asking, "--once").out
+    assert command("cancel", asking).code == 0
+    assert command("watch", asking).code == 130
+    assert command("resume", asking).code == 0
+    wait_for(served, asking, "PipelineResumed", "InterviewStarted")
+    assert command("answer", asking, "gate", "A").code == 0
+    assert command("watch", asking).code == 0
+    assert command("fork", asking, "plan").code == 0
+    assert command("submit", "straight.dot").code == 0
+
+
+def test_what_is_a_directory_here_is_meant_before_a_run_of_the_server(command, served, waiting, monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_SERVER", f"{served.url}/#token={served.token}")
+    assert "attractor-nb answer out gate CHOICE" in command("watch", "out", "--once").out
+    assert command("answer", "out", "gate", "A").code == 0
+    assert command("resume", "out").code == 0
+    assert "run directory" in command("runs", "--runs-dir", ".").out
+
+
+def test_runs_of_a_server_and_of_a_directory_are_the_same_json(command, served, asking):
+    (there,) = [row for row in json.loads(command("runs", *served.at, "--json").out) if row["id"] == asking]
+    here = json.loads(command("runs", "--runs-dir", served.root, "--json").out)
+    (same,) = [row for row in here if row["logs_root"].endswith(asking)]
+    assert set(there) - {"id", "url"} == set(same) - {"logs_root"}
+    assert (there["run_id"], there["pipeline"]) == (same["run_id"], same["pipeline"])
+
+
 def test_a_run_of_the_server_is_watched_in_its_directory_too(command, served, asking):
     ended = command("watch", served.root / asking, "--once")
     assert "? gate   Good enough?" in ended.out
@@ -163,7 +258,15 @@ def test_a_run_of_the_server_is_watched_in_its_directory_too(command, served, as
 
 
 def test_a_wrong_token_is_let_in_nowhere(command, served, sources):
-    for arguments in (["runs"], ["submit", "review.dot"], ["watch", "r1"], ["answer", "r1", "gate", "A"]):
+    for arguments in (
+        ["runs"],
+        ["submit", "review.dot"],
+        ["watch", "r1"],
+        ["answer", "r1", "gate", "A"],
+        ["resume", "r1"],
+        ["fork", "r1", "plan"],
+        ["cancel", "r1"],
+    ):
         ended = command(*arguments, "--server", served.url, "--token", "x" * 43)
         assert ended.code == 2
         assert "does not know the token" in ended.err
@@ -191,9 +294,14 @@ def test_commands_are_run_by_a_server_only_with_their_hash(command, served, sour
     (sources / "tool.dot").write_text(TOOL)
     refused = command("submit", "tool.dot", *served.at, "--json")
     assert refused.code == 2
-    assert json.loads(refused.out)["error"]["type"] == "UntrustedSource"
+    error = json.loads(refused.out)["error"]
+    assert error["type"] == "UntrustedSource"
+    assert "echo hello" in error["message"]
     surface = json.loads(command("commands", "tool.dot", "--json").out)["hash"]
-    run_id = json.loads(command("submit", "tool.dot", *served.at, "--trust", surface, "--json").out)["id"]
+    assert f"--trust-hash {surface[:12]}" in error["hint"]
+    run_id = json.loads(command("submit", "tool.dot", *served.at, "--trust-hash", surface, "--json").out)[
+        "id"
+    ]
     assert command("watch", run_id, *served.at).code == 0
 
 
@@ -207,7 +315,7 @@ def test_inputs_and_bounds_travel_with_the_source(command, served, sources):
 def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, asking):
     named = json.loads(command("runs", *served.at, "--pipeline", "review", "--json").out)
     assert asking in [row["id"] for row in named]
-    assert {row["name"] for row in named} == {"Review"}
+    assert {row["pipeline"] for row in named} == {"Review"}
     failed = json.loads(command("runs", *served.at, "--status", "failed", "--json").out)
     assert asking not in [row["id"] for row in failed]
     assert "none of the" in command("runs", *served.at, "--since", "2100-01-01").err

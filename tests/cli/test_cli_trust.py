@@ -87,6 +87,28 @@ def test_trust_says_yes_for_one_call(command, file, tmp_path):
     assert command("run", "build.dot").code == 2
 
 
+def test_a_hash_lets_its_commands_run_and_no_others(command, file, tmp_path):
+    refused = command("run", "build.dot", "--trust-hash", "0" * 12)
+    assert refused.code == 2
+    assert f"trust names {'0' * 12}" in refused.err
+    assert not (tmp_path / "out").exists()
+    assert command(*RUN, "--trust-hash", HASH[:12]).code == 0
+    assert (tmp_path / "out/built").exists()
+
+
+def test_a_hash_and_the_word_for_all_commands_contradict_each_other(command, file):
+    ended = command("run", "build.dot", "--trust", "--trust-hash", HASH)
+    assert ended.code == 2
+    assert "--trust allows all commands" in ended.err
+
+
+def test_a_map_takes_a_hash(command, file, tmp_path):
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    given = ("map", "build.dot", "--params", "rows.jsonl", "--out", "many")
+    assert command(*given, "--trust-hash", "0" * 12).code == 2
+    assert command(*given, "--trust-hash", HASH).code == 0
+
+
 def test_the_environment_says_yes_to_a_hash(command, file, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_TRUST", HASH[:12])
     assert command(*RUN).code == 0

@@ -47,17 +47,19 @@ def runs(
     is_json: Json = False,
 ) -> int:
     """List runs."""
-    from attractor_nb.cli.history import show_runs  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.run_places import usual_server  # noqa: PLC0415 - commands load what they need
 
     given = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text}
     conditions = {name: value for name, value in given.items() if value}
-    if server is not None:
-        from attractor_nb.cli.remote import show_runs_on  # noqa: PLC0415 - as above
+    if server is not None and runs_dir is not None:
+        raise typer.BadParameter("--runs-dir is a place here, and --server has its own")
+    if runs_dir is None and (server := server or usual_server()) is not None:
+        from attractor_nb.cli.remote_history import show_runs_on  # noqa: PLC0415 - as above
         from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
 
-        if runs_dir is not None:
-            raise typer.BadParameter("--runs-dir is a place here, and --server has its own")
         return show_runs_on(read_address(server, token), conditions, is_json=is_json)
+    from attractor_nb.cli.history import show_runs  # noqa: PLC0415 - as above
+
     return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
 
 
@@ -221,14 +223,16 @@ def answer(
     is_json: Json = False,
 ) -> int:
     """Answer a question."""
-    from attractor_nb.cli.answering import GivenAnswer, answer_directory  # noqa: PLC0415 - as above
+    from attractor_nb.cli.given_answer import GivenAnswer  # noqa: PLC0415 - as above
     from attractor_nb.cli.inputs import read_params  # noqa: PLC0415 - as above
-    from attractor_nb.cli.server_client import is_url, read_run_address  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
 
     given = GivenAnswer(gate, choice, text, read_params(fields or (), "--field"))
-    if server is None and not is_url(place):
+    address = run_address(place, server, token)
+    if address is None:
+        from attractor_nb.cli.answering import answer_directory  # noqa: PLC0415 - as above
+
         return answer_directory(Path(place), given, is_json=is_json)
     from attractor_nb.cli.remote import answer_on  # noqa: PLC0415 - as above
 
-    address = read_run_address(place, server, token)
-    return answer_on(address, address.run_id, given, is_json=is_json)
+    return answer_on(address, given, is_json=is_json)

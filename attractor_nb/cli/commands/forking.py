@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.options import run_settings
+from attractor_nb.cli.options import Server, Token, run_settings
 from attractor_nb.cli.spread import spread
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
 
 FORK_HELP = """Begin a run of its own that goes another way from just before a visit of a node.
 
 \b
   attractor-nb fork .attractor/runs/first plan
   attractor-nb fork .attractor/runs/first plan --visit 2 --set tests=3 --prompt better.txt
+  attractor-nb fork RUN_ID plan --server "$URL" --prompt better.txt     on a server; watch it there
 
 The run that it comes from is read, never changed.
 """
@@ -26,8 +27,13 @@ The run that it comes from is read, never changed.
 
 @spread("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
 def fork(
-    directory: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", help="The directory of the run.", show_default=False)
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_DIR|RUN_ID",
+            help="The directory of the run; on a server its id, or its URL.",
+            show_default=False,
+        ),
     ],
     node: Annotated[str, typer.Argument(metavar="NODE", help="Where it goes on.", show_default=False)],
     *,
@@ -63,13 +69,24 @@ def fork(
             show_default=False,
         ),
     ] = None,
+    server: Server = None,
+    token: Token = None,
     settings: "Settings",
 ) -> int:
     """Fork a run."""
-    from attractor_nb.cli.execution import fork_directory  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - commands load what they need
+
+    address = run_address(place, server, token)
+    if address is not None:
+        from attractor_nb.cli.remote import fork_on  # noqa: PLC0415 - as above
+
+        if graph or fork_root is not None:
+            raise typer.BadParameter("--graph and --logs-root are for runs here, and this one is on a server")
+        return fork_on(address, node, settings, visit=visit, values=values or (), prompt=prompt)
+    from attractor_nb.cli.execution import fork_directory  # noqa: PLC0415 - as above
 
     return fork_directory(
-        directory,
+        Path(place),
         node,
         settings,
         visit=visit,

@@ -13,7 +13,7 @@ from attractor_nb.cli.options import RunsDir, run_settings
 from attractor_nb.cli.spread import spread
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
 
 NOT_OF_A_MAP = (
     "cassette",

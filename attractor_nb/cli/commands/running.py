@@ -4,16 +4,26 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attractor_nb.cli.choices import GraphChange, OnInterrupted
-from attractor_nb.cli.options import AutoApprove, File, Json, RunsDir, Simulate, Strict, run_settings
+from attractor_nb.cli.options import (
+    AutoApprove,
+    File,
+    Json,
+    RunsDir,
+    Server,
+    Simulate,
+    Strict,
+    Token,
+    run_settings,
+)
 from attractor_nb.cli.spread import spread
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
 
 RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
 
@@ -66,12 +76,20 @@ RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is
   attractor-nb resume DIR --graph mended.dot --on-graph-change accept
   attractor-nb resume DIR --from review --visit 2      back to before that visit
   attractor-nb resume DIR --take-over                  its owner is frozen, or its machine gone
+  attractor-nb resume RUN_ID --server "$URL"           on a server; `attractor-nb watch` shows it
 """
 
 
 @spread("settings", run_settings)
 def resume(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.", show_default=False)],
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR|RUN_ID",
+            help="The run directory; on a server the run's id, or its URL.",
+            show_default=False,
+        ),
+    ],
     *,
     rewind_to: Annotated[
         str | None,
@@ -105,21 +123,29 @@ def resume(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")
     ] = False,
+    server: Server = None,
+    token: Token = None,
     settings: "Settings",
 ) -> int:
     """Go on with a run."""
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
+
+    how: dict[str, Any] = {
+        "on_graph_change": on_graph_change,
+        "on_interrupted": on_interrupted,
+        "rewind_to": rewind_to,
+        "visit": visit,
+    }
+    address = run_address(place, server, token)
+    if address is not None:
+        from attractor_nb.cli.remote import resume_on  # noqa: PLC0415 - as above
+
+        if graph or take_over:
+            raise typer.BadParameter("--graph and --take-over are for runs here, and this one is on a server")
+        return resume_on(address, settings, **how)
     from attractor_nb.cli.execution import resume_directory  # noqa: PLC0415 - as above
 
-    return resume_directory(
-        directory,
-        settings,
-        graph=graph,
-        on_graph_change=on_graph_change,
-        on_interrupted=on_interrupted,
-        rewind_to=rewind_to,
-        visit=visit,
-        take_over=take_over,
-    )
+    return resume_directory(Path(place), settings, graph=graph, take_over=take_over, **how)
 
 
 DEMO_HELP = """Run a real pipeline on the language model of this machine.

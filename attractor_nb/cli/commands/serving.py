@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.options import File, Json, RunsDir, Token, run_settings
+from attractor_nb.cli.options import File, Json, RunsDir, Server, Token, run_settings
 from attractor_nb.cli.spread import spread
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.execution import Settings
+    from attractor_nb.cli.settings import Settings
 
 NOT_OF_A_SUBMISSION = (
     "is_simulated",
@@ -28,7 +28,7 @@ NOT_OF_A_SUBMISSION = (
     "is_quiet",
     "is_verbose",
 )
-"""Options of ``run`` that a server is not asked for: backend, bounds and JSON are left."""
+"""Options of ``run`` that a server is not asked for: backend, bounds, hash and JSON are left."""
 
 SERVE_HELP = """Serve runs over HTTP on this machine: start, watch, answer, cancel, resume.
 
@@ -89,7 +89,7 @@ SUBMIT_HELP = """Have a server run a pipeline; prints the run's id and its URL.
 \b
   attractor-nb submit review.dot --server http://127.0.0.1:8765 --token TOKEN
   attractor-nb submit review.dot --server "$URL" --param ticket=42 --backend llm --max-budget-usd 2
-  attractor-nb submit review.dot --server "$URL" --trust 3f2a9c01b7de     allow these commands
+  attractor-nb submit review.dot --server "$URL" --trust-hash 3f2a9c01b7de     allow these commands
   cat review.dot | attractor-nb submit - --server "$URL" --json | jq -r .id
 
 Commands of a pipeline are run only where their hash is allowed: `attractor-nb commands FILE` prints it.
@@ -120,14 +120,42 @@ def submit(
             show_default=False,
         ),
     ] = None,
-    trust: Annotated[
-        str | None,
-        typer.Option("--trust", metavar="HASH", help="Run the commands of this hash.", show_default=False),
-    ] = None,
     settings: "Settings",
 ) -> int:
     """Have a server run a pipeline."""
     from attractor_nb.cli.remote import submit_file  # noqa: PLC0415 - commands load what they need
     from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
 
-    return submit_file(file, read_address(server, token), settings, params=params or (), trust=trust)
+    return submit_file(file, read_address(server, token), settings, params=params or ())
+
+
+CANCEL_HELP = """Stop a run on a server. What is committed stays, and `attractor-nb resume` goes on with it.
+
+\b
+  attractor-nb cancel RUN_ID --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb cancel http://127.0.0.1:8765/pipelines/RUN_ID --json
+
+A run that a terminal works at is stopped there, by Ctrl-C.
+"""
+
+
+def cancel(
+    place: Annotated[
+        str, typer.Argument(metavar="RUN_ID|URL", help="The run's id, or its URL.", show_default=False)
+    ],
+    server: Server = None,
+    token: Token = None,
+    is_json: Json = False,
+) -> int:
+    """Stop a run on a server."""
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
+
+    address = run_address(place, server, token)
+    if address is None:
+        raise typer.BadParameter(
+            "it says no server; a run that is worked at here is stopped there, by Ctrl-C",
+            param_hint="--server",
+        )
+    from attractor_nb.cli.remote import cancel_on  # noqa: PLC0415 - as above
+
+    return cancel_on(address, is_json=is_json)

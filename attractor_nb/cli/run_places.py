@@ -1,0 +1,46 @@
+"""Where the run is that a command names: in a directory here, or on a server."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.server_client import ServerAddress
+
+SERVER_VARIABLE: Final = "ATTRACTOR_SERVER"
+TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def is_url(text: str) -> bool:
+    """Whether a text names a server, or something on it."""
+    return text.startswith(("http://", "https://"))
+
+
+def usual_server() -> str | None:
+    """The server of this shell, where nobody names another one."""
+    return os.environ.get(SERVER_VARIABLE) or None
+
+
+def run_address(place: str, server: str | None, token: str | None) -> ServerAddress | None:
+    """The address of a run on a server; None for a run in a directory here.
+
+    A URL and ``--server`` decide it. ``ATTRACTOR_SERVER`` does so for what is no directory here.
+
+    Args:
+        place: A run directory, the id of a run, or its URL; empty where none is named.
+        server: The value of ``--server``.
+        token: The value of ``--token``.
+
+    Raises:
+        OptionError: No run is named, two servers are, or the address is unusable.
+    """
+    if server is None and not is_url(place):
+        if not place or os.path.exists(place):  # noqa: PTH110 - a name that is too long is none, too
+            return None
+        server = usual_server()
+        if server is None:
+            return None
+    from attractor_nb.cli.server_client import read_run_address  # noqa: PLC0415 - a directory needs no client
+
+    return read_run_address(place, server, token)
