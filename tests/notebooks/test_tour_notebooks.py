@@ -15,6 +15,7 @@ from attractor_nb import (
     Outcome,
     Pipeline,
     QueueInterviewer,
+    Run,
     current_stage,
     heat,
     lineage,
@@ -153,11 +154,16 @@ def test_exercise_5_the_editor_gives_up_its_child():
     assert (result.status, "Escalated" in result.reason) == ("fail", True)
 
 
-def cell_source(number, cell_id):
-    """The pipeline in a cell of a notebook."""
+def whole_cell(number, cell_id):
+    """The text of a cell of a notebook."""
     (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
     (cell,) = [cell for cell in nbformat.read(path, as_version=4).cells if cell.id == cell_id]
-    return cell.source.split("\n", 1)[1]
+    return cell.source
+
+
+def cell_source(number, cell_id):
+    """The pipeline in a cell of a notebook."""
+    return whole_cell(number, cell_id).split("\n", 1)[1]
 
 
 def test_exercise_7_a_cheap_draft_and_a_second_model():
@@ -262,6 +268,29 @@ def test_exercise_14_three_edits_touch_few_lines():
     assert len([line for line in before if line not in after]) == 1
     assert len([line for line in after if line not in before]) == 5
     assert ("think", "review") in [(edge.source, edge.target) for edge in editor.pipeline().graph.edges]
+
+
+def test_exercise_15_what_the_killed_server_left_is_ended_by_another(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"review": Pipeline(cell_source("15", "review"))}
+    for cell in ("imports", "serve", "ask", "events"):
+        text = whole_cell("15", cell)
+        for call in (
+            "os.chdir",
+            "server, address",
+            "json.load(ask",
+            "for last_id",
+        ):  # what the notebook does at once
+            text = text.partition(f"\n{call}")[0]
+        exec(text, names)
+    try:
+        exec(solution("15"), names)
+        assert names["server"].wait(60) == 0
+    finally:
+        names["server"].kill()
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["abandoned", "['start', 'draft', 'gate', 'gate', 'done']"]
+    assert Run.load(tmp_path / "served" / names["run"]).status == "completed"
 
 
 def test_exercise_12_a_lenient_reviewer_ends_one_run_sooner_and_sends_one_back(tmp_path):

@@ -1,13 +1,17 @@
 """Every code block of the README does what the README says."""
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from attractor_nb.cli.server_client import Client, read_address
+from attractor_nb.cli.server_events import follow_events
 from attractor_nb.pipeline.hosts import live_jobs, stop_jobs
 
 REPOSITORY = Path(__file__).parents[2]
@@ -20,7 +24,10 @@ SHELL_LINES = [
     if language == "sh"
     for line in text.splitlines()
 ]
-COMMANDS = [line[1:] for line in SHELL_LINES if line[0] == "attractor-nb" and line[1] != "model"]
+OF_A_SERVER = {"serve", "watch", "answer"}
+COMMANDS = [
+    line[1:] for line in SHELL_LINES if line[0] == "attractor-nb" and line[1] not in OF_A_SERVER | {"model"}
+]
 
 
 @pytest.fixture
@@ -73,6 +80,47 @@ def test_each_command_succeeds(arguments, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_server_is_started_asked_and_answered_as_the_readme_says(tmp_path):
+    """Its lines one by one, in a shell each; before the answer the question is waited for, as a person would."""
+    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    block = README.partition("## Serve it")[2].partition("\n## ")[0]
+    assert "\nattractor-nb serve " in block
+    lines = re.search(r"^export .*?(?=^```)", block, re.MULTILINE | re.DOTALL)[0].splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["watch", "answer", "watch"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with subprocess.Popen(
+        ["attractor-nb", "serve", "--port", "0"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            address = server.stdout.readline().strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]+", address)
+            environment = os.environ | {"PATH": path, "ATTRACTOR_SERVER": address}
+
+            def shell(line):
+                done = subprocess.run(
+                    ["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True
+                )
+                assert done.returncode == 0, done.stderr
+                return done.stdout
+
+            environment["RUN"] = shell(lines[1] + '; printf %s "$RUN"')
+            wait_for_question(address, environment["RUN"])
+            assert "? merge_gate   Merge this change?" in shell(lines[2])
+            assert shell(lines[3]) == "✓ merge_gate: Merge\n"
+            assert shell(lines[4]).splitlines()[-1].startswith("✓ success   Code review loop")
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
+def wait_for_question(address, run_id):
+    client = Client(read_address(address))
+    assert any(event.type == "InterviewStarted" for event in follow_events(client, run_id))
+
+
 def test_the_install_lines_name_an_extra_and_a_command_that_exist():
     import tomllib
 
@@ -80,9 +128,13 @@ def test_the_install_lines_name_an_extra_and_a_command_that_exist():
 
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     others = [line for line in SHELL_LINES if line[0] == "pip" or line[1] == "model"]
-    assert others == [["pip", "install", ".[local]"], ["attractor-nb", "model", "install"]]
+    assert others == [
+        ["pip", "install", ".[local]"],
+        ["attractor-nb", "model", "install"],
+        ["pip", "install", ".[server]"],
+    ]
     assert project["name"] == "attractor_nb"
-    assert "local" in project["optional-dependencies"]
+    assert {"local", "server"} <= set(project["optional-dependencies"])
     assert main(["model", "install", "--help"]) == 0
 
 
