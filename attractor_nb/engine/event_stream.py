@@ -12,6 +12,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
@@ -96,17 +97,22 @@ class EventFeed:
             yield event
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        async for found in self.batches(1):
+            yield found[0]
+
+    async def batches(self, most: int) -> AsyncIterator[list[Event]]:
+        """All events that are there, up to so many, again and again: for who need not wake for each."""
         loop = asyncio.get_running_loop()
         while True:
             woken = asyncio.Event()
             with self._condition:
-                event = self._take()
-                if event is None:
+                found = list(islice(iter(self._take, None), most))
+                if not found:
                     if self._is_closed:
                         return
                     self._wakers.append((loop, woken))
-            if event is not None:
-                yield event
+            if found:
+                yield found
             else:
                 await woken.wait()
 

@@ -35,6 +35,9 @@ KEPT_FRAMES: Final = 2_000
 BATCH_BYTES: Final = 64 * 1024
 LOOK_SECONDS: Final = 0.25
 """How often the log of a run is looked at that another process runs."""
+GATHER_SECONDS: Final = 0.02
+"""What happens within so short a time goes out together: events of a run come in bursts."""
+GATHERED: Final = 100
 
 
 class Frame(NamedTuple):
@@ -78,7 +81,9 @@ class Channel:
         self._frames: deque[Frame] = deque()
         self._first = 0
         self._bytes = 0
+        self._untold_frames = self._untold_bytes = 0
         self._ordinal = 0
+        self._is_in_step = False
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ended_at: tuple[object, ...] | None = None
@@ -190,14 +195,13 @@ class Channel:
         feed = await asyncio.to_thread(live.events)
         await self._take_log()
         self.is_ready.set()
-        async for event in feed:
-            if isinstance(event, EventsDropped):  # what it missed is in the log
-                self._publish_all()
-            elif event.is_durable:
-                self._publish_up_to(event)
-            else:
-                self._keep("", event_frame(event, ""))
-        self._publish_all()
+        async for events in feed.batches(GATHERED):
+            for event in events:
+                await self._take_event(event)
+            self._tell()
+            await asyncio.sleep(GATHER_SECONDS if len(events) < GATHERED else 0)
+        if not self._is_in_step:
+            await self._take_log()
 
     async def _follow_log(self) -> None:
         while await asyncio.to_thread(self._is_live_elsewhere):
@@ -206,48 +210,73 @@ class Channel:
             await asyncio.sleep(LOOK_SECONDS)
         await self._take_log()  # of a run that stands still it is ready when it is closed: nothing follows
 
-    async def _take_log(self) -> None:
-        self._note_read(await asyncio.to_thread(self._trail.read))
-        self._publish_pending()
+    async def _take_event(self, event: Event) -> None:
+        """Publish what the feed brought."""
+        if isinstance(event, EventsDropped):
+            await self._take_log()  # what it missed is there
+        elif not event.is_durable:
+            self._keep("", event_frame(event, ""))
+        elif self._is_in_step and (recorded := self._trail.take(event)) is not None:
+            self._publish(recorded)
+        else:
+            await self._take_log_up_to(event)
+        await self._breathe()
 
-    def _publish_up_to(self, event: Event) -> None:
-        """Publish what the log has up to an event that the feed brought: what comes next keeps its place."""
+    async def _take_log(self) -> None:
+        """Publish all that is new in the log."""
+        self._is_in_step = False
+        await self._read_on()
+        while self._pending:
+            self._publish(self._pending.popleft())
+            await self._breathe()
+        self._tell()
+
+    async def _take_log_up_to(self, event: Event) -> None:
+        """Publish what the log has up to an event that the feed brought: what comes next keeps its place.
+
+        When that is the last that was read, the two are in step: what the feed brings from then on is what
+        the log has next, and is not read again.
+        """
+        self._is_in_step = False
         key = event.time, event.sequence
         if not any((one.event.time, one.event.sequence) == key for one in self._pending):
             if event.time <= self._read_up_to[0] and event.sequence <= self._read_up_to[1]:
                 return  # it was there at the beginning
-            self._note_read(self._trail.read())
+            await self._read_on()
         while self._pending:
             recorded = self._pending.popleft()
             self._publish(recorded)
             if (recorded.event.time, recorded.event.sequence) == key:
+                self._is_in_step = not self._pending
                 return
+            await self._breathe()
 
-    def _publish_all(self) -> None:
-        self._note_read(self._trail.read())
-        self._publish_pending()
-
-    def _publish_pending(self) -> None:
-        while self._pending:
-            self._publish(self._pending.popleft())
-
-    def _note_read(self, found: list[Recorded]) -> None:
+    async def _read_on(self) -> None:
+        found = await asyncio.to_thread(self._trail.read)
         if found:
             self._pending.extend(found)
             last = found[-1].event
             self._read_up_to = last.time, last.sequence
+
+    async def _breathe(self) -> None:
+        """Have consumers take what they were not told of, before there is so much that it is let go."""
+        if self._untold_bytes >= BATCH_BYTES or self._untold_frames >= KEPT_FRAMES // 4:
+            self._tell()
+            await asyncio.sleep(0)
 
     def _publish(self, recorded: Recorded) -> None:
         self._ordinal += 1
         self._keep(recorded.id, event_frame(recorded.event, recorded.id))
 
     def _keep(self, event_id: str, data: bytes) -> None:
+        """Keep what is to be sent; ``_tell`` has consumers take it."""
         self._frames.append(Frame(self._ordinal, event_id, data))
         self._bytes += len(data)
+        self._untold_bytes += len(data)
+        self._untold_frames += 1
         while len(self._frames) > 1 and (self._bytes > KEPT_BYTES or len(self._frames) > KEPT_FRAMES):
             self._bytes -= len(self._frames.popleft().data)
             self._first += 1
-        self._tell()
 
     def _close(self) -> None:
         self.is_closed = True
@@ -255,5 +284,6 @@ class Channel:
         self._tell()
 
     def _tell(self) -> None:
+        self._untold_frames = self._untold_bytes = 0
         news, self._news = self._news, asyncio.Event()
         news.set()

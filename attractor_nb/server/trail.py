@@ -38,12 +38,13 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True)
 class _Part:
-    """A directory, and how far it has been read."""
+    """A directory, and how far it has been read; ``had`` is more where the owner told what comes next."""
 
     number: int
     directory: Path
     offset: int = 0
     sequence: int = 0
+    had: int = 0
 
 
 class Trail:
@@ -66,6 +67,13 @@ class Trail:
             pass
         return found
 
+    def take(self, event: Event) -> Recorded | None:
+        """The next event, from its owner and not from the disk; None when it is not the next.
+
+        The caller knows that it came right behind the last one that was read or taken.
+        """
+        return self._next(event) if event.sequence == self._parts[-1].had + 1 else None
+
     @property
     def stamp(self) -> tuple[object, ...]:
         """Differs when something was written since."""
@@ -77,16 +85,25 @@ class Trail:
         scan = _scan(part)
         for event, end in zip(scan.events, scan.ends, strict=True):
             part.offset, part.sequence = end, event.sequence
-            found.append(Recorded(f"{part.number}.{event.sequence}", event))
-            if isinstance(event, PipelineRestarted) and (following := self._restart(event)):
-                self._parts.append(following)
-                return True
+            if event.sequence > part.had:
+                found.append(self._next(event))
+                if self._parts[-1] is not part:
+                    return True
         return False
+
+    def _next(self, event: Event) -> Recorded:
+        """Take an event of the latest directory; a restart makes another one the latest."""
+        part = self._parts[-1]
+        part.had = event.sequence
+        if isinstance(event, PipelineRestarted) and (following := self._restart(event)):
+            self._parts.append(following)
+        return Recorded(f"{part.number}.{event.sequence}", event)
 
     def _step_back(self) -> bool:
         """Whether a directory before the latest has grown since: a rewind took the run back to it."""
         for index in range(len(self._parts) - 2, -1, -1):
-            if _scan(self._parts[index]).events:
+            part = self._parts[index]
+            if any(event.sequence > part.had for event in _scan(part).events):
                 del self._parts[index + 1 :]
                 return True
         return False
