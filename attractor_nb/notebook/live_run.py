@@ -39,7 +39,6 @@ from attractor_nb.notebook.gate_card import GateCards, HandedIn
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.notebook.status_line import status_line
 from attractor_nb.pipeline.debug_requests import answer_debugging
 from attractor_nb.pipeline.inbox import resume_call
 from attractor_nb.pipeline.inspecting import answer_inspection
@@ -47,6 +46,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.questions import BY_CLICK, plain_question
+from attractor_nb.views.status_line import status_line
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 

@@ -17,13 +17,10 @@ import traitlets
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.pipeline.heating import heat
+from attractor_nb.pipeline.timing import timeline_values
 from attractor_nb.views.frontend import script, styles
-from attractor_nb.views.heat import MEASURES
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
-from attractor_nb.views.timeline import timeline_plain
-from attractor_nb.views.timeline_svg import timeline_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,23 +93,3 @@ class TimelineView(anywidget.AnyWidget):
             LOGGER.warning("the timeline of run %s could not be read any more", run.id)
         except Exception:  # a fault of the display is never the run's
             LOGGER.exception("the timeline could not follow the run")
-
-
-def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """What the view shows of a run as it stands.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored.
-        CheckpointCorrupt: Its log is damaged.
-    """
-    run, timeline = shown.run, shown.timeline
-    heats: dict[str, Any] = {}
-    for by in MEASURES:
-        found = heat(run, by).heat
-        heats[by] = {name: {"level": found.level(name), "words": found.words(name)} for name in found.nodes}
-    return {
-        "svg": timeline_svg(timeline),
-        "timeline": timeline_plain(timeline),
-        "states": {name: state.to_plain() for name, state in run.view.nodes.items()},
-        "heats": heats,
-    }

@@ -6,8 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.heating import heat
+from attractor_nb.views.heat import MEASURES
 from attractor_nb.views.table import table_text
-from attractor_nb.views.timeline import BY, Timeline, timeline_of
+from attractor_nb.views.timeline import BY, Timeline, timeline_of, timeline_plain
 from attractor_nb.views.timeline_svg import timeline_svg
 from attractor_nb.views.timeline_table import timeline_table
 
@@ -61,3 +63,23 @@ class RunTimeline:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def timeline_values(shown: RunTimeline) -> dict[str, Any]:
+    """What a front-end's timeline shows of a run as it stands, but for its graph.
+
+    Raises:
+        RunNotFound: Nothing of the run is stored.
+        CheckpointCorrupt: Its log is damaged.
+    """
+    run, timeline = shown.run, shown.timeline
+    heats: dict[str, Any] = {}
+    for by in MEASURES:
+        found = heat(run, by).heat
+        heats[by] = {name: {"level": found.level(name), "words": found.words(name)} for name in found.nodes}
+    return {
+        "svg": timeline_svg(timeline),
+        "timeline": timeline_plain(timeline),
+        "states": {name: state.to_plain() for name, state in run.view.nodes.items()},
+        "heats": heats,
+    }

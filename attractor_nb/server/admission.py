@@ -25,25 +25,40 @@ def header_values(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]
     return [value.decode("latin-1") for key, value in head if key.lower() == name]
 
 
-def stranger(head: Iterable[tuple[bytes, bytes]], hosts: frozenset[str]) -> Problem | None:
-    """Why a request comes from a place that has no business here; None when it may come."""
+def stranger(
+    head: Iterable[tuple[bytes, bytes]], hosts: frozenset[str] | None, *, may_be_linked: bool = False
+) -> Problem | None:
+    """Why a request comes from a place that has no business here; None when it may come.
+
+    Args:
+        head: Its headers.
+        hosts: What its Host may be; None for anything, but one.
+        may_be_linked: What it asks for is a page without a secret: a link of another site may lead there.
+    """
     named = header_values(head, b"host")
-    if len(named) != 1 or named[0].lower() not in hosts:
+    if len(named) != 1 or (hosts is not None and named[0].lower() not in hosts):
         return Problem(
             403,
             "foreign-host",
             "The request names another host",
             f"Host is {', '.join(named)[:100] or 'missing'}, and this server has another name",
-            hint=f"ask one of {', '.join(sorted(hosts))}",
+            hint=f"ask one of {', '.join(sorted(hosts or ()))}",
         )
     origins = header_values(head, b"origin")
     own = {f"{scheme}{named[0].lower()}" for scheme in _SCHEMES}
     if len(origins) > 1 or any(origin.lower() not in own for origin in origins):
         return _foreign_page()
     sites = header_values(head, b"sec-fetch-site")
-    if not origins and any(site.lower() not in _OWN_SITES for site in sites):
+    is_foreign = any(site.lower() not in _OWN_SITES for site in sites)
+    if not origins and is_foreign and not (may_be_linked and _is_navigation(head)):
         return _foreign_page()
     return None
+
+
+def _is_navigation(head: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a browser asks in order to show the answer as a page of its own, in no frame."""
+    said = (header_values(head, b"sec-fetch-mode"), header_values(head, b"sec-fetch-dest"))
+    return said == (["navigate"], ["document"])
 
 
 def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:

@@ -80,8 +80,45 @@ class PipelineStatus(PipelineLine):
     active_nodes: list[str]
     progress: Progress
     states: Plain
+    line: Plain
     questions: int
     links: dict[str, str]
+
+
+class Rows(Sent):
+    """Runs as rows of a front-end's list, newest first."""
+
+    rows: list[Plain]
+    total: int
+    offset: int
+
+
+class Drawing(Sent):
+    """The drawing of a run's graph without states, and what a front-end needs beside it."""
+
+    id: str
+    caption: str
+    svg: str
+    marks: dict[str, str]
+    has_output: bool
+    has_gates: bool
+
+
+class PastAnswers(Sent):
+    """What became of the questions that are over, oldest first."""
+
+    id: str
+    answers: list[Plain]
+
+
+class TimelineState(Sent):
+    """What each stage did when: the picture, the words of its bars, states, and tints by measure."""
+
+    id: str
+    svg: str
+    timeline: Plain
+    states: Plain
+    heats: Plain
 
 
 class Choice(Sent):

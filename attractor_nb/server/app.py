@@ -20,6 +20,7 @@ from attractor_nb.server.guard import Guard, own_path
 from attractor_nb.server.idempotency import Claim, Ledger
 from attractor_nb.server.openapi import openapi_document
 from attractor_nb.server.operations import OPERATIONS
+from attractor_nb.server.page import page_routes
 from attractor_nb.server.problems import Problem, internal_problem, problem_of
 from attractor_nb.server.replies import Reply, problem_response
 from attractor_nb.server.streams import Streams
@@ -56,6 +57,7 @@ class Server:
         routes = [
             *(self._route(operation) for operation in OPERATIONS),
             _only(Route("/openapi.json", _answering(self._document), methods=["GET"])),
+            *(_only(route) for route in page_routes(_answering, is_proxied=settings.is_proxied)),
         ]
         inner = Starlette(
             routes=routes, exception_handlers={HTTPException: _refused}, lifespan=self._lifespan

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
+from starlette.responses import Response
+
 from attractor_nb.server.admission import MAX_TICKET_LENGTH, has_token, stranger, unauthorised
+from attractor_nb.server.page import PAGE_PATH, PAGE_PATHS
 from attractor_nb.server.replies import problem_response
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 
 HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -53,15 +55,23 @@ class Guard:
         scope = self._without_prefix(scope)
         refused = self._refusal(scope)
         answer: ASGIApp = self._app if refused is None else problem_response(refused)
-        await answer(scope, receive, _with_headers(send))
+        if refused is None and not own_path(scope) and scope["method"] == "GET":  # links would lead elsewhere
+            place = self._settings.prefix.rpartition("/")[2]
+            answer = Response(status_code=307, headers={"Location": f"{place}/"})
+        await answer(scope, receive, self._with_headers(send))
 
     def _refusal(self, scope: Scope) -> Problem | None:
-        head = scope["headers"]
-        if problem := stranger(head, self._settings.hosts):
+        head, path = scope["headers"], own_path(scope)
+        if problem := stranger(head, self._settings.hosts, may_be_linked=path in {"", PAGE_PATH}):
             return problem
-        if has_token(head, self._settings.token) or self._has_ticket(scope):
+        if has_token(head, self._settings.token) or self._has_ticket(scope) or self._is_page(scope):
             return None
         return unauthorised()
+
+    def _is_page(self, scope: Scope) -> bool:
+        """Whether it asks for the page, which is shown to anybody who may come at all."""
+        is_open = own_path(scope) in {"", *PAGE_PATHS} and scope["method"] == "GET"
+        return is_open and not self._settings.is_proxied
 
     def _has_ticket(self, scope: Scope) -> bool:
         path = own_path(scope)
@@ -69,6 +79,20 @@ class Guard:
             return False
         given = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [])
         return len(given) == 1 and len(given[0]) <= MAX_TICKET_LENGTH and self._tickets.redeem(given[0], path)
+
+    def _with_headers(self, send: Send) -> Send:
+        frames = b"SAMEORIGIN" if self._settings.is_proxied else b"DENY"
+
+        async def send_with(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present: list[Any] = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in present}
+                more = [pair for pair in DEFAULT_HEADERS if pair[0] not in names]
+                headers = [*present, *HEADERS, (b"x-frame-options", frames), *more]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return send_with
 
     def _without_prefix(self, scope: Scope) -> Scope:
         """The request as it would be at the top; a proxy may have taken the prefix off already."""
@@ -81,15 +105,3 @@ class Guard:
 def own_path(scope: Scope) -> str:
     """The path below the prefix."""
     return scope["path"].removeprefix(scope.get("root_path", ""))
-
-
-def _with_headers(send: Send) -> Send:
-    async def send_with(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            present: list[Any] = list(message.get("headers", ()))
-            names = {name.lower() for name, _ in present}
-            more = [pair for pair in DEFAULT_HEADERS if pair[0] not in names]
-            message = {**message, "headers": [*present, *HEADERS, *more]}
-        await send(message)
-
-    return send_with

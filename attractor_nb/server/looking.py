@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import RunError, StorageError
@@ -17,6 +19,7 @@ from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import questions_of
 from attractor_nb.server.replies import Reply
 from attractor_nb.storage.checkpoint_file import read_checkpoint
+from attractor_nb.views.status_line import status_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +71,7 @@ def status_of(desk: Desk, run_id: str) -> PipelineStatus:
             visited=len(run.visits) if run else 0,
         ),
         states=view.to_plain() if view else {},
+        line=_line(run, summary, is_live=facts["is_live"]),
         questions=_question_count(desk, run_id),
         links=links_of(run_id),
     )
@@ -132,12 +136,20 @@ def context_of(desk: Desk, run_id: str) -> ContextState:
         RunNotFound: There is no such run, or nothing of it is stored.
         CheckpointCorrupt, StorageError: Its log cannot be read.
     """
-    live = desk.live(run_id)
-    # A live handle keeps the directory of its beginning until it ends; what is on the disk knows restarts.
-    run = desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
-    journal = run.journal()
+    journal = stored_run(desk, run_id).journal()
     last = journal.events[-1].sequence if journal.events else 0
     return ContextState(id=run_id, sequence=last, context=journal.values_at(last))
+
+
+def stored_run(desk: Desk, run_id: str) -> Run:
+    """A run as the disk has it: a live handle keeps the directory of its beginning until it ends.
+
+    Raises:
+        RunNotFound: There is no such run, or nothing of it is stored.
+        CheckpointCorrupt, StorageError: Its log cannot be read.
+    """
+    live = desk.live(run_id)
+    return desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
 
 
 def current_place(desk: Desk, run_id: str) -> Path:
@@ -151,9 +163,28 @@ def current_place(desk: Desk, run_id: str) -> Path:
         return desk.run(run_id).logs_root
     restarts = sorted(
         (place for place in desk.place(run_id).glob("restart-*") if place.is_dir()),
-        key=lambda place: int(place.name.rpartition("-")[2]) if place.name[8:].isdigit() else 0,
+        key=lambda place: int(place.name.rpartition("-")[2]) if place.name[8:].isdecimal() else 0,
     )
     return restarts[-1] if restarts else desk.place(run_id)
+
+
+def _line(run: Run | None, summary: RunSummary, *, is_live: bool) -> dict[str, Any]:
+    """The status line of a front-end; a run's time goes from when its present owner took it."""
+    if run is None:
+        return {}
+    since = summary.owner.get("since", "")
+    line = status_line(run.view, run.graph, started=_seconds(str(since)), now=time.time())
+    if not is_live and not run.view.status.is_ended:  # whoever ran it is gone: no time goes by in it
+        line |= {"status": "interrupted", "is_ended": True, "elapsed": summary.duration or 0.0}
+    return line
+
+
+def _seconds(moment: str) -> float:
+    """Seconds since 1970 of an ISO time; 0 for what is none."""
+    try:
+        return datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def _readable(desk: Desk, run_id: str, summary: RunSummary) -> Run | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import answers, endpoints, requests
+from attractor_nb.server import answers, endpoints, requests, showing
 from attractor_nb.server.looking import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 from attractor_nb.server.replies import JSON_TYPE
 
@@ -164,6 +164,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
     _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
     _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
+    # What a front-end shows.
+    _get("/rows", "listRows", showing.get_rows, answers.Rows, query=requests.ListQuery, kind="views"),
+    _get(f"{_ONE}/drawing", "getDrawing", showing.get_drawing, answers.Drawing, kind="views"),
+    _get(f"{_ONE}/answers", "getAnswers", showing.get_answers, answers.PastAnswers, kind="views"),
+    _get(f"{_ONE}/timeline", "getTimeline", showing.get_timeline, answers.TimelineState, kind="views"),
     # The short names of spec 11.11.
     _post(
         "/run", "run", endpoints.submit, answers.Accepted, requests.Submission, status=201, kind="short names"

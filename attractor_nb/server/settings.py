@@ -32,8 +32,8 @@ class ServerSettings:
         hosts: What the Host header may say, in lower case; a request that says something else comes from a
             page that made its own name point here. None where the proxy before it has looked at that.
         prefix: Path before all others, without a slash at its end.
-        is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it, and
-            the page may stand in a frame of the proxy's own pages.
+        is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it,
+            and the page may stand in a frame of the proxy's own pages.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
         max_body_bytes: Length of a request's body at most.

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 FOLDER: Final = files("attractor_nb.views.web")
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -19,18 +22,19 @@ _DEFAULT: Final = re.compile(r"^export default [^;]*;\n", re.MULTILINE)
 
 
 @cache
-def modules_of(entry: str) -> tuple[str, ...]:
+def modules_of(entry: str, beside: Traversable | None = None) -> tuple[str, ...]:
     """The modules that an entry needs, in the order in which they can stand, itself last.
 
     Args:
         entry: Name of a module, without ``.js``.
+        beside: A folder of further modules, which may import ours as if they stood in one.
     """
     order: dict[str, None] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
             raise ValueError(f"modules of the front-end import one another: {' -> '.join((*above, name))}")
-        for imported in _IMPORT.findall(_text(f"{name}.js")):
+        for imported in _IMPORT.findall(_text(f"{name}.js", beside)):
             visit(imported, (*above, name))
         order.setdefault(name)
 
@@ -39,27 +43,35 @@ def modules_of(entry: str) -> tuple[str, ...]:
 
 
 @cache
-def script(entry: str, *, is_widget: bool = True) -> str:
+def script(entry: str, *, is_widget: bool = True, beside: Traversable | None = None) -> str:
     """One ES module with everything that an entry needs.
 
     Args:
         entry: Name of the module.
         is_widget: Whether its default export, which anywidget reads, is kept. Without it the text can stand
             in a page, with more code behind it.
+        beside: A folder of further modules.
     """
     parts: list[str] = []
-    for name in modules_of(entry):
-        text = _EXPORT.sub("", _IMPORT.sub("", _text(f"{name}.js")))
+    for name in modules_of(entry, beside):
+        text = _EXPORT.sub("", _IMPORT.sub("", _text(f"{name}.js", beside)))
         parts.append(text if is_widget and name == entry else _DEFAULT.sub("", text))
     return "\n".join(parts)
 
 
 @cache
-def styles(entry: str) -> str:
+def styles(entry: str, beside: Traversable | None = None) -> str:
     """The style sheets of an entry and of all that it needs, that of the theme first."""
-    names = ("theme", *(name for name in modules_of(entry) if (FOLDER / f"{name}.css").is_file()))
-    return "\n".join(_text(f"{name}.css") for name in names)
+    names = ("theme", *modules_of(entry, beside))
+    return "\n".join(
+        _text(sheet, beside) for name in names if _place(sheet := f"{name}.css", beside).is_file()
+    )
 
 
-def _text(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
+def _text(name: str, beside: Traversable | None) -> str:
+    return _place(name, beside).read_text(encoding="utf-8")
+
+
+def _place(name: str, beside: Traversable | None) -> Traversable:
+    own = FOLDER / name
+    return own if beside is None or own.is_file() else beside / name

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 BY_CLICK: Final = "widget"
 BY_INBOX: Final = "inbox"
-WHO: Final = {BY_CLICK: "you", BY_INBOX: "you, in the inbox", "call": "a call"}
+BY_PAGE: Final = "page"
+WHO: Final = {
+    BY_CLICK: "you",
+    BY_INBOX: "you, in the inbox",
+    BY_PAGE: "you, on the page",
+    "call": "a call",
+}
 """How ``answered_by`` reads in a sentence, where it does not as it is."""
 
 

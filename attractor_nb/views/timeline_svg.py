@@ -59,6 +59,11 @@ _RULES: Final = """
 """
 
 
+def timeline_css() -> str:
+    """The style sheet of every timeline."""
+    return drawing_css() + drawing_rules(_RULES)
+
+
 def timeline_svg(timeline: Timeline, *, theme: Theme = "auto", width: float = _WIDTH) -> str:
     """A timeline as SVG; equal arguments give equal text. Each bar has its number as ``data-bar``.
 
@@ -112,7 +117,7 @@ class _Writer:
                 "role": "img",
                 "aria-label": summary,
             },
-            style_sheet(drawing_css() + drawing_rules(_RULES)),
+            style_sheet(timeline_css()),
             element("defs", None, _hatch(self.ids), _dots(self.ids)),
             element("rect", {"class": "page", **edge}),
             *self._grid(),

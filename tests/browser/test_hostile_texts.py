@@ -21,8 +21,8 @@ from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.response import Response
 from attractor_nb.notebook.editing import EditorDesk
 from attractor_nb.notebook.history_view import HistoryDesk
-from attractor_nb.notebook.timeline_view import timeline_values
 from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
+from attractor_nb.pipeline.timing import timeline_values
 from attractor_nb.views.findings import findings_html
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.replay import replay_of

@@ -14,10 +14,10 @@ from attractor_nb.model.calls import InputChange
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.response import Response
-from attractor_nb.notebook.status_line import status_line
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.views.state import NodeStatus
+from attractor_nb.views.status_line import status_line
 from attractor_nb.views.text_table import text_table
 
 SPENT = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, calls=1)

@@ -28,9 +28,9 @@ from attractor_nb.notebook.gate_card import HandedIn
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
-from attractor_nb.notebook.status_line import attempts_allowed, status_line
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView
+from attractor_nb.views.status_line import attempts_allowed, status_line
 
 GRAPH = read_dot(
     """digraph g {

@@ -12,7 +12,7 @@ const YES_NO = [
   { key: "N", label: "No" },
 ];
 
-export function makeGateCard(question, { onAnswer, isLive = true, now = () => Date.now() / 1000 }) {
+export function makeGateCard(question, { onAnswer, isLive = true, who = "kernel", now = () => Date.now() / 1000 }) {
   const element = make("section", "ag-card");
   element.tabIndex = -1;
   element.setAttribute("role", "group");
@@ -92,7 +92,7 @@ export function makeGateCard(question, { onAnswer, isLive = true, now = () => Da
     refusal.textContent = "";
     waiting = setTimeout(() => {
       const restart = question.resume ? ` After a restart go on with ${question.resume}.` : "";
-      refuse({ message: `The kernel has not taken the answer yet: it is busy, or was restarted.${restart}`, fields: {} });
+      refuse({ message: `The ${who} has not taken the answer yet: it is busy, or was restarted.${restart}`, fields: {} });
     }, REPLY_MS);
     onAnswer({ gate: question.key, choice, text: text.value.trim(), form: form ? form.values() : {} });
   }

@@ -35,6 +35,7 @@ export function showGates(host, el) {
       if (shown.has(question.key)) continue;
       const card = makeGateCard(question, {
         isLive: host.isLive,
+        who: host.who,
         onAnswer: (answer) => host.send({ kind: "answer", ...answer }),
       });
       shown.set(question.key, card);

@@ -53,7 +53,8 @@ export function showHistory(host, el) {
   let asked = 0;
   let wait = LOOK_MS;
   let silence = 0;
-  const actions = makeHistoryActions({ send: ask, say });
+  const who = host.who || "kernel";
+  const actions = makeHistoryActions({ send: ask, say, wanted: host.get("actions") });
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   head.append(...headings.map(({ element }) => element));
   if (host.isLive) head.append(make("th", "", "do"));
@@ -61,6 +62,7 @@ export function showHistory(host, el) {
   function makeHeading(column) {
     const element = make("th", column.isNumber ? "is-number" : "");
     element.scope = "col";
+    element.dataset.column = column.name;
     const button = makeButton("ah-sort", column.title, `Sort by ${column.title}`, () => {
       order = { column: column.name, isDown: order.column === column.name && !order.isDown };
       showRows();
@@ -141,7 +143,7 @@ export function showHistory(host, el) {
   function ask(message) {
     clearTimeout(silence);
     silence = setTimeout(() => {
-      say({ title: "The kernel has not answered yet.", words: "It is busy, or gone. A busy one does it when it is free." });
+      say({ title: `The ${who} has not answered yet.`, words: "It is busy, or gone. A busy one does it when it is free." });
     }, HISTORY_SILENCE_MS);
     host.send(message);
   }
@@ -168,7 +170,7 @@ export function showHistory(host, el) {
     }),
     host.onLost(() => {
       const words = "What is listed is the last that was heard. Run the cell again; the runs are in their directories.";
-      say({ title: "The kernel is gone.", words, call: "runs()", isError: true });
+      say({ title: `The ${who} is gone.`, words, call: "runs()", isError: true });
     }),
   ];
   field.addEventListener("input", () => {

@@ -4,7 +4,8 @@ import { make, makeButton } from "./parts.js";
 
 const SURE_MS = 4000; // how long a delete waits for its second click
 
-export function makeHistoryActions({ send, say }) {
+// `wanted` are the names of those that are offered; all of them if it is left out.
+export function makeHistoryActions({ send, say, wanted }) {
   let sure = null;
   let timer = 0;
 
@@ -75,12 +76,13 @@ export function makeHistoryActions({ send, say }) {
         button.textContent = "Sure?";
         button.classList.add("is-sure");
       }
-      cell.append(
-        makeAction(row, "Open", "Show it", row.is_readable, ask("open")),
-        makeAction(row, "Resume", "Go on where it stopped", row.is_resumable, ask("resume")),
-        makeAction(row, "Tag", "Put tags on it", row.is_readable, () => askForTag(row)),
-        button,
-      );
+      const offered = {
+        Open: makeAction(row, "Open", "Show it", row.is_readable, ask("open")),
+        Resume: makeAction(row, "Resume", "Go on where it stopped", row.is_resumable, ask("resume")),
+        Tag: makeAction(row, "Tag", "Put tags on it", row.is_readable, () => askForTag(row)),
+        Delete: button,
+      };
+      for (const [name, action] of Object.entries(offered)) if (!wanted || wanted.includes(name)) cell.append(action);
       return cell;
     },
     close: () => clearTimeout(timer),

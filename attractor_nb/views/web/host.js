@@ -6,6 +6,7 @@
 //   host.listen(listener)        call with each message from there; returns a function that stops it
 //   host.onLost(listener)        call when who answers is gone; returns a function that stops it
 //   host.isLive                  whether somebody answers
+//   host.who                     who that is, in a word, where it is no kernel: "server"
 //
 // `asWidget` makes what anywidget wants of a view; `staticHost` serves a page that stands alone.
 

@@ -10,10 +10,10 @@ import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
 import { makeTries } from "./tries.js";
 
 const SLOW_REPLY_MS = 1500;
-const BUSY = "The kernel is busy. The texts follow when the cell has ended.";
+const BUSY = { kernel: "The kernel is busy. The texts follow when the cell has ended.", server: "The server has not answered yet." };
 const STAGE_TABS = ["Prompt", "Response", "Status", "Context", "Files", "Attempts", "Why"];
 
-export function makeInspector({ onClose, onAsk = () => {} }) {
+export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
   const element = make("aside", "al-inspector");
   element.hidden = true;
   element.setAttribute("aria-label", "Inspector");
@@ -38,7 +38,7 @@ export function makeInspector({ onClose, onAsk = () => {} }) {
 
   function wait() {
     clearTimeout(timer);
-    timer = setTimeout(() => body.replaceChildren(makeWords(BUSY)), SLOW_REPLY_MS);
+    timer = setTimeout(() => body.replaceChildren(makeWords(BUSY[who])), SLOW_REPLY_MS);
   }
 
   function fillStage() {

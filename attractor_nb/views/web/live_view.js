@@ -26,7 +26,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
   const stage = make("div", "al-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, onEdge: selectEdge, now });
   drawing.element.classList.add("al-canvas");
-  const inspector = makeInspector({ onClose: close, onAsk: ask });
+  const inspector = makeInspector({ onClose: close, onAsk: ask, who: host.who });
   stage.append(drawing.element, inspector.element);
 
   const { nameOf } = drawing;

@@ -1,4 +1,4 @@
-// A view whose kernel is gone, or is not heard: it says so, says where the rest is, and asks nobody any more.
+// A view whose kernel, or server, is gone or not heard: it says so, says where the rest is, and asks nobody any more.
 
 import { make } from "./parts.js";
 
@@ -11,6 +11,7 @@ export function makeLostKernel(host, onChange) {
   element.hidden = true;
   const directory = host.get("directory");
   const call = directory ? `Run.load(${JSON.stringify(directory)})` : "Run.load(…)";
+  const who = host.who || "kernel";
   let heardAt = performance.now();
   let reason = "";
 
@@ -21,7 +22,8 @@ export function makeLostKernel(host, onChange) {
     element.replaceChildren();
     if (text) {
       element.append(make("span", "", `${text} What is shown is the last that was heard. `));
-      element.append(make("code", "", call), make("span", "", " shows the rest."));
+      if (who === "kernel") element.append(make("code", "", call), make("span", "", " shows the rest."));
+      else element.append(make("span", "", "It is asked again and again."));
     }
     onChange(text);
   }
@@ -31,7 +33,7 @@ export function makeLostKernel(host, onChange) {
       heardAt = performance.now();
       say("");
     }),
-    host.onLost(() => say("The kernel is gone.")),
+    host.onLost(() => say(`The ${who} is gone.`)),
   ];
   return {
     element,
@@ -44,7 +46,7 @@ export function makeLostKernel(host, onChange) {
     // Called again and again while the run is not over.
     check() {
       const silent = (performance.now() - heardAt) / 1000;
-      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say("Nothing is heard from the kernel.");
+      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(`Nothing is heard from the ${who}.`);
     },
     close: () => stops.forEach((stop) => stop()),
   };

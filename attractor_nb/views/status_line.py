@@ -19,7 +19,7 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         view: The state of the run.
         graph: What runs.
         started: When the run began, in seconds since 1970.
-        now: The kernel's clock at this moment; sent as ``at``, so that the browser can tell its skew.
+        now: The clock of who runs it at this moment; sent as ``at``, so that the browser can tell its skew.
     """
     line: dict[str, Any] = {"status": view.status.value, "at": round(now, 3)}
     active = view.active_nodes

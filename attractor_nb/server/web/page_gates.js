@@ -1,0 +1,70 @@
+// The questions that wait, as cards, and the way of an answer to the server: of one run, or of all.
+
+import { showGates } from "./gates_view.js";
+import { makePageHost } from "./page_host.js";
+import { Refusal, runPath } from "./page_server.js";
+
+const FINAL = new Set(["already-answered", "no-such-question", "no-such-pipeline"]);
+
+// `onAnswered()` is called when an answer was taken, or came too late.
+export function makeGates(server, el, { hasGates = false, none = "", about = () => "", onAnswered }) {
+  const asked = new Map();
+  const values = { gates: [], answers: [], refusals: {}, shows_all: true, has_gates: hasGates, none };
+  const host = makePageHost(values, handIn);
+  const end = showGates(host, el);
+
+  async function handIn({ kind, gate, choice, text, form }) {
+    const question = asked.get(gate);
+    if (kind !== "answer" || !question) return;
+    const body = { choice, text, answered_by: "page", ...(Object.keys(form).length ? { form } : {}) };
+    try {
+      await server.post(runPath(question.pipeline, `/questions/${encodeURIComponent(question.id)}/answer`), body);
+    } catch (problem) {
+      host.set("refusals", { [gate]: refusalOf(problem) });
+      if (!(problem instanceof Refusal && FINAL.has(problem.kind))) return;
+    }
+    onAnswered();
+  }
+
+  return {
+    // Those that wait now, as the server lists them.
+    show(questions) {
+      asked.clear();
+      for (const question of questions) asked.set(keyOf(question), question);
+      host.set("refusals", {});
+      host.set("gates", [...asked].map(([key, question]) => cardOf(key, question, about(question))));
+    },
+    showAnswers: (answers) => host.set("answers", answers),
+    close: end,
+  };
+}
+
+// One that was left open is another card than the same one when it is asked again.
+const keyOf = ({ pipeline, id, since, is_answerable: isAnswerable }) => [pipeline, id, since, isAnswerable].join(" ");
+
+// The question as gate_card.js knows it.
+const cardOf = (key, question, about) => ({
+  key,
+  stage: question.stage,
+  title: question.text,
+  about,
+  detail: question.detail,
+  kind: question.type,
+  choices: question.options,
+  form: question.form,
+  materials: question.materials,
+  since: question.since,
+  deadline: question.deadline,
+  how: question.is_answerable ? "" : spokenHow(question.how),
+  resume: "",
+});
+
+const spokenHow = (how) => (how.startsWith("POST ") ? "Nobody works on this run now. Resume it, and it is asked again." : `Here it cannot be answered: ${how}.`);
+
+function refusalOf(problem) {
+  if (!(problem instanceof Refusal)) return { message: "The server does not answer; the answer was not given.", fields: {}, is_final: false };
+  const fields = problem.problem.fields || {};
+  const isOfFields = Object.keys(fields).some((name) => name !== "");
+  const message = isOfFields ? "" : [problem.message, problem.hint].filter(Boolean).join(" · ");
+  return { message, fields, is_final: FINAL.has(problem.kind) };
+}

@@ -1,0 +1,63 @@
+// Going on with a run, or another way: asked of the server, and where its commands must be vouched for, of the person.
+
+import { make, makeButton } from "./parts.js";
+import { Refusal, runPath } from "./page_server.js";
+
+// `onDone(id)` is called with the run that goes on; what stands against it is said in `el`.
+export function makeResuming(server, el, { onDone }) {
+  function clear() {
+    el.replaceChildren();
+  }
+
+  async function ask(id, act, body) {
+    clear();
+    try {
+      const accepted = await server.post(runPath(id, `/${act}`), body);
+      onDone(accepted.id);
+    } catch (problem) {
+      if (problem instanceof Refusal) showRefusal(id, act, body, problem);
+    }
+  }
+
+  function showRefusal(id, act, body, problem) {
+    const hash = problem.problem.surface_hash;
+    const box = make("section", "ap-refusal");
+    box.setAttribute("role", "alert");
+    const shut = makeButton("al-close", "×", "", clear);
+    shut.setAttribute("aria-label", "Close");
+    const head = make("div", "ap-refusal-head");
+    head.append(make("strong", "", hash ? "It runs commands. Read them first." : "It does not go on."), shut);
+    box.append(head, make("pre", "ap-words", problem.message));
+    if (hash) {
+      box.append(makeButton("al-button", "Trust these commands and go on", "", () => ask(id, act, { ...body, trust: hash })));
+    } else if (problem.hint) {
+      box.append(make("p", "al-dim", problem.hint));
+    }
+    el.replaceChildren(box);
+    box.scrollIntoView({ block: "nearest" });
+  }
+
+  // From where a fork begins: one of the stages that the run has visited.
+  function askWhere(id, stages) {
+    const box = make("section", "ap-refusal");
+    const label = make("label", "ap-label", "A run of its own, from just before ");
+    const choice = make("select", "ap-field");
+    for (const { node, name } of stages) {
+      const option = make("option", "", name === node ? node : `${name} (${node})`);
+      option.value = node;
+      choice.append(option);
+    }
+    label.append(choice);
+    const row = make("div", "ap-row");
+    row.append(
+      label,
+      makeButton("al-button", "Fork", "", () => ask(id, "fork", { node: choice.value })),
+      makeButton("al-button", "Not now", "", clear),
+    );
+    box.append(row);
+    el.replaceChildren(box);
+    choice.focus();
+  }
+
+  return { begin: (id) => ask(id, "resume", {}), askWhere, clear };
+}

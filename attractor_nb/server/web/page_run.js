@@ -1,0 +1,245 @@
+// One run: its live graph with the inspector, its questions, its time, and what can be done with it.
+//
+// What is shown is what the server says of the run; the stream of events says when to ask again, and what is
+// being written meanwhile, which stands nowhere else.
+
+import { showLiveRun } from "./live_view.js";
+import { make, makeButton } from "./parts.js";
+import { makeGates } from "./page_gates.js";
+import { makePageHost } from "./page_host.js";
+import { makeResuming } from "./page_resuming.js";
+import { Refusal, Silence, runPath } from "./page_server.js";
+import { makeStream } from "./page_stream.js";
+import { flattened, shareStates } from "./run_states.js";
+import { changesOf, isPoorer } from "./page_states.js";
+import { makeTimePanel } from "./page_time.js";
+
+const SOONEST_MS = 80; // between two questions about a run that goes on
+const ASK_FACTOR = 4; // and longer where the server takes long to answer
+const STILL_MS = 4000; // of a run that stands still: somebody may go on with it
+const RUN_WORDS_OF = { waiting: "waits for an answer", running: "runs", resumed: "runs" };
+
+// What, when it changes, may have changed the questions, too.
+const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
+
+export function showRun(server, id, el, { go, way }) {
+  const root = make("article", "ap-run");
+  const head = make("div", "ap-run-head");
+  const title = make("h1", "ap-title", id);
+  title.tabIndex = -1;
+  const facts = make("p", "ap-facts");
+  const buttons = make("div", "ap-buttons");
+  const words = make("div", "ap-run-words");
+  words.append(title, facts);
+  head.append(words, buttons);
+  const acting = make("div", "ap-acting");
+  const trouble = make("p", "ap-said");
+  trouble.setAttribute("role", "alert");
+  const stage = make("div", "ap-stage");
+  const questions = make("section", "ap-questions");
+  const time = make("section", "ap-time");
+  root.append(head, acting, trouble, stage, questions, time);
+  el.append(root);
+  const back = make("a", "", "Runs");
+  back.href = "#";
+  way.append("/ ", back);
+
+  const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
+  const resume = makeButton("al-button ap-resume", "Resume", "Go on where it stopped", () => resuming.begin(id));
+  const fork = makeButton("al-button", "Fork…", "A run of its own, from a stage of this one", () => resuming.askWhere(id, visited()));
+  buttons.append(resume, fork);
+  resume.hidden = fork.hidden = true;
+
+  let status = null; // what the server said last
+  let drawing = null;
+  let host = null;
+  let endView = () => {};
+  let gates = null;
+  let panel = null;
+  let timer = 0;
+  let isAsking = false;
+  let isDirty = false;
+  let isClosed = false;
+
+  const stream = makeStream(server, id, {
+    onEvent(event) {
+      if (event.type === "StageOutput" && host) host.tell({ kind: "delta", tails: { [event.name]: event.text } });
+      else soon();
+    },
+    async onPause() {
+      await refresh();
+      return Boolean(status?.is_live);
+    },
+  });
+
+  const visited = () =>
+    Object.entries(flattened(status?.states || {}).nodes)
+      .filter(([node, state]) => state.visits && !node.includes(">"))
+      .map(([node]) => ({ node, name: nameOf(node) }));
+  const nameOf = (node) => stage.querySelector(`[data-node="${CSS.escape(node)}"] .label`)?.textContent || node;
+
+  async function begin() {
+    try {
+      [drawing, status] = await Promise.all([server.get(runPath(id, "/drawing")), server.get(runPath(id))]);
+    } catch (problem) {
+      sayTrouble(problem);
+      return;
+    }
+    if (isClosed) return;
+    trouble.textContent = "";
+    gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered });
+    panel = makeTimePanel(server, id, time, drawing);
+    showView();
+    showStatus(status);
+    lookAtAnswers();
+    title.focus({ preventScroll: true });
+    later();
+  }
+
+  // The live view begins with all that is known; it is made anew when a run that stood goes on.
+  function showView() {
+    endView();
+    stage.replaceChildren();
+    const states = { ...status.states, line: status.line, tails: {} };
+    host = makePageHost({ ...drawing, states, has_beats: false, directory: id }, hear);
+    const shared = shareStates(host);
+    endView = showLiveRun(host, stage, shared);
+  }
+
+  async function hear({ kind, ...request }) {
+    if (kind === "stop") {
+      try {
+        await server.post(runPath(id, "/cancel"));
+      } catch (problem) {
+        sayTrouble(problem);
+        showView();
+      }
+    } else if (kind === "inspect") {
+      const asked = host;
+      try {
+        asked.tell(await server.get(runPath(id, "/inspection"), request));
+      } catch (problem) {
+        if (problem instanceof Refusal) asked.tell({ kind: "stage", node: request.node, edge: request.edge, problems: [problem.message] });
+      }
+    }
+  }
+
+  function sayTrouble(problem) {
+    if (isClosed || problem instanceof Silence) return;
+    trouble.textContent = [problem.message, problem.hint].filter(Boolean).join(" ");
+  }
+
+  function showStatus(next) {
+    const before = status;
+    status = next;
+    const mark = next.line.status === "waiting" ? "waits for an answer" : RUN_WORDS_OF[next.status] || next.status;
+    const name = drawing.caption || next.name || id;
+    title.textContent = name;
+    document.title = `${name}: ${mark} · attractor_nb`;
+    const where = next.is_live && !next.is_here ? "run by another process" : "";
+    const why = next.is_live ? "" : next.reason;
+    facts.replaceChildren(make("span", "ap-id", id));
+    const about = [next.lineage, next.tags.join(", "), where, next.is_live ? "" : mark, why];
+    for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
+    resume.hidden = !next.is_resumable;
+    fork.hidden = !Object.keys(next.states.nodes || {}).length;
+    if (next.is_live) stream.open();
+    if (before !== next && before.is_live !== next.is_live && next.is_live) showView();
+    else if (before !== next) tellChanges(before, next);
+    panel.show(next);
+  }
+
+  function tellChanges(before, next) {
+    if (isPoorer(before.states, next.states)) {
+      host.set("states", { ...next.states, line: next.line, tails: {} });
+      return;
+    }
+    host.tell({ kind: "delta", ...changesOf(before.states, next.states), line: next.line });
+  }
+
+  async function lookAtAnswers() {
+    try {
+      const [asked, past] = await Promise.all([
+        server.get(runPath(id, "/questions")),
+        server.get(runPath(id, "/answers")),
+      ]);
+      if (isClosed) return;
+      gates.show(asked.questions);
+      gates.showAnswers(past.answers);
+      questions.hidden = !(drawing.has_gates && (asked.questions.length || past.answers.length || status.is_live));
+    } catch (problem) {
+      sayTrouble(problem);
+    }
+  }
+
+  function onAnswered() {
+    lookAtAnswers();
+    refresh();
+  }
+
+  // Ask how it stands; what happens meanwhile is asked for once more.
+  async function refresh() {
+    clearTimeout(timer);
+    if (isAsking) {
+      isDirty = true;
+      return;
+    }
+    if (!drawing) {
+      await begin();
+      return;
+    }
+    isAsking = true;
+    isDirty = false;
+    const begun = performance.now();
+    try {
+      const next = await server.get(runPath(id));
+      if (isClosed) return;
+      const isNews = newsOf(next) !== newsOf(status);
+      showStatus(next);
+      if (drawing.has_gates && isNews) lookAtAnswers();
+    } catch (problem) {
+      sayTrouble(problem);
+    } finally {
+      isAsking = false;
+      if (!isClosed && isDirty) {
+        isDirty = false;
+        timer = setTimeout(refresh, Math.max(SOONEST_MS, ASK_FACTOR * (performance.now() - begun)));
+      } else later();
+    }
+  }
+
+  function soon() {
+    if (isAsking) isDirty = true;
+    else if (!isDirty) {
+      isDirty = true;
+      clearTimeout(timer);
+      timer = setTimeout(refresh, SOONEST_MS);
+    }
+  }
+
+  // Nothing was heard for a while: a run that stands may go on, or be gone on with elsewhere.
+  function later() {
+    clearTimeout(timer);
+    if (!isClosed) timer = setTimeout(refresh, STILL_MS);
+  }
+
+  begin();
+  return {
+    lose() {
+      if (host) host.lose();
+    },
+    find() {
+      if (host) host.tell({ kind: "beat" });
+      soon();
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      stream.close();
+      endView();
+      if (gates) gates.close();
+      if (panel) panel.close();
+      root.remove();
+    },
+  };
+}

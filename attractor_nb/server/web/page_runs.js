@@ -1,0 +1,96 @@
+// The list of runs, and above it what waits for an answer in any of them.
+
+import { showHistory } from "./history.js";
+import { make } from "./parts.js";
+import { makeGates } from "./page_gates.js";
+import { makePageHost } from "./page_host.js";
+import { makeResuming } from "./page_resuming.js";
+import { Silence } from "./page_server.js";
+
+const LIST_MS = 3000; // between two looks, and longer where the server takes long to answer
+const LIST_FACTOR = 10;
+const MOST_ROWS = 1000;
+
+export function showRuns(server, el, { go }) {
+  document.title = "Runs · attractor_nb";
+  const root = make("div", "ap-runs");
+  const title = make("h1", "ap-title", "Runs");
+  const inbox = make("section", "ap-inbox");
+  inbox.setAttribute("aria-label", "Waiting for an answer");
+  const list = make("section", "ap-list");
+  const trouble = make("p", "ap-said");
+  trouble.setAttribute("role", "alert");
+  const acting = make("div", "ap-acting");
+  const hint = make("p", "al-dim", "A new one: ");
+  hint.append(make("code", "", `attractor-nb submit pipeline.dot --server ${new URL(".", location.href).href}`));
+  root.append(title, inbox, trouble, acting, list, hint);
+  el.append(root);
+
+  const names = new Map();
+  let gates = null;
+  let host = null;
+  let end = () => {};
+  let timer = 0;
+  let isClosed = false;
+  let isLooking = false;
+
+  const resuming = makeResuming(server, acting, { onDone: go });
+
+  function hear(message) {
+    if (message.kind === "open") go(message.key);
+    else if (message.kind === "resume") resuming.begin(message.key);
+    else if (message.kind === "refresh") look();
+  }
+
+  // The first look makes the list: it shows nothing that it does not know.
+  function showRows({ rows, total }) {
+    for (const row of rows) names.set(row.key, row.pipeline);
+    trouble.textContent = total > rows.length ? `The newest ${rows.length} of ${total} runs.` : "";
+    if (host) {
+      host.set("rows", rows);
+      return;
+    }
+    host = makePageHost({ rows, caption: "the server", place: "", actions: ["Open", "Resume"] }, hear);
+    end = showHistory(host, list);
+    const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage} · ${question.pipeline}`;
+    gates = makeGates(server, inbox, { about, onAnswered: look });
+  }
+
+  async function look() {
+    if (isLooking || isClosed) return;
+    isLooking = true;
+    clearTimeout(timer);
+    const begun = performance.now();
+    try {
+      const [rows, asked] = await Promise.all([server.get("rows", { limit: MOST_ROWS }), server.get("questions")]);
+      if (isClosed) return;
+      showRows(rows);
+      gates.show(asked.questions);
+      inbox.hidden = !asked.questions.length;
+    } catch (problem) {
+      if (isClosed) return;
+      if (!(problem instanceof Silence)) trouble.textContent = problem.message;
+    } finally {
+      isLooking = false;
+      const wait = Math.max(LIST_MS, LIST_FACTOR * (performance.now() - begun));
+      if (!isClosed) timer = setTimeout(lookIfSeen, wait);
+    }
+  }
+
+  function lookIfSeen() {
+    if (document.visibilityState === "visible") look();
+    else timer = setTimeout(lookIfSeen, LIST_MS);
+  }
+
+  look();
+  return {
+    find: look,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      end();
+      if (gates) gates.close();
+      root.remove();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+// The events of a run, for as long as it goes on: with a ticket each time, and behind the last event that was had.
+
+import { runPath } from "./page_server.js";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 8000;
+
+// `onEvent(event)` hears each; `onPause()` is called when the stream has ended or broken, and says by its promise
+// whether it shall be taken up again.
+export function makeStream(server, id, { onEvent, onPause }) {
+  let source = null;
+  let last = "";
+  let wait = FIRST_WAIT_MS;
+  let timer = 0;
+  let isOpen = false;
+  let isClosed = false;
+
+  async function open() {
+    isOpen = true;
+    let ticket;
+    try {
+      ticket = await server.post(runPath(id, "/events/ticket"));
+    } catch {
+      pause();
+      return;
+    }
+    if (isClosed) return;
+    const url = server.address(ticket.url);
+    if (last) url.searchParams.set("last_event_id", last);
+    source = new EventSource(url);
+    source.onmessage = (message) => {
+      wait = FIRST_WAIT_MS;
+      last = message.lastEventId || last;
+      onEvent(JSON.parse(message.data));
+    };
+    // A ticket is good once, so that nothing may be taken up by the browser itself.
+    source.onerror = pause;
+    for (const name of ["end", "gap", "fault"]) source.addEventListener(name, pause);
+  }
+
+  function hangUp() {
+    if (source) source.close();
+    source = null;
+  }
+
+  async function pause() {
+    hangUp();
+    clearTimeout(timer);
+    const isWanted = await onPause();
+    isOpen = false;
+    if (isClosed || !isWanted) return;
+    isOpen = true;
+    timer = setTimeout(open, wait);
+    wait = Math.min(LONGEST_WAIT_MS, 2 * wait);
+  }
+
+  return {
+    // Hears the events from now on, if it does not already.
+    open: () => isOpen || isClosed || open(),
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      hangUp();
+    },
+  };
+}

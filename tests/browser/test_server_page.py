@@ -1,0 +1,237 @@
+"""The served page in Chromium: opened by the printed line, listed, watched, answered, lost and found again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+REPOSITORY = Path(__file__).parents[2]
+TOKEN = "k" * 43
+REVIEW = """digraph review {
+  graph [label="Review of one change", goal="A small, safe change"]
+  start [shape=Mdiamond]
+  plan [label="Plan the change", prompt="Plan it: $goal"]
+  review [shape=hexagon, label="Is the plan good?"]
+  implement [label="Implement it", prompt="Write the code"]
+  done [shape=Msquare]
+  start -> plan -> review
+  review -> implement [label="[A] Approve"]
+  review -> plan [label="[R] Request changes"]
+  implement -> done
+}"""
+
+
+class Served:
+    """``attractor-nb serve`` in a process of its own, and requests to it."""
+
+    def __init__(self, root, port, *options):
+        self.root, self.port = root, port
+        self._options = options
+        self.process = None
+        self.line = ""
+
+    def start(self):
+        command = [sys.executable, "-m", "attractor_nb.cli", "serve", "--runs-dir", self.root]
+        command += ["--port", str(self.port), *self._options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
+        )
+        self.line = self.process.stdout.readline().strip()
+        assert self.line.startswith("http://127.0.0.1:"), self.line
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(30)
+        self.process.stdout.close()
+
+    @property
+    def base(self):
+        return self.line.partition("#")[0]
+
+    def ask(self, path, body=None):
+        request = urllib.request.Request(self.base + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return json.load(reply)
+
+    def submit(self, source=REVIEW, **more):
+        return self.ask("pipelines", {"source": source, **more})["id"]
+
+
+def environment():
+    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "ATTRACTOR_TOKEN": TOKEN}
+
+
+@pytest.fixture
+def serve(driver, tmp_path):
+    """Starts a server: ``serve("--prefix", "/lab")``."""
+    with ExitStack() as stack:
+
+        def serve_(*options):
+            server = Served(tmp_path / "runs", driver.free_port(), *options)
+            server.start()
+            stack.callback(lambda: server.process.poll() is None and server.kill())
+            return server
+
+        yield serve_
+
+
+@contextmanager
+def open_page(driver, address, **options):
+    """The page at an address; at the end its console has said nothing that is an error."""
+    said = []
+    with driver.new_page(**options) as page:
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(f"pageerror: {error}"))
+        page.said = said
+        page.goto(address)
+        yield page
+        assert [line for line in said if not is_of_a_lost_server(line)] == []
+
+
+def is_of_a_lost_server(line):
+    return "ERR_CONNECTION" in line or "ERR_INCOMPLETE_CHUNKED" in line or "ERR_EMPTY_RESPONSE" in line
+
+
+@contextmanager
+def watching(server, run):
+    """``attractor-nb watch`` beside the page; what it has printed, and its exit code, when it has ended."""
+    command = [sys.executable, "-m", "attractor_nb.cli", "watch", run, "--server", server.base]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+    )
+    lines, has_begun = [], threading.Event()
+
+    def read():
+        for line in process.stdout:
+            lines.append(line)
+            has_begun.set()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        assert has_begun.wait(60), "watch said nothing"
+
+        def ended():
+            code = process.wait(60)
+            reader.join(60)
+            return code, "".join(lines)
+
+        yield ended
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(30)
+        reader.join(30)
+        process.stdout.close()
+
+
+def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, serve, pictures):
+    server = serve()
+    run = server.submit()
+    with open_page(driver, server.line) as page:
+        row = page.locator(f"tr[data-run='{run}']")
+        row.wait_for()
+        assert page.url == server.base, "the token is out of the address"
+        assert page.evaluate("() => document.cookie") == ""
+        assert "Is the plan good?" in page.locator(".ap-inbox").inner_text()
+        page.screenshot(path=str(pictures / "page_runs_light.png"))
+
+        row.get_by_role("button", name=re.compile("^Open")).click()
+        page.locator("[data-node=review].state-waiting").wait_for()
+        page.locator("[data-node=plan].state-success").click()
+        page.locator(".al-inspector pre", has_text="Plan it: A small, safe change").wait_for()
+        page.screenshot(path=str(pictures / "page_run_light.png"))
+        assert page.title() == "Review of one change: waits for an answer · attractor_nb"
+
+        with watching(server, run) as ended:
+            page.locator(".ag-card").get_by_role("button", name="Approve").click()
+            page.locator("[data-node=done].state-success").wait_for()
+            code, said = ended()
+        assert code == 0, said
+        assert "completed" in said.splitlines()[-1] or "success" in said, said
+        page.locator(".ag-answers li", has_text="Approve, by you, on the page").wait_for()
+        page.locator(".al-line[data-status=success]").wait_for()
+        assert page.locator(".ag-card").count() == 0
+
+        page.locator(".ap-fold summary").click()
+        page.locator(".at-timeline [data-bar][data-for=plan]").click()
+        page.locator(".at-timeline [data-node=plan].selected").wait_for()
+        page.reload()  # the token is kept for this tab, and the address says which run it is
+        page.locator("[data-node=done].state-success").wait_for()
+
+        page.get_by_role("button", name="Fork…").click()
+        page.get_by_label("A run of its own, from just before").select_option("implement")
+        page.get_by_role("button", name="Fork", exact=True).click()
+        page.locator(".ap-facts", has_text="fork of").wait_for()
+        page.locator(".al-line[data-status=success]").wait_for()
+        assert run not in page.locator(".ap-id").text_content()
+
+
+def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driver, serve, pictures):
+    server = serve()
+    run = server.submit()
+    with open_page(driver, f"{server.base}?token={TOKEN}#run={run}", dark=True) as page:
+        page.locator("[data-node=review].state-waiting").wait_for()
+        assert page.url == f"{server.base}#run={run}"
+        server.kill()
+        page.locator(".ap-banner", has_text="The server does not answer.").wait_for()
+        assert page.locator(".al-stop").is_disabled()
+        page.screenshot(path=str(pictures / "page_gone_dark.png"))
+        server.start()
+        page.locator(".ap-banner").wait_for(state="hidden")
+        page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
+        page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
+        page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
+        page.locator(".ag-card").get_by_role("button", name="Approve").click()
+        page.locator(".al-line[data-status=success]").wait_for()
+        page.locator("[data-node=implement].state-success").wait_for()
+
+
+def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve, pictures):
+    server = serve("--prefix", "/lab/runs")
+    run = server.submit()
+    with open_page(driver, server.base.rstrip("/"), width=390, height=780) as page:
+        page.locator(".ap-token").wait_for()
+        assert page.locator("tr[data-run]").count() == 0
+        page.keyboard.type("not the token of this server")
+        page.keyboard.press("Enter")
+        page.locator(".ap-said", has_text="There is no token in this.").wait_for()
+        page.locator(".ap-token input").fill(server.line)
+        page.keyboard.press("Enter")
+        row = page.locator(f"tr[data-run='{run}']")
+        row.wait_for()
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+        page.screenshot(path=str(pictures / "page_runs_narrow.png"), full_page=True)
+        row.get_by_role("button", name=re.compile("^Open")).focus()
+        page.keyboard.press("Enter")
+        page.locator(".ag-card").focus()
+        page.screenshot(path=str(pictures / "page_run_narrow.png"), full_page=True)
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+        page.keyboard.press("a")
+        page.locator(".al-line[data-status=success]").wait_for()
+
+
+def test_a_wrong_token_is_refused_and_asked_for_again(driver, serve):
+    server = serve()
+    with driver.new_page() as page:
+        page.goto(f"{server.base}#token={'w' * 43}")
+        page.locator(".ap-said", has_text="The server does not take this token.").wait_for(timeout=30_000)
+        assert page.url == server.base
+        assert page.evaluate("() => Object.keys(sessionStorage)") == []
