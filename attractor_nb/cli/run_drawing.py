@@ -9,7 +9,7 @@ from rich.text import Text
 from attractor_nb.cli.terminal import Tone, fitted
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.redaction import redacted
-from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, RUN_LETTERS, STATUS_LETTERS, TIMES
 from attractor_nb.views.questions import spoken_label
 from attractor_nb.views.spending import so_far
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 FEWEST_STAGES: Final = 3
 """So many are shown in the smallest window."""
 REASON_CHARS: Final = 60
+FEWEST_WORDS: Final = 16
+"""Where the words would have less room, what was used is left out."""
+_GAP: Final = "   "
+_INDENT: Final = "    "
+_WORDS, _TIME, _USED = 2, 3, 4
+"""Places in a row."""
 _PENDING: Final = NodeState()
 _TONES: Final = {
     NodeStatus.PENDING: Tone.QUIET,
@@ -57,28 +63,25 @@ def drawn_run(
         columns: Width to fill, what is longer is cut; 0 for as much as it takes.
         lines: Height to fill, 0 for as much as it takes: of many stages those that matter now are shown.
     """
-    questions = [line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate))]
+    questions = [
+        line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate), columns)
+    ]
     room = max(FEWEST_STAGES, lines - len(questions) - 3) if lines else len(run.node_ids)
     shown = _chosen(run, room)
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(
-        _cut(run_headline(run, now), columns), style=_RUN_TONES.get(run.view.status, Tone.QUIET).value
-    )
-    if shown:
-        table = aligned([_row(run, name, now) for name in shown]).split("\n")
-        for name, line in zip(shown, table, strict=True):
-            tone = _TONES[run.view.nodes.get(name, _PENDING).status]
-            text.append("\n")
-            _append_line(text, _cut(line, columns), tone)
+    text.append(run_headline(run, now, columns), style=_RUN_TONES.get(run.view.status, Tone.QUIET).value)
+    for name, line in zip(shown, _lines([_row(run, name, now) for name in shown], columns), strict=True):
+        text.append("\n")
+        _append_line(text, _cut(line, columns), _TONES[run.view.nodes.get(name, _PENDING).status])
     if hidden := len(run.node_ids) - len(shown):
         text.append(f"\n  + {hidden} more", style=Tone.QUIET.value)
     for line in questions:
-        text.append("\n" + _cut(line, columns), style=Tone.WAITING.value)
+        text.append("\n" + line, style=Tone.WAITING.value)
     return text
 
 
-def run_headline(run: WatchedRun, now: float) -> str:
-    """``● running   Review   4 stages   12.4 s   1,240 tokens   $0.0031``."""
+def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
+    """``● running   Review   4 stages   12.4 s   1,240 tokens   $0.0031``, or as much of it as fits."""
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
@@ -91,19 +94,65 @@ def run_headline(run: WatchedRun, now: float) -> str:
     parts += usage_words(so_far(view))
     if view.reason:
         parts.append(first_words(one_line(redacted(view.reason)), REASON_CHARS))
-    return "   ".join(part for part in parts if part)
+    parts = [part for part in parts if part]
+    while columns and len(parts) > 1 and cells(_GAP.join(parts)) > columns:
+        parts.pop()
+    return _cut(_GAP.join(parts), columns)
 
 
-def question_lines(gate: InterviewStarted, how: str) -> list[str]:
-    """A question that waits, its choices, and how it is answered."""
-    choices = "   ".join(f"{key}: {one_line(spoken_label(label))}" for key, label in gate.options)
+def question_lines(gate: InterviewStarted, how: str, columns: int = 0) -> list[str]:
+    """A question that waits, its choices, and how it is answered; in a narrow place on lines of their own."""
+    choices = redacted("   ".join(f"{key}: {one_line(spoken_label(label))}" for key, label in gate.options))
     words = one_line(gate.question) or gate.stage
-    first = f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}"
-    return [redacted(f"{first}   {choices}".rstrip()), *([f"    {how}"] if how else [])]
+    first = redacted(f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}")
+    lines = [f"{first}   {choices}".rstrip()]
+    if columns and choices and cells(lines[0]) > columns:
+        lines = [_cut(first, columns), _cut(f"{_INDENT}{choices}", columns)]
+    return [*lines, *_folded(how, columns)]
+
+
+def _folded(how: str, columns: int) -> list[str]:
+    """A command on as many lines as it takes, so that it can be copied whole."""
+    if not how:
+        return []
+    if not columns or len(_INDENT + how) <= columns or "'" in how:
+        return [_INDENT + how]
+    lines = [_INDENT]
+    for word in how.split(" "):
+        if lines[-1].strip() and len(lines[-1]) + len(word) + 3 > columns:
+            lines[-1] += " \\"
+            lines.append(2 * _INDENT)
+        lines[-1] += word if not lines[-1].strip() else f" {word}"
+    return lines
 
 
 def _cut(line: str, columns: int) -> str:
     return fitted(line, columns) if columns else line
+
+
+def _lines(rows: list[list[str]], columns: int) -> list[str]:
+    """Stages in columns. The words give way to what stands behind them: time, and what was used."""
+    if not rows:
+        return []
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    room = columns - sum(widths) + widths[_WORDS] - 2 * len(widths)
+    if columns and room < FEWEST_WORDS:
+        widths[_USED] = 0
+        room = columns - sum(widths) + widths[_WORDS] - 2 * len(widths)
+    if columns:
+        widths[_WORDS] = max(0, min(widths[_WORDS], room))
+    return [_line(row, widths) for row in rows]
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    state, name, words, time_text, used = (
+        fitted(part, width) if width else "" for part, width in zip(row, widths, strict=True)
+    )
+    state, name, words = (
+        part + " " * (width - cells(part)) for part, width in zip((state, name, words), widths, strict=False)
+    )
+    parts = [state, name, *([words] if widths[_WORDS] else []), time_text.rjust(widths[_TIME]), used]
+    return "  ".join(parts).rstrip()
 
 
 def _append_line(text: Text, line: str, tone: Tone) -> None:
@@ -144,7 +193,8 @@ def _words(run: WatchedRun, name: str, state: NodeState) -> str:
     """Why it failed, or what it is called and how far it is; how often it was tried."""
     node = run.graph.nodes.get(name)
     label = node.label if node and normalize_label(node.label) != normalize_label(name) else ""
-    parts = [first_words(one_line(state.reason or label), REASON_CHARS), state.progress, state.note]
+    progress = state.progress if state.status.is_active else ""
+    parts = [first_words(one_line(state.reason or label), REASON_CHARS), progress, state.note]
     if state.attempt > 1:
         parts.append(f"{TIMES}{state.attempt}")
     if state.visits > 1:

@@ -4,16 +4,18 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from attractor_nb import Pipeline, Run
+from attractor_nb import FunctionBackend, Pipeline, Run, Usage
 from attractor_nb.cli.run_drawing import drawn_run
 from attractor_nb.cli.run_following import RunFollower
 from attractor_nb.cli.run_watched import WatchedRun
+from attractor_nb.model.response import Response
 from attractor_nb.storage.event_log import read_log
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
@@ -41,6 +43,14 @@ digraph Loop {
     start -> work -> check
     check -> done [label="[Y] Yes"]
     check -> work [label="[N] No", loop_restart=true]
+}
+"""
+STRAIGHT = """\
+digraph Straight {
+    start [shape=Mdiamond]
+    write [label="Write it", prompt="Write"]
+    done  [shape=Msquare]
+    start -> write -> done
 }
 """
 
@@ -239,8 +249,43 @@ def test_of_many_stages_those_that_matter_now_are_shown(sources):
     assert len(drawn(run)) == 1 + 42
 
 
-def test_nothing_is_wider_than_the_terminal(gates):
-    assert all(len(line) <= 30 for line in drawn(watched(gates.logs_root), columns=30))
+@pytest.mark.parametrize("columns", [30, 40, 60, 96])
+def test_nothing_is_wider_than_the_terminal(gates, columns):
+    run = watched(gates.logs_root)
+    drawing = drawn_run(run, lambda gate: COMMAND, now=0.0, columns=columns).plain.splitlines()
+    assert all(len(line) <= columns for line in drawing)
+
+
+COMMAND = "attractor-nb answer some/where first CHOICE"
+
+
+def test_where_there_is_little_room_words_give_way_and_times_stay(sources):
+    text = STRAIGHT.replace("Write it", "Write it as well as you can, and a bit better")
+    usage = Usage(input_tokens=1_200, output_tokens=34, cost_usd=0.0031, calls=1)
+    backend = FunctionBackend(lambda node, prompt, context: Response("text", usage=usage))
+    Pipeline(text, backend=backend).run(wait=True, logs_root=sources / "out")
+    run = watched(sources / "out")
+    wide, middle, narrow = (drawn(run, columns=columns)[2] for columns in (0, 80, 44))
+    assert wide.endswith(" s  1,234 tokens, $0.0031")
+    assert "and a bit better" in wide
+    assert middle.endswith(" s  1,234 tokens, $0.0031")
+    assert "and a bit better" not in middle
+    assert "\N{HORIZONTAL ELLIPSIS}" in middle
+    assert narrow.endswith(" s")
+    assert len(narrow) <= 44
+
+
+def test_where_there_is_little_room_choices_and_command_are_whole(gates):
+    run = watched(gates.logs_root)
+    shown = drawn_run(run, lambda gate: COMMAND, now=0.0, columns=40).plain
+    question = shown[shown.index("\n? first   ") + 1 :].splitlines()
+    assert question[:2] == ["? first   Good enough?", "    A: Approve   R: Again"]
+    assert shlex.split("\n".join(question[2:])) == COMMAND.split()
+    assert len(question) == 4
+
+
+def test_in_a_pipe_nothing_is_folded(gates):
+    assert drawn(watched(gates.logs_root), columns=0)[-1] == "    answer first"
 
 
 def test_a_map_is_watched_run_by_run(command, sources):
