@@ -111,6 +111,10 @@ interleavings: $(DEVELOPMENT) ## every order in which 4 branches of 3 stages can
 fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, some 12 minutes; SEED=n for others
 	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
 
+.PHONY: api-fuzz
+api-fuzz: $(DEVELOPMENT) ## 20,000 hostile requests to a real server, judged by its OpenAPI document; SEED=n for others
+	$(PY) tests/server/api_fuzz.py --requests 20000 --seed $(or $(SEED),0)
+
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
 	$(PY) tests/faults/prove.py

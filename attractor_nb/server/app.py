@@ -27,7 +27,7 @@ from attractor_nb.server.streams import Streams
 from attractor_nb.server.tickets import Tickets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -54,8 +54,11 @@ class Server:
         )
         self._ledger = Ledger(settings.root)
         self._version = version
+        places: dict[str, dict[str, Operation]] = {}
+        for operation in OPERATIONS:
+            places.setdefault(operation.path, {})[operation.method] = operation
         routes = [
-            *(self._route(operation) for operation in OPERATIONS),
+            *(self._route(path, operations) for path, operations in places.items()),
             _only(Route("/openapi.json", _answering(self._document), methods=["GET"])),
             *(_only(route) for route in page_routes(_answering, is_proxied=settings.is_proxied)),
         ]
@@ -78,13 +81,13 @@ class Server:
             self.house.streams.close()
             await run_in_threadpool(self.house.desk.close)
 
-    def _route(self, operation: Operation) -> Route:
-        async def serve(request: Request) -> Response:
-            return await self._serve(operation, request)
+    def _route(self, path: str, operations: Mapping[str, Operation]) -> Route:
+        """One route for a path, so that a refused method is told all that there are."""
 
-        return _only(
-            Route(operation.path, _answering(serve), methods=[operation.method], name=operation.name)
-        )
+        async def serve(request: Request) -> Response:
+            return await self._serve(operations[request.method], request)
+
+        return _only(Route(path, _answering(serve), methods=list(operations)))
 
     async def _serve(self, operation: Operation, request: Request) -> Response:
         body = await read_body(request, self.house.settings) if operation.body is not None else b""
@@ -100,13 +103,13 @@ class Server:
         serve = operation.serve
         if serve is None:
             return await stream_events(call(Claim()))
-        keys = request.headers.getlist("idempotency-key") if operation.body is not None else []
+        keys = request.headers.getlist("idempotency-key") if operation.is_once else []
         if len(keys) > 1:
             raise Problem(400, "idempotency-key", "The Idempotency-Key is given twice")
         asked = asked_of(operation, path, body)
         once = self._ledger.once
         reply = await run_in_threadpool(
-            once, keys[0] if keys else "", asked, lambda claim: serve(call(claim))
+            once, keys[0] if keys else None, asked, lambda claim: serve(call(claim))
         )
         return reply.to_response()
 

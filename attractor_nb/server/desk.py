@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import RunError, RunLocked
+from attractor_nb.errors import AttractorError, RunError, RunLocked
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.server.places import run_place
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.problems import Problem, stopping
 from attractor_nb.source import SourceText
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.listing import list_runs, summarize
-from attractor_nb.storage.run_directory import first_directory, new_run_directory
+from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -46,6 +47,7 @@ class Desk:
         self._lock = threading.Lock()
         self._live: dict[str, Run] = {}
         self._beginning = 0
+        self._is_closing = False
         self._read: OrderedDict[str, tuple[tuple[int, ...], Run]] = OrderedDict()
 
     # -- finding --------------------------------------------------------------------------------------
@@ -168,8 +170,13 @@ class Desk:
             )
             return self._keep(run_id, run)
 
-    def fork(self, run_id: str, wish: Fork) -> tuple[str, Run]:
+    def fork(self, run_id: str, wish: Fork, note: Callable[[str], None]) -> tuple[str, Run]:
         """Begin a run that goes another way from just before a visit; its id and handle.
+
+        Args:
+            run_id: Of the run that goes the one way.
+            wish: Where the other one begins.
+            note: Told the id before anything of the fork is done.
 
         Raises:
             RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at.
@@ -179,8 +186,11 @@ class Desk:
         parent = self.run(run_id)
         with self._room():
             given = _given(wish, "backend", "trust", "context", "prompt")
-            run = parent.fork(wish.node, wish.visit, runs_dir=self.root, **given, **_HOW)
-            return self._keep(first_directory(run.logs_root).name, run)
+            # A fork has its name when it is complete, so the name is free until then.
+            name = run_directory_name(SystemClock().time(), SystemRandomness().new_id())
+            note(name)
+            run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
+            return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run: the stage under way is cancelled, all that is committed stays.
@@ -203,12 +213,15 @@ class Desk:
 
     def close(self) -> None:
         """Stop all runs of this process, in order: each can be resumed."""
+        with self._lock:
+            self._is_closing = True
         runs = list(self.live_runs().values())
         for run in runs:
             run.cancel()
+        give_up = time.monotonic() + STOP_SECONDS
         for run in runs:
-            with contextlib.suppress(RunError, TimeoutError):
-                run.result(STOP_SECONDS)
+            with contextlib.suppress(AttractorError, TimeoutError):
+                run.result(max(0.0, give_up - time.monotonic()))
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -217,6 +230,8 @@ class Desk:
         """Room for one more run, while it begins."""
         live = len(self.live_runs())
         with self._lock:
+            if self._is_closing:
+                raise stopping()
             if live + self._beginning >= self._max_runs:
                 raise Problem(
                     429,
@@ -239,6 +254,9 @@ class Desk:
     def _keep(self, run_id: str, run: Run) -> tuple[str, Run]:
         with self._lock:
             self._live[run_id] = run
+            is_late = self._is_closing
+        if is_late:  # it began while the others were being stopped
+            run.cancel()
         return run_id, run
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import NoSuchGate, SourceError
 from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.server.desk import POSTED
 from attractor_nb.server.findings import plain_finding, plain_surface, plain_syntax_error
 from attractor_nb.server.problems import Problem
-from attractor_nb.server.questions import all_questions, questions_of, take_answer
+from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply
 from attractor_nb.source import SourceText
 from attractor_nb.storage.stored_run import has_event_log
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 
 def submit(call: Call) -> Reply:
     """Start a posted source; of a request that is sent again the run that it has begun."""
-    desk = call.house.desk
-    if call.claim.run_id and has_event_log(desk.root / call.claim.run_id):
-        run_id = call.claim.run_id  # a server that died meanwhile had begun it
-        return _accepted(call, run_id, looking.status_of(desk, run_id).status, 201)
-    run_id, run = desk.submit(call.body, call.claim.note)
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.house.desk.submit(call.body, call.claim.note)
     return _accepted(call, run_id, run.status, 201)
 
 
@@ -63,8 +62,10 @@ def resume(call: Call) -> Reply:
 
 
 def fork(call: Call) -> Reply:
-    """Begin a run that goes another way."""
-    run_id, run = call.house.desk.fork(call.path["id"], call.body)
+    """Begin a run that goes another way; of a request that is sent again the fork that it has begun."""
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.house.desk.fork(call.path["id"], call.body, call.claim.note)
     return _accepted(call, run_id, run.status, 201)
 
 
@@ -91,15 +92,13 @@ def answer(call: Call) -> Reply:
 def short_answer(call: Call) -> Reply:
     """Take an answer that says itself what it answers, or leaves out what there is only one of."""
     given = call.body
-    waiting = [
-        asked
-        for asked in all_questions(call.house.desk)
-        if asked.is_answerable
-        and given.pipeline in {"", asked.pipeline}
-        and given.question in {"", asked.id, asked.stage}
-    ]
     if given.pipeline and given.question:  # it may have been answered, which the gate itself knows
         return Reply(take_answer(call.house.desk, given.pipeline, given.question, given))
+    waiting = [
+        asked
+        for asked in questions_here(call.house.desk)
+        if given.pipeline in {"", asked.pipeline} and given.question in {"", asked.id, asked.stage}
+    ]
     if not waiting:
         raise NoSuchGate("no such question is waiting here", hint="GET /questions lists them")
     if len(waiting) > 1:
@@ -170,8 +169,8 @@ def validate(call: Call) -> Reply:
     return Reply(
         Validation(
             is_valid=not any(one.is_error for one in pipeline.diagnostics),
-            name=pipeline.name,
-            goal=pipeline.graph.goal,
+            name=redacted(pipeline.name),
+            goal=redacted(pipeline.graph.goal),
             nodes=len(pipeline.graph.nodes),
             diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
             executes=plain_surface(pipeline.graph),
@@ -186,6 +185,14 @@ def make_ticket(call: Call) -> Reply:
     ticket = house.tickets.issue(f"/pipelines/{run_id}/events")
     url = f"pipelines/{run_id}/events?ticket={ticket}"
     return Reply(Ticket(ticket=ticket, url=url, expires_in=house.settings.ticket_seconds), 201)
+
+
+def _begun(call: Call) -> Reply | None:
+    """The run that an earlier try of the same request has begun, before its server died."""
+    desk, run_id = call.house.desk, call.claim.run_id
+    if not run_id or not has_event_log(desk.root / run_id):
+        return None
+    return _accepted(call, run_id, looking.status_of(desk, run_id).status, 201)
 
 
 def _accepted(call: Call, run_id: str, status: str, code: int) -> Reply:

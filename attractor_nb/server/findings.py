@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import SourceError
-from attractor_nb.redaction import redacted
+from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
@@ -15,31 +15,35 @@ if TYPE_CHECKING:
 
 
 def plain_finding(found: Diagnostic) -> dict[str, Any]:
-    """A finding: what, where, how to mend it."""
-    return {
-        "rule": found.rule,
-        "severity": found.severity.value,
-        "message": found.message,
-        "node": found.node_id,
-        "edge": list(found.edge) if found.edge else None,
-        "fix": found.fix.title if found.fix else "",
-        **_place(found.span),
-        "report": "\n".join(found.report_lines()),
-    }
+    """A finding: what, where, how to mend it; without secrets, for it cites the source."""
+    return redacted_value(
+        {
+            "rule": found.rule,
+            "severity": found.severity.value,
+            "message": found.message,
+            "node": found.node_id,
+            "edge": list(found.edge) if found.edge else None,
+            "fix": found.fix.title if found.fix else "",
+            **_place(found.span),
+            "report": "\n".join(found.report_lines()),
+        }
+    )
 
 
 def plain_syntax_error(error: SourceError) -> dict[str, Any]:
     """A text that does not parse, in the form of a finding."""
-    return {
-        "rule": "syntax",
-        "severity": "error",
-        "message": error.message,
-        "node": "",
-        "edge": None,
-        "fix": error.hint,
-        **_place(error.span),
-        "report": str(error),
-    }
+    return redacted_value(
+        {
+            "rule": "syntax",
+            "severity": "error",
+            "message": error.message,
+            "node": "",
+            "edge": None,
+            "fix": error.hint,
+            **_place(error.span),
+            "report": str(error),
+        }
+    )
 
 
 def plain_surface(graph: Graph) -> dict[str, Any]:

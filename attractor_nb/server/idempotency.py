@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 KEPT_SECONDS: Final = 24 * 3600.0
 KEYS_PLACE: Final = ".server/keys"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}\Z")
-_MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
+MAX_KEPT_BYTES: Final = 1024 * 1024
+"""A longer answer is not kept: only what lint finds can be so long, and that is found again."""
+_MAX_RECORD_BYTES: Final = 2 * MAX_KEPT_BYTES
 _SWEEP_EVERY: Final = 200
 
 
@@ -62,11 +64,11 @@ class Ledger:
         self._place = root / KEYS_PLACE
         self._uses = 0
 
-    def once(self, key: str, asked: bytes, serve: Callable[[Claim], Reply]) -> Reply:
+    def once(self, key: str | None, asked: bytes, serve: Callable[[Claim], Reply]) -> Reply:
         """Serve a request, unless the same one was served; blocks.
 
         Args:
-            key: The request's key; empty for none.
+            key: The request's key; None for none.
             asked: What identifies the request: who has the key again must ask for the same.
             serve: Does it. What it raises is not kept: the request may be sent again.
 
@@ -74,7 +76,7 @@ class Ledger:
             Problem: The key is none, is of another request, or its request is under way.
             StorageError: The record cannot be written.
         """
-        if not key:
+        if key is None:
             return serve(Claim())
         if _KEY.match(key) is None:
             raise Problem(
@@ -101,9 +103,11 @@ class Ledger:
             try:
                 reply = serve(Claim(str(record.get("run", "")), note))
             except (AttractorError, Problem):
-                self._forget(name)  # it was refused: the key is free for the request that is mended
+                if not record:  # it was refused: the key is free for the request that is mended
+                    self._forget(name)
                 raise
-            self._write(name, {**begun, **_plain_reply(reply)})
+            if len(reply.content) <= MAX_KEPT_BYTES:
+                self._write(name, {**begun, **_plain_reply(reply)})
             return reply
 
     @contextlib.contextmanager

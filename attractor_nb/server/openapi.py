@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from attractor_nb.server.answers import ProblemDocument
+from attractor_nb.server.frames import END, FAULT, GAP
 from attractor_nb.server.operations import EVENT_STREAM, OPERATIONS, path_parameters
 from attractor_nb.server.problems import PROBLEM_TYPE
 from attractor_nb.server.replies import JSON_TYPE
-from attractor_nb.server.requests import RUN_ID
+from attractor_nb.server.requests import EVENT_ID, RUN_ID
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -30,12 +31,23 @@ _TITLES: Final = {
     415: "The body is not JSON",
     422: "A value is unusable",
     429: "Too much at a time",
-    503: "The disk refused",
+    503: "The disk refused, or the server is ending",
 }
 _DESCRIPTION: Final = (
     "Runs pipelines that are written in DOT. Addresses are relative to the server's own. Each request shows "
     "the token as `Authorization: Bearer …`; an EventSource, which can send no header, shows a ticket."
 )
+
+_ONE_EVENT: Final[dict[str, Any]] = {
+    "description": "One event of the stream.",
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Of an event that is in the log."},
+        "event": {"enum": ["message", END, GAP, FAULT], "description": "All but message tell of the stream."},
+        "data": {"type": "string", "contentMediaType": JSON_TYPE, "contentSchema": {"type": "object"}},
+    },
+    "required": ["data"],
+}
 
 
 def openapi_document(version: str) -> dict[str, Any]:
@@ -87,11 +99,11 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     whole = operation.query.model_json_schema()
     for name, schema in whole.get("properties", {}).items():
         found.append({"name": name, "in": "query", "required": False, "schema": schema})
-    if operation.method == "POST":
+    if operation.is_once:
         schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
     elif operation.media == (EVENT_STREAM,):
-        schema = {"type": "string", "maxLength": 30}
+        schema = {"type": "string", "pattern": EVENT_ID}
         found.append({"name": "Last-Event-ID", "in": "header", "required": False, "schema": schema})
     return found
 
@@ -99,7 +111,9 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 def _success(operation: Operation) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for media in operation.media:
-        if media != JSON_TYPE:
+        if media == EVENT_STREAM:
+            content[media] = {"schema": _ONE_EVENT}
+        elif media != JSON_TYPE:
             content[media] = {"schema": {"type": "string"}}
         elif operation.answer is not None:
             content[media] = {"schema": _reference(operation.answer)}

@@ -41,6 +41,7 @@ class Operation:
         problems: Statuses that it may have beside those of all.
         summary: What it does, in a few words; the function's own words if empty.
         kind: The group that it belongs to.
+        is_secret: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
     """
 
     method: str
@@ -55,6 +56,12 @@ class Operation:
     problems: tuple[int, ...] = field(default=())
     summary: str = ""
     kind: str = "pipelines"
+    is_secret: bool = False
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it is done once for an Idempotency-Key, however often it is sent."""
+        return self.body is not None and not self.is_secret
 
     @property
     def statuses(self) -> tuple[int, ...]:
@@ -112,6 +119,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         requests.NoBody,
         status=201,
         kind="events",
+        is_secret=True,
     ),
     _post(
         f"{_ONE}/cancel", "cancelPipeline", endpoints.cancel, answers.Cancelling, requests.NoBody, status=202

@@ -24,6 +24,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
+from attractor_nb.redaction import redacted_value
 from attractor_nb.server.findings import plain_finding
 
 if TYPE_CHECKING:
@@ -67,15 +68,17 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def to_plain(self) -> dict[str, Any]:
-        """The problem document."""
-        return {
-            "type": f"{TYPE_PREFIX}{self.kind}",
-            "title": self.title,
-            "status": self.status,
-            "detail": self.detail,
-            **({"hint": self.hint} if self.hint else {}),
-            **self.more,
-        }
+        """The problem document, without secrets: what is refused may be a text that has one."""
+        return redacted_value(
+            {
+                "type": f"{TYPE_PREFIX}{self.kind}",
+                "title": self.title,
+                "status": self.status,
+                "detail": self.detail,
+                **({"hint": self.hint} if self.hint else {}),
+                **self.more,
+            }
+        )
 
 
 _KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
@@ -107,6 +110,11 @@ def problem_of(error: AttractorError) -> Problem:
             more = _more_of(error)
             return Problem(status, name, title, error.message, hint=error.hint, more=more)
     return internal_problem()
+
+
+def stopping() -> Problem:
+    """What is asked of a server that is about to end."""
+    return Problem(503, "stopping", "The server is ending", hint="ask it again when it is back")
 
 
 def internal_problem() -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor_nb.errors import AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewStarted
@@ -13,7 +13,7 @@ from attractor_nb.storage.event_log import read_log
 from attractor_nb.views.questions import plain_question
 
 if TYPE_CHECKING:
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.engine.gates import Gate
     from attractor_nb.server.desk import Desk
     from attractor_nb.server.requests import Answer
     from attractor_nb.storage.listing import RunSummary
@@ -27,14 +27,20 @@ def questions_of(desk: Desk, run_id: str) -> list[WaitingQuestion]:
         CheckpointCorrupt, StorageError: It cannot be read.
     """
     if run := desk.live(run_id):
-        return [_here(run_id, run, gate) for gate in run.gates]
+        return [_here(run_id, gate) for gate in run.gates]
     return _stored(desk, run_id, desk.summary(run_id))
+
+
+def questions_here(desk: Desk) -> list[WaitingQuestion]:
+    """The questions of all runs whose engine works in this process: those that can be answered here."""
+    live = desk.live_runs()
+    return [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
 
 
 def all_questions(desk: Desk) -> list[WaitingQuestion]:
     """The questions of all runs of the root; of what cannot be read there are none."""
     live = desk.live_runs()
-    found = [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
+    found = [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
     for summary in desk.summaries():
         run_id = summary.logs_root.name
         if run_id in live or summary.kind != "run" or not (summary.is_live or summary.is_resumable):
@@ -75,10 +81,9 @@ def _not_here(desk: Desk, run_id: str, question: str) -> AttractorError:
     return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
 
 
-def _here(run_id: str, run: Run, gate: Any) -> WaitingQuestion:
-    event: InterviewStarted = gate.as_event()
+def _here(run_id: str, gate: Gate) -> WaitingQuestion:
+    event = gate.as_event()
     event.time = gate.since
-    del run
     return _question(run_id, event, how="")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.server.channel import BATCH_BYTES, Channel
 from attractor_nb.server.frames import FIRST_ID, GAP, control_frame, event_frame, whole_id
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.problems import Problem, stopping
 from attractor_nb.server.trail import Trail
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Streams:
         self._max_streams = max_streams
         self._channels: dict[str, Channel] = {}
         self._replays = asyncio.Semaphore(_REPLAYS)
+        self._is_closed = False
         self.open_count = 0
 
     async def open(self, run_id: str, last_id: str) -> Stream | None:
@@ -44,6 +45,8 @@ class Streams:
             Problem: There is no such event, or too many streams are open.
         """
         place = await asyncio.to_thread(self._desk.place, run_id)
+        if self._is_closed:
+            raise stopping()
         self._take_room()
         try:
             channel = await self._channel(run_id)
@@ -80,7 +83,8 @@ class Streams:
             channel.stop()
 
     def close(self) -> None:
-        """End all streams: the server stops."""
+        """End all streams: the server stops, and opens none any more."""
+        self._is_closed = True
         channels, self._channels = list(self._channels.values()), {}
         for channel in channels:
             channel.stop()
@@ -97,10 +101,10 @@ class Streams:
         self.open_count += 1
 
     async def _channel(self, run_id: str) -> Channel:
-        kept = self._channels.get(run_id)
-        if kept is not None and kept.is_current:
-            return kept
         desk = self._desk
+        kept = self._channels.get(run_id)
+        if kept is not None and kept.is_current and not (kept.is_closed and desk.live(run_id)):
+            return kept  # and not that of a run that had ended and now goes on again here
         channel = Channel(
             await asyncio.to_thread(desk.place, run_id),
             desk.live(run_id),

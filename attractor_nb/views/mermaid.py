@@ -67,7 +67,7 @@ def _state_lines(graph: Graph, view: RunView) -> Iterator[str]:
     """The colours of states, and which nodes have them."""
     names = _names(graph)
     members: dict[str, list[str]] = {}
-    for node_id, state in view.nodes.items():
+    for node_id, state in view.nodes.copy().items():
         if node_id in names and state.status is not NodeStatus.PENDING:
             members.setdefault(_COLOURS.get(state.status, "cached"), []).append(names[node_id])
     for colour, nodes in members.items():
@@ -96,7 +96,8 @@ def _lines(graph: Graph, view: RunView | None = None) -> Iterator[str]:
     }
     yield from ("  " + written[node_id] for node_id, group in home.items() if group is None)
     yield from _groups(graph, home, written, None, "  ")
-    taken = set[int]() if view is None else {index for index, edge in view.edges.items() if edge.passes}
+    edges = {} if view is None else view.edges.copy()
+    taken = {index for index, edge in edges.items() if edge.passes}
     for index, edge in enumerate(graph.edges):
         caption = edge.label or edge.condition
         label = f'|"{_text(caption)}"|' if caption.strip() else ""

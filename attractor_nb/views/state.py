@@ -209,7 +209,8 @@ class ChildView:
 class RunView:
     """Everything that views show of a run. ``fold_event`` changes it in place.
 
-    Of a log it is folded from the events that count (``decisions.history.way_taken``).
+    Of a log it is folded from the events that count (``decisions.history.way_taken``). The view of a live run
+    grows in the engine's thread while others look: who iterates over one of its mappings takes a copy.
 
     Attributes:
         nodes: States of the nodes that something happened to.
@@ -257,13 +258,13 @@ class RunView:
     @property
     def active_nodes(self) -> tuple[str, ...]:
         """Ids of the nodes in which something is going on."""
-        return tuple(node_id for node_id, state in self.nodes.items() if state.status in _ACTIVE)
+        return tuple(node_id for node_id, state in self.nodes.copy().items() if state.status in _ACTIVE)
 
     def to_plain(self) -> Delta:
         """The whole state in the form of a delta, for a view that is shown again."""
         return {
-            "nodes": {node_id: state.to_plain() for node_id, state in self.nodes.items()},
-            "edges": {str(index): state.passes for index, state in self.edges.items()},
+            "nodes": {node_id: state.to_plain() for node_id, state in self.nodes.copy().items()},
+            "edges": {str(index): state.passes for index, state in self.edges.copy().items()},
             "run": self.status.value,
             **self._children_plain(),
         }
@@ -271,7 +272,8 @@ class RunView:
     def _children_plain(self) -> Delta:
         if not self.children:
             return {}
-        return {"children": {node_id: child.view.to_plain() for node_id, child in self.children.items()}}
+        children = self.children.copy()
+        return {"children": {node_id: child.view.to_plain() for node_id, child in children.items()}}
 
 
 def first_words(text: str, limit: int = REASON_CHARS) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import threading
 
 import httpx
@@ -11,6 +12,7 @@ from attractor_nb.server.app import Server
 from attractor_nb.server.serving import ServerProcess, listen
 from attractor_nb.server.settings import ServerSettings, hosts_of
 
+collect_ignore = ["workers", "api_fuzz.py", "api_fuzz_stock.py"]  # programs of their own
 TOKEN = "t" * 43
 FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
 PLAIN = FRAME.format(body='plan [prompt="Plan it"]\n start -> plan -> done')
@@ -79,9 +81,11 @@ def messages(response):
 
 
 @contextlib.contextmanager
-def running(root, **settings):
+def running(root, *, send_buffer_bytes=0, **settings):
     """A server in a thread, and its client."""
     listening = listen("127.0.0.1", 0)
+    if send_buffer_bytes:  # its connections have the same
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
     port = listening.getsockname()[1]
     chosen = {"root": root, "token": TOKEN, "hosts": hosts_of("127.0.0.1", port), **settings}
     server, ready = Server(ServerSettings(**chosen), version="0"), threading.Event()

@@ -1,16 +1,20 @@
 """Events by SSE: complete, in order, resumable by id, for many consumers, never held up by one."""
 
 import asyncio
+import contextlib
 import random
 import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server import channel as channel_module
 from attractor_nb.server.channel import Channel
 from attractor_nb.server.desk import Desk
+from attractor_nb.server.problems import Problem
 from attractor_nb.server.streams import Streams
 from attractor_nb.server.tickets import Tickets
 from attractor_nb.storage.event_log import read_log
@@ -246,6 +250,103 @@ def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, sto
     assert re.findall(rb"^id: (.*)$", whole, re.M) == [one.encode() for one in logged(stored)]
     assert b"event: end" in whole
     assert count == 0
+
+
+def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
+    """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
+
+    async def listen():
+        desk = Desk(root, 10)
+        streams = Streams(desk, 100)
+        slow = await streams.open("a", "")
+        pieces = slow.frames()
+        await anext(pieces)
+        assert slow._channel.is_closed
+        again = await streams.open("a", "")
+        desk._live["a"] = Silent()
+        other = await streams.open("a", "")
+        streams.close()
+        return again._channel is slow._channel, other._channel is slow._channel
+
+    class Silent:
+        is_done = False
+
+        def events(self):
+            return EventFeed()
+
+    assert asyncio.run(listen()) == (True, False)
+
+
+def test_a_server_that_ends_opens_no_stream(root, stored):
+    async def listen():
+        streams = Streams(Desk(root, 10), 100)
+        streams.close()
+        await streams.open("a", "")
+
+    with pytest.raises(Problem, match="ending"):
+        asyncio.run(listen())
+
+
+def test_a_consumer_that_leaves_its_connection_unread_is_cut_off_and_the_run_goes_on(
+    serving, root, sources, monkeypatch
+):
+    """Over a real connection: it is told of the gap, and what it has had and the rest make the whole log."""
+    monkeypatch.setattr(channel_module, "KEPT_FRAMES", 20)
+    body, chain = chain_of(150)
+    source = sources.of(f'gate [shape=hexagon, label="Go?"]\n{body}\nstart -> gate -> {chain} -> done')
+    with serving(root, send_buffer_bytes=4096) as client:
+        run_id = client.submit(source, durability="fast")
+        asked = client.wait_for(run_id, "InterviewStarted")["data"]["question_id"]
+        until(client, lambda streams: not streams.open_count)
+        with unread(client, run_id) as connection:
+            until(client, lambda streams: streams.open_count)
+            assert (
+                client.post(f"/pipelines/{run_id}/questions/{asked}/answer", {"choice": "n0"}).status_code
+                == 200
+            )
+            assert client.ended(run_id)["outcome"] == "success"
+            text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        assert text.count("event: gap") == 1 and "event: end" not in text
+        had = re.findall(r"^id: (.*)\r?$", text, re.M)
+        whole = logged(root / run_id)
+        assert 0 < len(had) < len(whole)
+        assert had == whole[: len(had)]
+        assert ids(client.events(run_id, had[-1])) == whole[len(had) :]
+
+
+def test_a_consumer_that_never_reads_is_let_go(serving, root, sources):
+    body, chain = chain_of(150)
+    with serving(root, send_buffer_bytes=4096, send_seconds=0.5) as client:
+        run_id = client.submit(sources.of(f"{body}\nstart -> {chain} -> done"), durability="fast")
+        client.ended(run_id)
+        until(client, lambda streams: not streams.open_count)
+        with unread(client, run_id):
+            until(client, lambda streams: streams.open_count)
+            until(client, lambda streams: not streams.open_count)
+
+
+def chain_of(count):
+    """Stages in a row: their declarations, and the chain."""
+    return "\n".join(f'n{i} [prompt="{i}"]' for i in range(count)), " -> ".join(f"n{i}" for i in range(count))
+
+
+def until(client, holds):
+    """Wait for something of the server's streams."""
+    while not holds(client.server.house.streams):
+        client.get("/openapi.json")
+
+
+@contextlib.contextmanager
+def unread(client, run_id):
+    """A stream on a connection of which nothing is read."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", client.port))
+        token = client.http.headers["Authorization"]
+        head = f"GET /pipelines/{run_id}/events HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nConnection: close\r\n"
+        connection.sendall(f"{head}Authorization: {token}\r\n\r\n".encode())
+        yield connection
 
 
 def test_what_is_kept_of_a_long_run_is_bounded(root, sources, monkeypatch):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from attractor_nb.server.idempotency import KEPT_SECONDS, Ledger
+from attractor_nb.server.idempotency import KEPT_SECONDS, MAX_KEPT_BYTES, Ledger
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
 
@@ -32,13 +32,17 @@ def test_a_key_of_another_request_is_refused(client, sources):
     key = {"Idempotency-Key": "k"}
     client.post("/pipelines", {"source": sources.plain}, headers=key)
     other = client.post("/pipelines", {"source": sources.gate}, headers=key)
-    assert (other.status_code, other.json()["type"]) == (422, "urn:attractor-nb:problem:idempotency-key-reused")
+    assert (other.status_code, other.json()["type"]) == (
+        422,
+        "urn:attractor-nb:problem:idempotency-key-reused",
+    )
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256])
-def test_what_is_no_key_is_refused_or_none(client, sources, key):
+def test_what_is_no_key_is_refused_and_nothing_is_started(client, sources, key):
     reply = client.post("/pipelines", {"source": sources.plain}, headers={"Idempotency-Key": key})
-    assert reply.status_code == (201 if not key else 400)
+    assert reply.status_code == 400
+    assert client.get("/pipelines").json()["total"] == 0
 
 
 def test_a_refusal_is_not_kept_so_the_request_can_be_mended(client, sources):
@@ -77,6 +81,59 @@ def test_a_server_that_dies_between_run_and_answer_has_started_one_run(serving, 
         again = client.post("/pipelines", body, headers=key)
         assert (again.status_code, again.json()["id"]) == (201, run_id)
         assert client.get("/pipelines").json()["total"] == 1
+
+
+def test_a_fork_that_a_dead_server_had_begun_is_not_begun_again(serving, root, sources):
+    body, key = {"node": "plan"}, {"Idempotency-Key": "k"}
+    with serving(root) as client:
+        run_id = client.submit(sources.plain)
+        client.ended(run_id)
+        fork = client.post(f"/pipelines/{run_id}/fork", body, headers=key).json()["id"]
+        client.ended(fork)
+    [record] = (root / ".server" / "keys").glob("*.json")
+    kept = json.loads(record.read_bytes())
+    record.write_text(json.dumps({"asked": kept["asked"], "run": fork}), "utf-8")
+    with serving(root) as client:
+        again = client.post(f"/pipelines/{run_id}/fork", body, headers=key)
+        assert (again.status_code, again.json()["id"]) == (201, fork)
+        assert client.get("/pipelines").json()["total"] == 2
+
+
+def test_a_refusal_does_not_forget_the_run_that_an_earlier_try_began(root):
+    """The server died between run and answer; the next one refuses first, and must know the run all the same."""
+    ledger, seen = Ledger(root), []
+
+    def dies(claim):
+        claim.note("run-1")
+        raise KeyboardInterrupt
+
+    def refuses(claim):
+        seen.append(claim.run_id)
+        raise Problem(429, "too-many-runs", "Too many runs are under way")
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.once("k", b"a", dies)
+    for _ in range(2):
+        with pytest.raises(Problem, match="Too many runs"):
+            ledger.once("k", b"a", refuses)
+    assert seen == ["run-1", "run-1"]
+
+
+def test_an_answer_that_is_too_long_to_be_kept_is_found_again(root):
+    ledger, long = Ledger(root), "x" * (MAX_KEPT_BYTES + 1)
+    assert [len(ledger.once("k", b"a", lambda claim: Reply(long)).content) for _ in range(2)] == [
+        len(long)
+    ] * 2
+
+
+def test_a_ticket_is_no_answer_to_keep(client, root, sources):
+    run_id = client.submit(sources.plain)
+    key = {"Idempotency-Key": "k"}
+    tickets = {
+        client.post(f"/pipelines/{run_id}/events/ticket", headers=key).json()["ticket"] for _ in range(2)
+    }
+    assert len(tickets) == 2
+    assert not (root / ".server").exists()
 
 
 def test_a_key_is_kept_out_while_its_request_works(root):

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from attractor_nb.storage.event_log import read_log
 from attractor_nb.storage.lock import is_owned
 
 WORKER = Path(__file__).parent / "workers" / "served.py"
@@ -64,10 +65,56 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
         assert client.post(f"/pipelines/{waiting}/resume").status_code == 202
         with client.stream(waiting, before[-1]) as found:
             assert next(one for one in found if one["data"].get("type") == "InterviewStarted")
-        assert client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
+        assert (
+            client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
+        )
         assert client.ended(waiting)["outcome"] == "success"
-        kinds = [one["data"].get("name") for one in client.events(waiting) if one["data"].get("type") == "StageCompleted"]
+        kinds = [
+            one["data"].get("name")
+            for one in client.events(waiting)
+            if one["data"].get("type") == "StageCompleted"
+        ]
         assert kinds == ["start", "review", "done"]
+
+
+def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources):
+    """Killed in the rush, right behind an answer, and at a question: one consumer has the log, whole and once."""
+    names = [f"n{i}" for i in range(12)]
+    body = "\n".join(f'{name} [prompt="{name}"]' for name in names)
+    gates = 'one [shape=hexagon, label="One?"]\n two [shape=hexagon, label="Two?"]'
+    chain = " -> ".join(["start", *names[:4], "one", *names[4:8], "two", *names[8:], "done"])
+    had, run_id = [], ""
+    for place in ("rush", "answered", "asked", ""):
+        with process(root, client_of) as (server, client, _):
+            if run_id:
+                assert client.get(f"/pipelines/{run_id}").json()["status"] == "abandoned"
+                assert client.post(f"/pipelines/{run_id}/resume").status_code == 202
+            else:
+                run_id = client.submit(sources.of(f"{body}\n{gates}\n{chain}"))
+            with client.stream(run_id, had[-1]["id"] if had else "") as found:
+                for one in found:
+                    if one["id"]:
+                        had.append(one)
+                    asked = (
+                        one["data"].get("stage", "") if one["data"].get("type") == "InterviewStarted" else ""
+                    )
+                    if (place == "rush" and len(had) == 7) or (place == "asked" and asked == "two"):
+                        break
+                    if asked:
+                        answer = {"choice": names[4] if asked == "one" else names[8]}
+                        path = f"/pipelines/{run_id}/questions/{one['data']['question_id']}/answer"
+                        assert client.post(path, answer).status_code == 200
+                        if place == "answered":
+                            break
+                if place:
+                    server.kill()
+                    server.wait(30)
+    events = read_log(root / run_id).events
+    assert [one["id"] for one in had] == [f"0.{event.sequence}" for event in events]
+    assert had[-1]["data"]["type"] == "PipelineCompleted"
+    completed = [event.name for event in events if event.type == "StageCompleted"]
+    assert sorted(completed) == sorted(["start", *names, "one", "two", "done"])
+    assert [event.stage for event in events if event.type == "InterviewCompleted"] == ["one", "two"]
 
 
 def test_a_server_that_is_told_to_end_leaves_runs_that_go_on(root, client_of, sources):
@@ -108,6 +155,8 @@ def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving)
         ):
             refused = other.post(path, body)
             assert refused.status_code == 409, (path, refused.text)
+            assert refused.json()["type"] == "urn:attractor-nb:problem:locked"
+            assert refused.json()["owner"]["pid"] == os.getpid()
         assert one.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
         one.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"})
         assert other.ended(run_id)["outcome"] == "success"

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from attractor_nb import parse_dot
 from attractor_nb.model.events import (
     CheckpointSaved,
     InterviewCompleted,
@@ -21,6 +22,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.views.folding import fold_event, merge_deltas
+from attractor_nb.views.mermaid import to_mermaid
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, first_words
 
 STARTED = PipelineStarted(name="p", id="1")
@@ -192,3 +194,31 @@ def test_active_nodes_are_those_where_something_goes_on():
 )
 def test_reasons_are_cut_at_a_word(text, words):
     assert first_words(text) == words
+
+
+class Meanwhile(NodeState):
+    """A state at which the engine's thread is just adding a node, whatever is asked of it."""
+
+    __slots__ = ()
+    view = None
+
+    def __getattribute__(self, name):
+        nodes = type(self).view.nodes
+        nodes[f"new{len(nodes)}"] = NodeState(NodeStatus.RUNNING)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda view: view.active_nodes,
+        RunView.to_plain,
+        lambda view: to_mermaid(parse_dot("digraph {a; b}"), view),
+    ],
+    ids=["active_nodes", "to_plain", "to_mermaid"],
+)
+def test_a_view_that_grows_while_somebody_looks_is_shown_as_it_was(look):
+    view = Meanwhile.view = RunView()
+    view.nodes |= {"a": Meanwhile(NodeStatus.RUNNING), "b": Meanwhile(NodeStatus.RUNNING)}
+    assert look(view)
+    assert len(view.nodes) > 2, "nothing grew, so nothing was shown"
