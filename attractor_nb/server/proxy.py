@@ -1,15 +1,19 @@
 """In Jupyter: the server behind jupyter-server-proxy, with a card in JupyterLab's launcher.
 
 Jupyter asks for the login and lets nobody else through; it looks at the Host, for it alone is reached from
-outside. Then it shows our token, which nobody else has: not the browser, no page, no command line.
-Without the token this server gives nothing away, the page included, whoever finds its port.
+outside. Then it shows our token, which nobody else has: not the browser, no page, no command line. The server
+listens on a socket file in a folder of this user (on Windows, at a port), and gives nothing away without the
+token, the page included.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import sys
+import threading
+import time
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -21,10 +25,14 @@ from attractor_nb.server.settings import ServerSettings, checked_token
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor_nb.server.serving import ServerProcess
+
 TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
 RUNS_VARIABLE: Final = "ATTRACTOR_RUNS_DIR"
 """The runs base, from Jupyter's root, where it is another than that of notebooks at its top."""
 START_SECONDS: Final = 30
+LOOK_SECONDS: Final = 1.0
+"""How often the server looks whether Jupyter is there still."""
 _NEEDED: Final = ("starlette", "sse_starlette", "uvicorn")
 
 
@@ -35,6 +43,7 @@ def setup_attractor() -> dict[str, Any]:
         icon_path = str(icon)
     return {
         "command": _command,
+        "unix_socket": os.name == "posix",
         "environment": {TOKEN_VARIABLE: token},
         "timeout": START_SECONDS,
         "new_browser_tab": False,
@@ -48,10 +57,11 @@ def setup_attractor() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve at a port of this machine for the proxy that has put the token into the environment.
+    """Serve for the proxy that has put the token into the environment.
 
     Args:
-        arguments: The port, and the runs base.
+        arguments: The path of the socket file, or a port of this machine; the runs base; the id of the
+            process that has the proxy, with which the server ends.
 
     Raises:
         OptionError: The token is none, or the port is taken.
@@ -64,19 +74,45 @@ def main(arguments: Sequence[str]) -> None:
     from attractor_nb.storage.disk import Disk  # noqa: PLC0415
     from attractor_nb.storage.run_directory import make_directory  # noqa: PLC0415
 
-    port, root = arguments
+    place, root, parent = arguments
     token = checked_token(os.environ.pop(TOKEN_VARIABLE, ""))
     redact_also(token)
     make_directory(Disk(), Path(root), is_synced=False)
     settings = ServerSettings(root=Path(root).absolute(), token=token, hosts=None, is_proxied=True)
-    with contextlib.closing(listen("127.0.0.1", int(port))) as listening:
-        ServerProcess(Server(settings, version=version("attractor_nb")), lambda: None).run(
-            sockets=[listening]
-        )
+    server = Server(settings, version=version("attractor_nb"))
+    listening = listen("127.0.0.1", int(place)) if place.isdecimal() else _listen_at(place)
+    with contextlib.closing(listening):
+        process = ServerProcess(server, lambda: None)
+        if os.name == "posix":  # elsewhere a process does not get to know that its parent has ended
+            watch: tuple[Any, ...] = (process, int(parent))
+            threading.Thread(target=_end_with, args=watch, name="attractor-proxy", daemon=True).start()
+        process.run(sockets=[listening])
 
 
-def _command(port: int) -> list[str]:
-    return [sys.executable, "-m", "attractor_nb.server.proxy", str(port), str(_runs_base())]
+def _end_with(process: ServerProcess, parent: int) -> None:
+    """End in order when the parent is gone: Jupyter that is shut down by a click leaves its children."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    process.should_exit = True
+
+
+def _listen_at(path: str) -> socket.socket:
+    """A socket file of this user alone; one that a killed server has left is replaced."""
+    with contextlib.suppress(FileNotFoundError):
+        Path(path).unlink()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(path)
+    Path(path).chmod(0o600)
+    listening.listen()
+    listening.setblocking(False)  # noqa: FBT003 - Python's own
+    return listening
+
+
+def _command(port: int, unix_socket: str) -> list[str]:
+    """The command line; what is returned is a template of the proxy's, in which braces stand for values."""
+    place = unix_socket or str(port)
+    parts = [sys.executable, "-m", "attractor_nb.server.proxy", place, str(_runs_base()), str(os.getpid())]
+    return [part.replace("{", "{{").replace("}", "}}") for part in parts]
 
 
 def _runs_base() -> Path:

@@ -17,6 +17,7 @@ import { makeTimePanel } from "./page_time.js";
 const SOONEST_MS = 80; // between two questions about a run that goes on
 const ASK_FACTOR = 4; // and longer where the server takes long to answer
 const STILL_MS = 4000; // of a run that stands still: somebody may go on with it
+const ENDED = new Set(["completed", "failed"]);
 const RUN_WORDS_OF = { waiting: "waits for an answer", running: "runs", resumed: "runs" };
 
 // What, when it changes, may have changed the questions, too.
@@ -139,7 +140,8 @@ export function showRun(server, id, el, { go, way }) {
     const where = next.is_live && !next.is_here ? "run by another process" : "";
     const why = next.is_live ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));
-    const about = [next.lineage, next.tags.join(", "), where, next.is_live ? "" : mark, why];
+    const standing = next.is_live || ENDED.has(next.status) ? "" : next.status; // else the line below says it
+    const about = [next.lineage, next.tags.join(", "), where, standing, why];
     for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
     resume.hidden = !next.is_resumable;
     fork.hidden = !Object.keys(next.states.nodes || {}).length;
