@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.sources import read_source
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ def read_text(file: str) -> SourceText:
     """
     if file == STDIN:
         return SourceText(_read_stdin(), "<stdin>")
-    from attractor_nb.pipeline.preparation import read_source  # noqa: PLC0415 - parameters are read without it
-
     source = read_source(Path(file))
     assert isinstance(source, SourceText), "a path is read as text"
     return source

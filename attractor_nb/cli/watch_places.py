@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.cli.run_places import run_address
 from attractor_nb.errors import OptionError
-from attractor_nb.storage.map_directory import is_map
-from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:
     from attractor_nb.cli.exit_codes import ExitCode
@@ -35,6 +33,9 @@ def watch_place(
         from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
         return watch_server(address, is_once=is_once, is_json=is_json)
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.storage.stored_run import has_event_log  # noqa: PLC0415 - as above
+
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
         from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above

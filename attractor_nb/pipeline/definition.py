@@ -32,9 +32,10 @@ from attractor_nb.pipeline.options import (
     check_observer,
 )
 from attractor_nb.pipeline.preflight import Preflight, examine
-from attractor_nb.pipeline.preparation import Preparation, Source, named_file, prepare, read_source
+from attractor_nb.pipeline.preparation import Preparation, prepare
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.pipeline.sharing import Sharing
+from attractor_nb.pipeline.sources import Source, named_file, read_source
 from attractor_nb.pipeline.trust import Origin, absolute_origin
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid

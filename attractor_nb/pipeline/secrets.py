@@ -6,8 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import DotSyntaxError, OptionError
-from attractor_nb.languages.dot import parse_dot, write_dot
-from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import MIN_LENGTH, learn, redacted, secrets_among
 
 if TYPE_CHECKING:
@@ -61,6 +59,10 @@ def stored_source(source: str, parsed: Graph) -> tuple[str, bool]:
         The text without secrets, and whether it had any. It can still be read: where the place of a
         secret cannot be marked in the text itself, it is the canonical text of the graph.
     """
+    # Every command makes secrets known, and few read a graph.
+    from attractor_nb.languages.dot import parse_dot, write_dot  # noqa: PLC0415 - as said above
+    from attractor_nb.model.redacted import redacted_graph  # noqa: PLC0415 - as above
+
     clean = redacted(source)
     if clean is source:
         return source, False

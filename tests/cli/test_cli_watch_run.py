@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import subprocess
 import sys
 import threading
@@ -280,7 +279,7 @@ def test_where_there_is_little_room_choices_and_command_are_whole(gates):
     shown = drawn_run(run, lambda gate: COMMAND, now=0.0, columns=40).plain
     question = shown[shown.index("\n? first   ") + 1 :].splitlines()
     assert question[:2] == ["? first   Good enough?", "    A: Approve   R: Again"]
-    assert shlex.split("\n".join(question[2:])) == COMMAND.split()
+    assert "\n".join(question[2:]).replace("\\\n", " ").split() == COMMAND.split()
     assert len(question) == 4
 
 

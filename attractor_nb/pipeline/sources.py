@@ -1,0 +1,57 @@
+"""What a pipeline may be made of, and the text behind it; what that means is not known here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.graph import Graph
+from attractor_nb.source import SourceText
+
+Source = str | Path | SourceText | Graph
+MAX_SOURCE_BYTES = 20 * 1024 * 1024
+
+
+def read_source(source: Source) -> SourceText | Graph:
+    """The text behind a source: a text, a path, or a text that is a path to a .dot file.
+
+    Raises:
+        OptionError: It is no source, or the file cannot be read.
+    """
+    if isinstance(source, SourceText | Graph):
+        return source
+    if isinstance(source, Path):
+        return _read_file(source)
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(
+            f"a pipeline is made of DOT text, a path or a graph, not of {type(source).__name__}",
+            hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
+        )
+    path = named_file(source)
+    return SourceText(source) if path is None else _read_file(path)
+
+
+def named_file(source: object) -> Path | None:
+    """The file that a source names; None when it is the text or the graph itself."""
+    if isinstance(source, Path):
+        return source
+    if not isinstance(source, str) or "{" in source or "\n" in source:
+        return None
+    name = source.strip()
+    return Path(name) if name.endswith((".dot", ".gv")) else None
+
+
+def _read_file(path: Path) -> SourceText:
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
+    if len(data) > MAX_SOURCE_BYTES:
+        raise OptionError(f"{path} has {len(data)} bytes; a pipeline has at most {MAX_SOURCE_BYTES}")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise OptionError(f"{path} is not UTF-8 text (line {line})", hint="save it as UTF-8") from None
+    return SourceText(text, str(path))

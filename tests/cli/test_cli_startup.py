@@ -1,0 +1,67 @@
+"""What a command loads before it answers: as little as it needs. Told by the modules, not by a clock."""
+
+import json
+import subprocess
+import sys
+
+HEAVY = {
+    "IPython", "anthropic", "dask", "distributed", "genai_prices", "graphviz", "httpx", "ipywidgets", "jsonschema",
+    "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
+}  # fmt: skip
+ENGINE = {"attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.handlers.registry"}
+
+SERVE = """\
+import json, os, signal, sys, threading, urllib.request
+from attractor_nb.cli import main, serving
+
+serve = serving.serve
+
+def ask(url):
+    server, _, token = url.partition("/#token=")
+    request = urllib.request.Request(server + "/pipelines", headers={"Authorization": "Bearer " + token})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        print(json.dumps({"status": answer.status, "modules": list(sys.modules)}))
+    os.kill(os.getpid(), signal.SIGINT)
+
+def serve_once(root, *, on_ready, **options):
+    serve(root, on_ready=lambda url: threading.Thread(target=ask, args=(url,)).start(), **options)
+
+serving.serve = serve_once
+sys.exit(main(["serve", "--port", "0", "--runs-dir", "runs"]))
+"""
+ASK = """\
+import json, sys
+from attractor_nb.cli import main
+
+codes = [main([*words.split(), "--server", sys.argv[1]]) for words in sys.argv[2:]]
+print(json.dumps({"codes": codes, "modules": list(sys.modules)}))
+"""
+
+
+def said_by(program, *arguments):
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def top_level(modules):
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_a_server_answers_its_first_request_before_anything_heavy_is_loaded():
+    said = said_by(SERVE)
+    assert said["status"] == 200
+    assert top_level(said["modules"]) & HEAVY == set()
+    assert "starlette" in top_level(said["modules"])  # the list is one of what was loaded
+
+
+def test_who_asks_a_server_loads_no_engine(stub, sources):
+    for path in ("", "/r1/resume", "/r1/fork", "/r1/cancel", "/r1/questions/gate/answer"):
+        stub.says("POST", f"/pipelines{path}", {"id": "r1", "status": "running"}, status=202)
+    words = ["submit straight.dot", "resume r1", "fork r1 plan", "cancel r1", "answer r1 gate A"]
+    said = said_by(ASK, stub.url, *words)
+    assert said["codes"] == [0] * len(words)
+    assert len(stub.asked) == len(words)
+    assert set(said["modules"]) & ENGINE == set()
+    assert top_level(said["modules"]) & HEAVY == set()
+    assert "attractor_nb.cli.remote" in said["modules"]
