@@ -10,8 +10,9 @@ import importlib.util
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -217,3 +218,27 @@ def open_notebook(
             return notebook
 
         yield open_
+
+
+@pytest.fixture
+def serve_page() -> Iterator[Callable[[Path], str]]:
+    """Serves a runs base in a thread; the address has the token behind its ``#``, as the printed line has it."""
+    from attractor_nb.server.app import Server
+    from attractor_nb.server.serving import ServerProcess, listen
+    from attractor_nb.server.settings import ServerSettings, hosts_of
+
+    with ExitStack() as stack:
+
+        def serve(root: Path) -> str:
+            listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
+            port, token, ready = listening.getsockname()[1], "s" * 43, threading.Event()
+            settings = ServerSettings(root=root, token=token, hosts=hosts_of("127.0.0.1", port))
+            process = ServerProcess(Server(settings), ready.set)
+            thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)
+            thread.start()
+            stack.callback(thread.join, 60)
+            stack.callback(setattr, process, "should_exit", True)
+            assert ready.wait(60), "the server did not start"
+            return f"http://127.0.0.1:{port}/#token={token}"
+
+        yield serve

@@ -8,6 +8,7 @@ what a model says (responses, reasons, context values), in questions, and in a r
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import product
 
 import nbformat
@@ -250,6 +251,64 @@ def test_in_an_exported_page(driver, run, tmp_path):
             == 0
         )
     assert said == []
+
+
+def test_in_the_served_page(driver, run, serve_page):
+    """Names of directories, tags, labels, prompts, responses, reasons, questions, choices, and what was answered."""
+    base = run.logs_root.parent
+    runs(base)[0].tag(VECTORS[0])
+    shutil.copytree(run.logs_root, base / "<img src=x onerror=hit()>")
+    gate = f"ask [shape=hexagon, label={quote(GROUPS[5])}] n3 -> ask [weight=9] "
+    gate += " ".join(f"ask -> done [label={quote(text)}]" for text in GROUPS[6:9])
+    asking = f"{hostile_graph(GROUPS[:4]).rstrip()[:-1]}{gate}}}"
+    waiting = Pipeline(asking, backend="simulated").run(
+        logs_root=base / "two", is_shown=False, interviewer="deferred"
+    )
+    waiting.wait_for_gate("ask", 60)
+    waiting.cancel()
+    waiting.result(60)
+    said = []
+    with driver.new_page(width=1300, height=900) as page:
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+
+        def check_page():
+            page.wait_for_timeout(300)  # as of check
+            assert said == []
+            inside = ", ".join(f".ap-main {name.strip()}" for name in FOREIGN.split(","))
+            assert page.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == []
+
+        page.goto(serve_page(base))
+        assert page.locator("tr[data-run]").nth(2).wait_for() is None
+        assert "onerror=hit()" in page.locator(".ah-table").inner_text()
+        check_page()
+        page.locator("tr[data-run=two]").get_by_role("button", name="Resume").click()
+        page.locator(".ap-run .ag-card").wait_for()
+        assert page.locator(".ap-run .ag-card button").count() == 3
+        check_page()
+        page.locator(".ap-run .ag-card textarea").fill(PAYLOADS[0])
+        page.locator(".ap-run .ag-card button").first.click()
+        page.locator(".ap-run .ag-answers li").wait_for()
+        check_page()
+        page.get_by_role("button", name="Fork").click()
+        check_page()
+
+        page.goto(f"{page.url.partition('#')[0]}#run=one")
+        for node in ("n1", "n2"):
+            page.locator(f"[data-node={node}]").first.click()
+            tabs = page.locator(".al-inspector").get_by_role("tab")
+            tabs.first.wait_for()
+            for number in range(tabs.count()):
+                tabs.nth(number).click()
+            check_page()
+        page.locator(".ap-fold summary").click()
+        page.locator("[data-bar]").first.hover()
+        check_page()
+        page.goto(f"{page.url.partition('#')[0]}#run={VECTORS[0].replace(' ', '%20')}")
+        page.locator(".ap-said", has_text="there is no pipeline").wait_for()
+        said.clear()  # the browser itself says that there is none
+        check_page()
 
 
 def test_in_the_debuggers_bar(open_view, run):
