@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
 from attractor_nb.views.frontend import modules_of, script
 from attractor_nb.views.svg import render_svg
@@ -64,6 +65,12 @@ def test_nothing_else_of_the_door_is_open_to_the_page(client, path):
 def test_what_is_only_near_a_file_of_the_page_is_behind_the_door(client, near):
     assert bare(client, near).status_code == 401
     assert bare(client, near, Authorization=f"Bearer {TOKEN}").status_code == 404
+
+
+def test_there_is_no_route_but_the_operations_their_document_and_the_page(client):
+    paths = [route.path for route in client.server.app._app.routes]
+    assert set(paths) == {operation.path for operation in OPERATIONS} | {"/openapi.json"} | PAGE_PATHS
+    assert all("{" not in path for path in PAGE_PATHS), "what is open has no part that somebody else writes"
 
 
 def test_a_link_of_another_site_leads_to_the_page_and_nowhere_else(client):
