@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from attractor_nb.cli.terminal import Tone, fitted
+from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import cells, one_line
-from attractor_nb.views.marks import AGAIN, RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.marks import AGAIN, RUN_LETTERS, SEVERITY_LETTERS, STATUS_LETTERS, TIMES
 from attractor_nb.views.questions import spoken_label
 from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
@@ -66,7 +67,7 @@ def drawn_run(
     questions = [
         line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate), columns)
     ]
-    room = max(FEWEST_STAGES, lines - len(questions) - 3) if lines else len(run.node_ids)
+    room = max(FEWEST_STAGES, lines - len(questions) - bool(run.trouble) - 3) if lines else len(run.node_ids)
     shown = _chosen(run, room)
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(run_headline(run, now, columns), style=_RUN_TONES.get(run.view.status, Tone.QUIET).value)
@@ -75,6 +76,10 @@ def drawn_run(
         _append_line(text, _cut(line, columns), _TONES[run.view.nodes.get(name, _PENDING).status])
     if hidden := len(run.node_ids) - len(shown):
         text.append(f"\n  + {hidden} more", style=Tone.QUIET.value)
+    if run.trouble:
+        text.append(
+            "\n" + _cut(f"{SEVERITY_LETTERS[Severity.WARNING]} {run.trouble}", columns), style=Tone.BAD.value
+        )
     for line in questions:
         text.append("\n" + line, style=Tone.WAITING.value)
     return text

@@ -38,10 +38,12 @@ class WatchedRun:
         graph: What runs.
         view: How it stands.
         gates: The questions that wait, by id.
+        trouble: Why what is known may be old, in words; empty when nothing is in the way.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.trouble = ""
         self._parts: list[list[Event]] = [[]]
         """What is recorded, by directory: a restart begins another one."""
         self._forget()
@@ -96,6 +98,10 @@ class WatchedRun:
                 self._before, self._begun = self.view.duration, event.time
             case _:
                 pass
+
+    def hear_of_trouble(self, words: str) -> None:
+        """Something is in the way of the events, or, with no words, not any more."""
+        self.trouble = words
 
     def lose(self, reason: str) -> None:
         """Nobody works at it any more, and it did not say so."""

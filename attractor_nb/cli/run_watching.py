@@ -94,7 +94,8 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
             terminal = Terminal(sys.stdout)
             terminal.show(_drawn(terminal, run, how))
         return run.exit_code
-    code = _show(run, _gathered(follow_events(client, run_id)), how, is_once=False, is_json=is_json)
+    events = follow_events(client, run_id, tell=run.hear_of_trouble)
+    code = _show(run, _gathered(events), how, is_once=False, is_json=is_json)
     if code is ExitCode.INTERRUPTED:
         print(f"Continue with `attractor-nb resume {client.url_of(run_id)}`", file=sys.stderr)
     return code

@@ -64,7 +64,11 @@ def read_messages(lines: Iterable[bytes]) -> Iterator[Message]:
 
 
 def follow_events(
-    client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep
+    client: Client,
+    run_id: str,
+    *,
+    wait: Callable[[float], object] = time.sleep,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Event]:
     """The events of a run: those recorded, then as they come; ends when the run has.
 
@@ -72,6 +76,7 @@ def follow_events(
         client: The server.
         run_id: The run.
         wait: Waits so many seconds before a connection is tried again.
+        tell: Told in words when the connection is lost, and with nothing when it is back.
 
     Raises:
         RunNotFound: There is no such run.
@@ -82,7 +87,7 @@ def follow_events(
     while True:
         problem: AttractorError | None = None
         try:
-            yield from _one_stream(client, run_id, place)
+            yield from _one_stream(client, run_id, place, tell)
         except OptionError as error:
             if not place.last_id:
                 raise  # nobody was there in the first place
@@ -97,6 +102,7 @@ def follow_events(
                 f"the stream of run {run_id} ends again and again, and the run has not ended",
                 hint=f"attractor-nb watch {client.url_of(run_id)} --once",
             )
+        tell("the stream of events broke; trying again")
         wait(FIRST_DELAY_SECONDS * 2 ** (place.failures - 1))
 
 
@@ -115,9 +121,10 @@ class _Place:
     is_over: bool = False
 
 
-def _one_stream(client: Client, run_id: str, place: _Place) -> Iterator[Event]:
+def _one_stream(client: Client, run_id: str, place: _Place, tell: Callable[[str], object]) -> Iterator[Event]:
     """What one connection brings."""
     with client.stream(run_id, "events", last_id=place.last_id) as answer:
+        tell("")
         if answer.status == NO_CONTENT:  # the run has ended, and all of it was had
             place.is_over = True
             return

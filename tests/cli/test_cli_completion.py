@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +67,19 @@ def test_the_script_is_one_that_its_shell_understands(command, shell, tmp_path):
     script.write_text(command("completion", shell).out)
     checked = subprocess.run([found, "-n", str(script)], capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_bash_completes_with_what_the_script_defines(command, tmp_path):
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed here")
+    (tmp_path / "script").write_text(command("completion", "bash").out)
+    asked = (
+        "source ./script; COMP_WORDS=(attractor-nb watch --tok); COMP_CWORD=2; "
+        '_attractor_nb_completion attractor-nb; echo "${COMPREPLY[@]}"'
+    )
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [bash, "--norc", "-c", asked], env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("--token\n", "")

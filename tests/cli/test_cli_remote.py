@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import stat
@@ -132,6 +133,44 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
         next(event for event in served.log(run_id) if event.type == "InterviewCompleted").answered_by
         == "command line"
     )
+
+
+def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served, asking):
+    end, other = pty.openpty()
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    environment |= {"TERM": "xterm-256color", "COLUMNS": "90", "LINES": "30", "ATTRACTOR_TOKEN": served.token}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attractor_nb.cli", "watch", asking, "--server", served.url],
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(other)
+    try:
+        read_until(end, "waiting", "Good enough?   A: Approve", "CHOICE")
+        assert command("answer", asking, "gate", "A", *served.at).code == 0
+        text = read_until(end, "success   Review", "\x1b[?25h")  # the cursor is back
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+    assert "Traceback" not in text
+    assert served.token not in text
+
+
+def read_until(end, *expected):
+    text = ""
+    while not all(part in text for part in expected):
+        try:
+            chunk = os.read(end, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            chunk = b""
+        assert chunk, text
+        text += chunk.decode(errors="replace")
+    return text
 
 
 def test_json_events_are_those_of_the_log(command, served, asking):

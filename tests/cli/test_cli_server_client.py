@@ -213,12 +213,13 @@ def test_a_stream_is_read_to_its_end(client, stub):
     "cut", ["", "id: 0.2\ndata: {", "event: gap\ndata: {}\n\n"], ids=["between", "within", "gap"]
 )
 def test_a_broken_stream_is_taken_up_behind_the_last_whole_event(client, stub, cut):
-    waited = []
+    waited, told = [], []
     stub.says("GET", STREAM, FRAMES[0] + cut, FRAMES[1] + FRAMES[2] + END, kind="text/event-stream")
-    found = list(follow_events(client, "r", wait=waited.append))
+    found = list(follow_events(client, "r", wait=waited.append, tell=told.append))
     assert [event.type for event in found] == [event.type for event in EVENTS]
     assert [asked.headers.get("Last-Event-ID") for asked in stub.asked] == [None, "0.1"]
     assert waited == [0.25]
+    assert told == ["", "the stream of events broke; trying again", ""]
 
 
 def test_a_stream_with_nothing_left_ends(client, stub):

@@ -283,6 +283,16 @@ def test_where_there_is_little_room_choices_and_command_are_whole(gates):
     assert len(question) == 4
 
 
+def test_what_may_be_old_is_said_to_be(gates):
+    run = watched(gates.logs_root)
+    before = drawn(run, lines=9)
+    run.hear_of_trouble("the stream broke")
+    assert "!  the stream broke".replace("  ", " ") in drawn(run)
+    assert len(drawn(run, lines=9)) == len(before)
+    run.hear_of_trouble("")
+    assert drawn(run, lines=9) == before
+
+
 def test_in_a_pipe_nothing_is_folded(gates):
     assert drawn(watched(gates.logs_root), columns=0)[-1] == "    answer first"
 
