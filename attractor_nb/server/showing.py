@@ -87,12 +87,14 @@ def get_timeline(call: Call) -> Reply:
 def _row(desk: Desk, index: int, summary: RunSummary) -> dict[str, Any]:
     live = desk.live(summary.logs_root.name)
     row = run_plain(index, summary, summary.logs_root.name)
+    if row["is_live"]:  # the manifest says this of a run that has ended
+        row |= {"took": "", "duration": None, "stages": None}
     row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
     is_waiting = live.status == NodeStatus.WAITING
     letter = STATUS_LETTERS[NodeStatus.WAITING if is_waiting else NodeStatus.RUNNING]
-    going = {"status": live.status, "mark": letter, "state": "warn" if is_waiting else "", "took": ""}
+    going = {"status": live.status, "mark": letter, "state": "warn" if is_waiting else ""}
     return {**row, **going, "is_live": True, "is_resumable": False, "is_deletable": False}
 
 

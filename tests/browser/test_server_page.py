@@ -153,7 +153,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
         assert "Is the plan good?" in page.locator(".ap-inbox").inner_text()
         page.screenshot(path=str(pictures / "page_runs_light.png"))
 
-        row.get_by_role("button", name=re.compile("^Open")).click()
+        row.click()
         page.locator("[data-node=review].state-waiting").wait_for()
         page.locator("[data-node=plan].state-success").click()
         page.locator(".al-inspector pre", has_text="Plan it: A small, safe change").wait_for()
@@ -188,6 +188,8 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
     server = serve()
     run = server.submit()
     with open_page(driver, f"{server.base}?token={TOKEN}#run={run}", dark=True) as page:
+        streams = []
+        page.on("request", lambda asked: streams.append(asked.url) if "/events?" in asked.url else None)
         page.locator("[data-node=review].state-waiting").wait_for()
         assert page.url == f"{server.base}#run={run}"
         server.kill()
@@ -202,6 +204,10 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.locator(".ag-card").get_by_role("button", name="Approve").click()
         page.locator(".al-line[data-status=success]").wait_for()
         page.locator("[data-node=implement].state-success").wait_for()
+    tickets = [re.search(r"ticket=([\w-]+)", url)[1] for url in streams]
+    assert len(tickets) == len(set(tickets)) >= 2, "each stream has a ticket of its own"
+    assert not any(TOKEN in url for url in streams)
+    assert re.search(r"last_event_id=0\.\d+", streams[-1]), "it goes on behind the event that was had last"
 
 
 def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve, pictures):

@@ -35,6 +35,12 @@ def test_the_card_in_the_launcher_opens_the_page_on_the_runs_of_the_root(lab, pi
         frame.locator(".al-line[data-status=success]").wait_for()
         frame.locator("[data-node=review].state-success").wait_for()
         page.screenshot(path=str(pictures / "page_in_jupyterlab.png"))
+        dark = "frame => frame.contentDocument.body.dataset.jpThemeLight"
+        inner = page.locator("iframe[src*='attractor-nb']")
+        assert inner.evaluate(dark) == "true"
+        page.evaluate("() => { document.body.dataset.jpThemeLight = 'false'; }")
+        frame.locator("body[data-jp-theme-light=false]").wait_for()
+        page.screenshot(path=str(pictures / "page_in_jupyterlab_dark.png"))
         assert browser.our_errors == []
     with pytest.raises(urllib.error.HTTPError) as refused:  # without Jupyter's login there is no way in
         urllib.request.urlopen(

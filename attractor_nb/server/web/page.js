@@ -4,12 +4,14 @@ import { make } from "./parts.js";
 import { showRun } from "./page_run.js";
 import { showRuns } from "./page_runs.js";
 import { makeServer } from "./page_server.js";
+import { followJupyter } from "./page_theme.js";
 import { forgetToken, keptToken, keepToken, makeTokenField, takeToken } from "./page_token.js";
 
 const LOOK_AGAIN_MS = 2000; // at a server that does not answer
 const GONE = "The server does not answer. It is asked again every few seconds. What is shown is the last that was heard.";
 
 function startPage() {
+  followJupyter();
   const isTokenWanted = document.body.dataset.tokenWanted !== "no";
   const root = make("div", "attractor-ui ap-page");
   const head = make("header", "ap-head");

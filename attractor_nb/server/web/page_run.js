@@ -102,7 +102,8 @@ export function showRun(server, id, el, { go, way }) {
     endView();
     stage.replaceChildren();
     const states = { ...status.states, line: status.line, tails: {} };
-    host = makePageHost({ ...drawing, states, has_beats: false, directory: id }, hear);
+    const heard = { has_output: drawing.has_output && status.is_here, has_beats: false }; // what is not logged is told where it happens
+    host = makePageHost({ ...drawing, ...heard, states, directory: id }, hear);
     const shared = shareStates(host);
     endView = showLiveRun(host, stage, shared);
   }
@@ -127,7 +128,7 @@ export function showRun(server, id, el, { go, way }) {
 
   function sayTrouble(problem) {
     if (isClosed || problem instanceof Silence) return;
-    trouble.textContent = [problem.message, problem.hint].filter(Boolean).join(" ");
+    trouble.textContent = [problem.message, problem.hint].filter(Boolean).join(" · ");
   }
 
   function showStatus(next) {
@@ -138,9 +139,10 @@ export function showRun(server, id, el, { go, way }) {
     title.textContent = name;
     document.title = `${name}: ${mark} · attractor_nb`;
     const where = next.is_live && !next.is_here ? "run by another process" : "";
-    const why = next.is_live ? "" : next.reason;
+    const why = next.is_live || next.status === "failed" ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));
-    const standing = next.is_live || ENDED.has(next.status) ? "" : next.status; // else the line below says it
+    const isSaid = next.is_live || ENDED.has(next.status) || why.startsWith(next.status); // by the line below, or the reason
+    const standing = isSaid ? "" : next.status;
     const about = [next.lineage, next.tags.join(", "), where, standing, why];
     for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
     resume.hidden = !next.is_resumable;

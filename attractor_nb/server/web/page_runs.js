@@ -26,6 +26,13 @@ export function showRuns(server, el, { go }) {
   root.append(title, inbox, trouble, acting, list, hint);
   el.append(root);
 
+  // A row is opened by a click anywhere in it; by keys, by its button.
+  list.addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-run]");
+    if (!row || event.target.closest("button") || getSelection().toString()) return;
+    row.querySelector(".ah-do:not(:disabled)[data-focus^='Open']")?.click();
+  });
+
   const names = new Map();
   let gates = null;
   let host = null;

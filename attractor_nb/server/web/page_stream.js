@@ -51,6 +51,7 @@ export function makeStream(server, id, { onEvent, onPause }) {
     if (isClosed || !isWanted) return;
     isOpen = true;
     timer = setTimeout(open, wait);
+    if (wait === LONGEST_WAIT_MS) last = ""; // in vain for long: the log may not have that event any more
     wait = Math.min(LONGEST_WAIT_MS, 2 * wait);
   }
 

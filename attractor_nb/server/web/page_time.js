@@ -9,7 +9,7 @@ const TIME_MS = 1000;
 
 export function makeTimePanel(server, id, el, drawing) {
   const fold = make("details", "ap-fold");
-  fold.append(make("summary", "", "Timeline"));
+  fold.append(make("summary", "", "Timeline and heat"));
   const place = make("div", "ap-fold-body");
   const said = make("p", "al-dim");
   fold.append(said, place);
