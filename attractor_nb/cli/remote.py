@@ -12,6 +12,7 @@ from attractor_nb.cli.given_answer import ANSWERED_BY
 from attractor_nb.cli.inputs import STDIN, read_params, read_prompt, read_text
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
+from attractor_nb.cli.server_events import follow_events, status_at_rest
 from attractor_nb.cli.settings import Settings
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.views.columns import one_line
@@ -109,19 +110,24 @@ def fork_on(
 
 
 def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
-    """Have a server stop a run; what is committed stays, and the run can be resumed.
+    """Have a server stop a run, and wait until it stands: what is committed stays, and it can be resumed.
 
     Raises:
         RunNotFound, RunLocked, RunError: There is no such run, or none that the server could stop.
     """
     client = Client(address)
-    answer = as_mapping(client.post(address.run_id, "cancel", body={}))
+    client.post(address.run_id, "cancel", body={})
+    for _ in follow_events(client, address.run_id):
+        pass  # it has stopped when nothing follows
+    standing = status_at_rest(client, address.run_id)
+    status = one_line(str(standing.get("status", "")))
     url = client.url_of(address.run_id)
     if is_json:
-        print_json({"id": address.run_id, "url": url, "status": str(answer.get("status", ""))})
-    else:
-        print(f"stopping {address.run_id}")
-        print(f"go on with it: `attractor-nb resume {url}`", file=sys.stderr)
+        print_json({"id": address.run_id, "url": url, "status": status})
+        return ExitCode.SUCCESS
+    print(f"{address.run_id} is {status}")
+    if standing.get("is_resumable"):
+        print(f"Continue with `attractor-nb resume {url}`", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

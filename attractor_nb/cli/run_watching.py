@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 import time
@@ -16,7 +17,7 @@ from attractor_nb.cli.run_drawing import drawn_run, question_lines, run_headline
 from attractor_nb.cli.run_following import RunFollower
 from attractor_nb.cli.run_watched import WatchedRun
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
-from attractor_nb.cli.server_events import follow_events
+from attractor_nb.cli.server_events import follow_events, status_at_rest
 from attractor_nb.cli.server_status import answered_elsewhere, run_on_server
 from attractor_nb.cli.stage_words import name_columns
 from attractor_nb.cli.summary import resume_command, shown_path
@@ -96,6 +97,8 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
         return run.exit_code
     events = follow_events(client, run_id, tell=run.hear_of_trouble)
     code = _show(run, _gathered(events), how, is_once=False, is_json=is_json)
+    with contextlib.suppress(AttractorError):  # what was to be seen was seen, also when the server has gone
+        status_at_rest(client, run_id)
     if code is ExitCode.INTERRUPTED:
         print(f"Continue with `attractor-nb resume {client.url_of(run_id)}`", file=sys.stderr)
     return code

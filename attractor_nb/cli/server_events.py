@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.server_client import as_mapping
 from attractor_nb.errors import AttractorError, OptionError, RunError
@@ -21,6 +21,7 @@ MOST_FAILURES: Final = 6
 """Connections in a row that brought nothing, before it is given up."""
 FIRST_DELAY_SECONDS: Final = 0.25
 NO_CONTENT: Final = 204
+REST_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 END, FAULT = "end", "fault"
 """What the server says of the stream itself; after anything else the stream is to be opened again."""
 
@@ -104,6 +105,21 @@ def follow_events(
             )
         tell("the stream of events broke; trying again")
         wait(FIRST_DELAY_SECONDS * 2 ** (place.failures - 1))
+
+
+def status_at_rest(
+    client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep
+) -> dict[str, Any]:
+    """How a run stands whose events have ended: its process lets go of it a moment after it said so.
+
+    Whoever goes on with it then finds it free.
+    """
+    for delay in REST_SECONDS:
+        status = as_mapping(client.get(run_id))
+        if not status.get("is_live"):
+            return status
+        wait(delay)
+    return as_mapping(client.get(run_id))
 
 
 @dataclass(slots=True)

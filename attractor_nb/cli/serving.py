@@ -37,7 +37,9 @@ def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
             print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
             return
         print(url, flush=True)
-        print(f"serving the runs in {shown_path(runs_dir)}; Ctrl-C stops", file=sys.stderr, flush=True)
+        place = shown_path(runs_dir)
+        words = f"serving the runs in {place}: open that address, or give it to --server; Ctrl-C stops"
+        print(words, file=sys.stderr, flush=True)
 
     try:
         serve(runs_dir, on_ready=announce, **options)

@@ -97,6 +97,8 @@ def test_the_json_of_each_command_is_all_of_stdout(command, waiting, stub, name)
     (waiting.parent / "rows.jsonl").write_text("{}\n")
     stub.says("POST", "/pipelines", {"id": "r1", "status": "running"}, status=201)
     stub.says("POST", "/pipelines/r1/cancel", {"id": "r1", "status": "cancelling"}, status=202)
+    stub.says("GET", "/pipelines/r1/events", "event: end\ndata: {}\n\n", kind="text/event-stream")
+    stub.says("GET", "/pipelines/r1", {"id": "r1", "status": "interrupted"})
     ended = command(name, *(word.format(url=stub.url) for word in SPOKEN[name]), "--json")
     documents = ended.out.splitlines() if name == "watch" else [ended.out]  # of a run: an event on each line
     found = [json.loads(document) for document in documents]

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.cli.server_client import Client, ServerAddress, read_address, read_run_address
-from attractor_nb.cli.server_events import follow_events, read_messages
+from attractor_nb.cli.server_events import follow_events, read_messages, status_at_rest
 from attractor_nb.errors import (
     AlreadyAnswered,
     NoSuchGate,
@@ -241,6 +241,20 @@ def test_an_event_of_a_newer_server_is_passed_over(client, stub):
         "GET", STREAM, 'id: 0.9\ndata: {"type": "Sung"}\n\n' + FRAMES[2] + END, kind="text/event-stream"
     )
     assert [event.type for event in follow_events(client, "r")] == ["PipelineCompleted"]
+
+
+def test_a_run_is_at_rest_when_nobody_works_at_it_any_more(client, stub):
+    waited = []
+    stub.says("GET", "/pipelines/r", {"status": "completed", "is_live": True}, {"status": "completed"})
+    assert status_at_rest(client, "r", wait=waited.append) == {"status": "completed"}
+    assert waited == [0.02]
+
+
+def test_a_run_that_never_rests_is_not_waited_for_for_ever(client, stub):
+    waited = []
+    stub.says("GET", "/pipelines/r", {"status": "completed", "is_live": True})
+    assert status_at_rest(client, "r", wait=waited.append)["is_live"]
+    assert sum(waited) < 4
 
 
 def test_a_fault_of_the_server_is_said(client, stub):
