@@ -105,7 +105,7 @@ def read_values(model: type[BaseModel], body: bytes) -> BaseModel:
         Problem: It is no JSON, or says something else than it may.
     """
     try:
-        plain = read_json(body) if body.strip() else {}
+        plain: Any = read_json(body) if body.strip() else {}
     except JsonProblem as problem:
         raise Problem(400, "json", "The body is no JSON", f"the body {problem}") from None
     return _checked(model, plain, "body")

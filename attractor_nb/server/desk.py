@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from attractor_nb.server.requests import Fork, Resumption, Submission
+    from attractor_nb.server.requests import Bounds, Fork, Resumption, Submission
     from attractor_nb.storage.listing import RunSummary
 
 POSTED: Final = "a posted source"
 """The origin of what comes by a request: nobody has vouched for its commands."""
 KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
-_HOW: Final = {"interviewer": "deferred", "is_shown": False}
+_HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
 """Gates wait for an answer that comes by a request; nobody shows the run in this process."""
 
 
@@ -136,7 +136,8 @@ class Desk:
             place, _ = new_run_directory(self.root, clock=SystemClock(), randomness=SystemRandomness())
             try:
                 note(place.name)
-                run = pipeline.run(
+                run: Run = pipeline.run(
+                    wait=False,
                     logs_root=place,
                     params=wish.params,
                     durability=wish.durability,
@@ -159,7 +160,9 @@ class Desk:
             Problem: Too many runs are under way.
         """
         self._refuse_live(run_id)
-        place = self.place(run_id)
+        place, summary = self.place(run_id), self.summary(run_id)
+        if summary.is_live:
+            raise locked_elsewhere(run_id, summary.owner)
         names = ("backend", "trust", "on_interrupted", "rewind_to", "visit", "context", "prompt")
         with self._room():
             run = Run.load(place).resume(
@@ -270,7 +273,7 @@ def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:
     )
 
 
-def _given(wish: Any, *names: str) -> dict[str, Any]:
+def _given(wish: Bounds, *names: str) -> dict[str, Any]:
     """What a request says of these options and of the bounds."""
     bounds = [name for name in type(wish).model_fields if name.startswith("max_")]
     return {name: value for name in (*names, *bounds) if (value := getattr(wish, name)) is not None}

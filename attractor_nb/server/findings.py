@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.executable_surface import executable_surface
-from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
+    from attractor_nb.errors import SourceError
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
     from attractor_nb.source import Span

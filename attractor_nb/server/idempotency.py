@@ -141,7 +141,7 @@ class Ledger:
     def _read(self, name: str) -> dict[str, Any]:
         data = read_plain_file(self._place / f"{name}.json", max_bytes=_MAX_RECORD_BYTES)
         try:
-            plain = read_json(data) if data else {}
+            plain: Any = read_json(data) if data else {}
         except JsonProblem:  # not ours: the request is served again
             return {}
         return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}

@@ -15,6 +15,7 @@ from attractor_nb.server.requests import EVENT_ID, RUN_ID
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaMode
 
     from attractor_nb.server.operations import Operation
 
@@ -136,9 +137,11 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 def _schemas() -> dict[str, Any]:
     bodies = {operation.body for operation in OPERATIONS if operation.body is not None}
     sent = {operation.answer for operation in OPERATIONS if operation.answer is not None} | {ProblemDocument}
-    named = sorted(
-        [(model, "validation") for model in bodies] + [(model, "serialization") for model in sent], key=_name
-    )
+    named: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((model, "validation") for model in bodies),
+        *((model, "serialization") for model in sent),
+    ]
+    named.sort(key=_name)
     _, document = models_json_schema(named, ref_template=_REFERENCE)
     return document["$defs"]
 

@@ -99,11 +99,13 @@ class ServerProcess(uvicorn.Server):
         AppStatus.disable_automatic_graceful_drain()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take requests, and say so."""
         await super().startup(sockets)
         if not self.should_exit:
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, which would keep their connections open, and then all else."""
         self._server.end_streams()
         await super().shutdown(sockets)
 
@@ -127,7 +129,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(_BACKLOG)
-        listening.setblocking(False)
+        listening.setblocking(False)  # noqa: FBT003 - the signature is the standard library's
     except (OSError, OverflowError) as error:
         listening.close()
         raise OptionError(

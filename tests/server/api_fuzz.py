@@ -29,8 +29,8 @@ import requests
 import schemathesis
 from api_fuzz_stock import Stock
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.errors import Unsatisfiable
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
@@ -189,6 +189,7 @@ def campaign(count: int, number: int) -> dict:
                 statuses += session.statuses
                 operations += segment.operations
                 findings |= segment.findings
+                print(f"{sent} requests, {len(findings)} findings", file=sys.stderr, flush=True)
             if log := (place / "log").read_text("utf-8", "replace"):
                 findings["the server's log"] = log[-3000:]
         finally:

@@ -35,7 +35,7 @@ def test_runs_are_listed_newest_first_and_in_parts(client, sources):
 def test_a_run_that_somebody_else_left_under_the_root_is_served_too(client, root, sources):
     Pipeline(sources.plain).run(wait=True, logs_root=root / "by-hand", is_shown=False)
     assert client.get("/pipelines/by-hand").json()["status"] == "completed"
-    assert [event["data"]["type"] for event in client.events("by-hand")[:-1]][0] == "PipelineStarted"
+    assert next(event["data"]["type"] for event in client.events("by-hand")[:-1]) == "PipelineStarted"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,8 @@ def test_a_stage_shows_its_prompt_its_files_and_no_path_of_this_machine(client, 
     assert stage["prompt"].startswith("Plan it")
     assert "prompt.md" in {file["name"] for file in stage["files"]}
     file = client.get(f"/pipelines/{run_id}/stages/plan/files/prompt.md").json()
-    assert file["text"].startswith("Plan it") and not file["is_cut"]
+    assert file["text"].startswith("Plan it")
+    assert not file["is_cut"]
     inspected = client.get(f"/pipelines/{run_id}/inspection", params={"node": "plan"}).json()
     assert inspected["kind"] == "stage"
     assert str(root) not in json.dumps([stage, inspected])
@@ -150,15 +151,18 @@ def test_a_run_goes_on_from_before_a_visit(client, sources):
 
 def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
     good = client.post("/validate", {"source": sources.tool}).json()
-    assert good["is_valid"] and len(good["executes"]["hash"]) == 64
+    assert good["is_valid"]
+    assert len(good["executes"]["hash"]) == 64
     assert good["executes"]["commands"] == [
         {"node": "touch", "attribute": "tool_command", "text": "touch made"}
     ]
     torn = client.post("/validate", {"source": "digraph { a [label= }"}).json()
     assert not torn["is_valid"]
-    assert torn["diagnostics"][0]["rule"] == "syntax" and torn["diagnostics"][0]["line"] == 1
+    assert torn["diagnostics"][0]["rule"] == "syntax"
+    assert torn["diagnostics"][0]["line"] == 1
     lone = client.post("/validate", {"source": "digraph { a -> b }"}).json()
-    assert not lone["is_valid"] and "start_node" in {found["rule"] for found in lone["diagnostics"]}
+    assert not lone["is_valid"]
+    assert "start_node" in {found["rule"] for found in lone["diagnostics"]}
     assert list(root.iterdir()) == []
 
 
@@ -172,7 +176,9 @@ def test_a_source_that_cannot_run_is_refused_and_leaves_nothing(client, root, so
     assert reply.headers["content-type"] == "application/problem+json"
     problem = reply.json()
     assert problem["type"] == f"urn:attractor-nb:problem:{kind}"
-    assert problem["status"] == 422 and problem["title"] and problem["detail"]
+    assert problem["status"] == 422
+    assert problem["title"]
+    assert problem["detail"]
     assert list(root.iterdir()) == []
 
 
