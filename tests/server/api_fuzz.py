@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import copy
 import json
 import random
 import shutil
@@ -54,7 +55,9 @@ ALWAYS = [
 SEGMENT = 2_500
 """Requests to one server: then its root has so many runs that lists take long."""
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-STEERED, BROKEN = 0.7, 0.1
+PARTS = ("path_parameters", "query", "headers", "body")
+STEERED, BROKEN = 3, 0.15
+"""How often a case is sent again, led to what is there; and how many of those are broken once more."""
 TIMEOUT = 60
 """Seconds without a byte of an answer: that would be a finding, too."""
 
@@ -105,13 +108,12 @@ class Segment:
     def run(self, count, number):
         """Send so many requests, the same for the same number."""
         limit, turn = self.session.count + count, 0
-        most = max(1, min(25, count // (len(self.all) * len(MODES))))
+        most = max(1, min(8, count // (len(self.all) * len(MODES) * (1 + STEERED))))
         while self.session.count < limit:
             for operation in self.all:
+                self.stock.refill()
                 for mode in MODES:
-                    self.stock.refill()
-                    share = max(1, min(most, limit - self.session.count))
-                    self._run(operation, mode, share, number * 1_000_003 + turn)
+                    self._run(operation, mode, most, number * 1_000_003 + turn)
                     turn += 1
                     if self.session.count >= limit:
                         return
@@ -135,10 +137,17 @@ class Segment:
             send()
 
     def _send(self, case, dice):
-        is_as_made = dice.random() >= STEERED
-        if not is_as_made:
-            self.stock.steer(case, dice)
-        more = self.stock.broken(case, dice) if dice.random() < BROKEN else {}
+        """Send a case as it was made, and then led to what is there, again and again."""
+        made = {name: copy.deepcopy(getattr(case, name)) for name in PARTS}
+        for number in range(1 + STEERED):
+            for name, value in made.items():
+                setattr(case, name, copy.deepcopy(value))
+            if number:
+                self.stock.steer(case, dice)
+            more = self.stock.broken(case, dice) if number and dice.random() < BROKEN else {}
+            self._send_once(case, more, is_as_made=not number)
+
+    def _send_once(self, case, more, *, is_as_made):
         sent = {**more, "headers": {**more.get("headers", {}), "Authorization": f"Bearer {TOKEN}"}}
         self.operations[case.operation.label] += 1
         try:
@@ -146,7 +155,7 @@ class Segment:
         except requests.RequestException as error:
             self._note(case, [f"no answer: {type(error).__name__}: {error}"], None)
             return
-        self._note(case, findings_of(case, response, is_as_made=is_as_made and not more), response)
+        self._note(case, findings_of(case, response, is_as_made=is_as_made), response)
 
     def _note(self, case, found, response):
         for words in found:
