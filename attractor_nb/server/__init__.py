@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 DEFAULT_PORT = 8765
-_LIBRARIES = frozenset({"starlette", "sse_starlette", "uvicorn"})
+_LIBRARIES = frozenset({"starlette", "uvicorn"})
 
 
 def serve(

@@ -63,6 +63,8 @@ class Channel:
         live: Run | None,
         is_live_elsewhere: Callable[[], bool],
         status: Callable[[], str],
+        *,
+        when_closed: Callable[[Channel], None] = lambda _: None,
     ) -> None:
         """Make the channel; ``start`` has it follow.
 
@@ -71,11 +73,13 @@ class Channel:
             live: The run, if its engine works here.
             is_live_elsewhere: Whether another process runs it; blocks.
             status: How it stands, for its last word; blocks.
+            when_closed: Told that nothing follows any more.
         """
         self._live = live
         self._trail = Trail(place)
         self._is_live_elsewhere = is_live_elsewhere
         self._status = status
+        self._when_closed = when_closed
         self._pending: deque[Recorded] = deque()
         self._read_up_to = (0.0, 0)
         self._frames: deque[Frame] = deque()
@@ -282,6 +286,7 @@ class Channel:
         self.is_closed = True
         self.is_ready.set()
         self._tell()
+        self._when_closed(self)
 
     def _tell(self) -> None:
         self._untold_frames = self._untold_bytes = 0

@@ -15,6 +15,7 @@ FIRST_ID: Final = "0.0"
 """The id before the first event."""
 END, GAP, FAULT = "end", "gap", "fault"
 """What is said of the stream itself; events of the run have no name, so ``onmessage`` hears them all."""
+HEARTBEAT: Final = b": alive\n\n"
 
 
 def event_frame(event: Event, event_id: str) -> bytes:

@@ -33,7 +33,7 @@ RUNS_VARIABLE: Final = "ATTRACTOR_RUNS_DIR"
 START_SECONDS: Final = 30
 LOOK_SECONDS: Final = 1.0
 """How often the server looks whether Jupyter is there still."""
-_NEEDED: Final = ("starlette", "sse_starlette", "uvicorn")
+_NEEDED: Final = ("starlette", "uvicorn")
 
 
 def setup_attractor() -> dict[str, Any]:

@@ -7,7 +7,6 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from sse_starlette.sse import AppStatus
 
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.secrets import redact_also
@@ -95,8 +94,6 @@ class ServerProcess(uvicorn.Server):
         )
         self._server = server
         self._on_ready = on_ready
-        # It would end the streams of every later server of the process; they are ended below.
-        AppStatus.disable_automatic_graceful_drain()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to take requests, and say so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.server.channel import BATCH_BYTES, Channel
@@ -12,6 +13,7 @@ from attractor_nb.server.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from pathlib import Path
 
     from attractor_nb.server.desk import Desk
     from attractor_nb.server.trail import Recorded
@@ -48,11 +50,7 @@ class Streams:
         if self._is_closed:
             raise stopping()
         self._take_room()
-        try:
-            channel = await self._channel(run_id)
-        except BaseException:
-            self.open_count -= 1
-            raise
+        channel = self._channel(run_id, place)
         channel.listeners += 1
         stream = Stream(self, run_id, channel)
         try:
@@ -100,32 +98,27 @@ class Streams:
             )
         self.open_count += 1
 
-    async def _channel(self, run_id: str) -> Channel:
+    def _channel(self, run_id: str, place: Path) -> Channel:
         desk = self._desk
+        live = desk.live(run_id)
         kept = self._channels.get(run_id)
-        if kept is not None and kept.is_current and not (kept.is_closed and desk.live(run_id)):
+        if kept is not None and kept.is_current and not (kept.is_closed and live):
             return kept  # and not that of a run that had ended and now goes on again here
         channel = Channel(
-            await asyncio.to_thread(desk.place, run_id),
-            desk.live(run_id),
+            place,
+            live,
             lambda: desk.summary(run_id).is_live,
             lambda: desk.summary(run_id).status,
+            when_closed=partial(self._forget_unheard, run_id),
         )
-        # Another request may have made one meanwhile.
-        if (made := self._channels.get(run_id)) is not None and made is not kept:
-            return made
-        self._forget_closed()
         self._channels[run_id] = channel
         channel.start()
         return channel
 
-    def _forget_closed(self) -> None:
-        """Let go of channels of runs that have ended and that nobody hears."""
-        self._channels = {
-            run_id: channel
-            for run_id, channel in self._channels.items()
-            if channel.listeners or not channel.is_closed
-        }
+    def _forget_unheard(self, run_id: str, channel: Channel) -> None:
+        """Let go of a channel of a run that has ended, unless somebody has still to be sent its end."""
+        if self._channels.get(run_id) is channel and not channel.listeners:
+            del self._channels[run_id]
 
 
 class Stream:
