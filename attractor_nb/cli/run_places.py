@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from attractor_nb.cli.server_names import SERVER_VARIABLE, is_url
 
 if TYPE_CHECKING:
     from attractor_nb.cli.server_client import ServerAddress
-
-SERVER_VARIABLE: Final = "ATTRACTOR_SERVER"
-TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
-
-
-def is_url(text: str) -> bool:
-    """Whether a text names a server, or something on it."""
-    return text.startswith(("http://", "https://"))
 
 
 def usual_server() -> str | None:

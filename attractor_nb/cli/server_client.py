@@ -19,7 +19,7 @@ from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
-from attractor_nb.cli.run_places import TOKEN_VARIABLE, is_url
+from attractor_nb.cli.server_names import TOKEN_VARIABLE, is_url
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
