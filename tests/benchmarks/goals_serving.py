@@ -1,11 +1,11 @@
-"""L1: the server under load."""
+"""P12 and L1: streams of events, and the server under load."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from goals import Goal, Row, Scale
-from measuring import MissingPeer, worker
+from goals import Goal, Row, Scale, compared
+from measuring import Figures, MissingPeer, worker
 
 MOST_GROWTH = 1.1
 MOST_LATENCY_MS = 1000
@@ -61,7 +61,24 @@ def load(scale: Scale) -> list[Row]:
     ]
 
 
+def streams(scale: Scale) -> list[Row]:
+    rows: list[Row] = []
+    for clients, events in ((10, scale.steps // 2), (100, max(1, scale.steps // 7))):
+        found: dict[str, Any] = worker("events_load", clients, events, scale.rounds)
+        ours, peer = (Figures(tuple(found[name])) for name in ("ours", "peer"))
+        subject = f"an event to one of {clients} clients, against sse-starlette with a dict for each, CPU"
+        rows.append(compared(subject, 0.6, ours, peer, per=clients * events))
+    return rows
+
+
 GOALS = [
+    Goal(
+        "P12",
+        "server-sent events",
+        streams,
+        "Both make the same events one by one and let the loop turn after each, under the same uvicorn. Nothing is gathered: of a run's "
+        "events those of 20 ms go out together, which costs less. `python tests/benchmarks --only P12`.",
+    ),
     Goal(
         "L1",
         "the server under load",

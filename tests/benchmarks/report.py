@@ -16,9 +16,6 @@ from goals import Goal, Row
 from measuring import MissingPeer
 
 OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "pydantic-ai-slim", "fast-sugiyama")
-NOT_MEASURED = {
-    "P12": "server-sent events",
-}
 HEAD = """\
 # Benchmarks
 
@@ -35,8 +32,6 @@ def report(goals: Sequence[tuple[Goal, Sequence[Row]]], command: str) -> str:
     remarks = [f"- **{goal.key}** {goal.remark}" for goal, _ in goals if goal.remark]
     if remarks:
         parts.append("## Remarks\n\n" + "\n".join(remarks) + "\n")
-    absent = ", ".join(f"{key} ({subject})" for key, subject in NOT_MEASURED.items())
-    parts.append(f"Not measured here, because the subject does not exist yet: {absent}.\n")
     parts.append("## Machine and versions\n\n" + "\n".join(f"- {line}" for line in _surroundings()) + "\n")
     return "\n".join(parts)
 

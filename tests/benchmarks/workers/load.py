@@ -33,7 +33,7 @@ from load_watching import Watched, Watcher
 CALLERS = 16
 STORM = 3
 """One client in so many hangs up when every run waits."""
-WAVE_SECONDS = 600
+WAVE_SECONDS = 1800
 SETTLE_SECONDS = 30
 SAMPLE_SECONDS = 0.25
 ENGINE_FILES = 3
