@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from attractor_nb.calling import call
 from attractor_nb.decisions.joins import PARALLEL_TYPE
 from attractor_nb.errors import AttractorError
-from attractor_nb.sessions import SessionRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
+    from attractor_nb.sessions import SessionRecorder
 
 LOGGER = logging.getLogger(__name__)
 
@@ -56,6 +56,8 @@ def feed_of(
     """
     if place is False or PARALLEL_TYPE not in graph.handler_types.values():
         return ()
+    from attractor_nb.sessions import SessionRecorder  # noqa: PLC0415 - a fifth of what a pipeline loads, for few
+
     recorder = SessionRecorder("." if place is True else place, source_file=source_file)
     recorder.recall(before)
     stream.add_sink(recorder.take)

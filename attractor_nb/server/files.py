@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError, SessionNotFound, StorageError
-from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
 from attractor_nb.server.answers import ArtifactLine, ArtifactList, StageFileText
 from attractor_nb.server.problems import Problem
-from attractor_nb.sessions.tracker import stored_plain
-from attractor_nb.sessions.watching import session_to_watch
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
@@ -32,6 +29,8 @@ def stage_of(run: Run, node: str, asked: StageQuery) -> StageInspection:
     Raises:
         Problem: There is no such node, visit or attempt.
     """
+    from attractor_nb.pipeline.inspecting import inspect_stage  # noqa: PLC0415 - see serving.py
+
     try:
         return inspect_stage(run, node, asked.visit, asked.attempt, asked.branch)
     except OptionError as error:
@@ -47,6 +46,8 @@ def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
 
 def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     """What a front-end's inspector is told; ``problems`` says what cannot be answered."""
+    from attractor_nb.pipeline.inspecting import answer_inspection  # noqa: PLC0415 - see serving.py
+
     found = answer_inspection(run, asked.model_dump())
     if "path" in found:
         found["path"] = ""
@@ -112,6 +113,9 @@ def session_of(place: Path) -> dict[str, Any]:
         SessionNotFound: The run keeps none.
         SessionDamaged: It cannot be read.
     """
+    from attractor_nb.sessions.tracker import stored_plain  # noqa: PLC0415 - for this alone
+    from attractor_nb.sessions.watching import session_to_watch  # noqa: PLC0415 - as above
+
     plain = stored_plain(session_to_watch(None, place))
     if plain is None:
         raise SessionNotFound("this run keeps no session", hint='submit it with "session": true')

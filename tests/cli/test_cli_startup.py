@@ -67,3 +67,20 @@ def test_who_asks_a_server_loads_no_engine(stub, sources):
     assert set(said["modules"]) & ENGINE == set()
     assert top_level(said["modules"]) & HEAVY == set()
     assert "attractor_nb.cli.remote" in said["modules"]
+
+
+PIPELINE = """\
+import json, sys
+from attractor_nb import Pipeline
+
+found = Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").lint()
+print(json.dumps({"findings": len(found), "modules": list(sys.modules)}))
+"""
+
+
+def test_a_pipeline_is_read_and_linted_without_what_few_runs_need():
+    said = said_by(PIPELINE)
+    assert said["findings"] == 0
+    assert top_level(said["modules"]) & (HEAVY | {"pydantic", "starlette"}) == set()
+    assert "attractor_nb.sessions" not in said["modules"]
+    assert "attractor_nb.pipeline.pipeline" in said["modules"]

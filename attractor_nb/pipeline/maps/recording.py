@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, PipelineInterrupted
-from attractor_nb.sessions import SessionRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from attractor_nb.model.row_result import RowResult
+    from attractor_nb.sessions import SessionRecorder
 
 _ENDS = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
@@ -30,6 +30,8 @@ def session_of(rows: Iterable[int], source_file: str, *, place: bool | str | Pat
     """
     if place is False:
         return None
+    from attractor_nb.sessions import SessionRecorder  # noqa: PLC0415 - a fifth of what a pipeline loads, for few
+
     where = "." if place is True else place
     return SessionRecorder(where, source_file=source_file, items=[_name(row) for row in rows])
 
