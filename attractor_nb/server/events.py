@@ -40,7 +40,7 @@ class EventStream(Response):
         self._stream = stream
         self._settings = settings
         self._begun = 0.0
-        self._is_sending = False
+        self._is_sending = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the run ends, or the consumer goes, as ASGI has it."""
@@ -61,8 +61,8 @@ class EventStream(Response):
 
     async def _send_all(self, send: Send) -> None:
         now = asyncio.get_running_loop().time
-        self._begun = now()
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        self._is_sending = False
         async for piece in self._stream.frames():
             self._begun, self._is_sending = now(), True
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -77,13 +77,12 @@ class EventStream(Response):
         """
         now, settings = asyncio.get_running_loop().time, self._settings
         self._begun = now()
-        done: set[asyncio.Task[None]] = set()
-        while not done:
+        while not any(task.done() for task in tasks):
             patience = settings.send_seconds if self._is_sending else settings.heartbeat_seconds
             left = self._begun + patience - now()
             if left > 0:
                 left = min(left, settings.send_seconds)  # a send may begin meanwhile
-                done, _ = await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             elif self._is_sending:
                 raise TimeoutError
             else:
