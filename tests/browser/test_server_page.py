@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,21 @@ REVIEW = """digraph review {
   review -> plan [label="[R] Request changes"]
   implement -> done
 }"""
+
+
+SEEN = """seen => {
+  Object.defineProperty(document, "visibilityState", { value: seen, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+HEARD = """window.heard = 0;
+window.EventSource = class extends window.EventSource {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", () => { window.heard += 1; });
+  }
+};"""
 
 
 class Served:
@@ -99,7 +114,9 @@ def open_page(driver, address, **options):
         page.set_default_timeout(30_000)
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: said.append(f"pageerror: {error}"))
-        page.said = said
+        page.streams = []
+        page.on("request", lambda asked: page.streams.append(asked.url) if "/events?" in asked.url else None)
+        page.add_init_script(HEARD)
         page.goto(address)
         yield page
         assert [line for line in said if not is_of_a_lost_server(line)] == []
@@ -155,6 +172,13 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
 
         row.click()
         page.locator("[data-node=review].state-waiting").wait_for()
+        for seen in ("hidden", "visible"):  # a tab that nobody sees hears nothing, and then all of it
+            with (
+                page.expect_request(lambda asked: "/events?" in asked.url)
+                if seen == "visible"
+                else nullcontext()
+            ):
+                page.evaluate(SEEN, seen)
         page.locator("[data-node=plan].state-success").click()
         page.locator(".al-inspector pre", has_text="Plan it: A small, safe change").wait_for()
         page.screenshot(path=str(pictures / "page_run_light.png"))
@@ -188,10 +212,9 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
     server = serve()
     run = server.submit()
     with open_page(driver, f"{server.base}?token={TOKEN}#run={run}", dark=True) as page:
-        streams = []
-        page.on("request", lambda asked: streams.append(asked.url) if "/events?" in asked.url else None)
         page.locator("[data-node=review].state-waiting").wait_for()
         assert page.url == f"{server.base}#run={run}"
+        page.wait_for_function("() => window.heard > 0")
         server.kill()
         page.locator(".ap-banner", has_text="The server does not answer.").wait_for()
         assert page.locator(".al-stop").is_disabled()
@@ -200,14 +223,19 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.locator(".ap-banner").wait_for(state="hidden")
         page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
-        page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
+        with page.expect_request(lambda asked: "/events?" in asked.url):
+            page.locator(
+                ".ap-resume"
+            ).click()  # whoever ran it is dead: it stands until somebody goes on with it
         page.locator(".ag-card").get_by_role("button", name="Approve").click()
         page.locator(".al-line[data-status=success]").wait_for()
         page.locator("[data-node=implement].state-success").wait_for()
-    tickets = [re.search(r"ticket=([\w-]+)", url)[1] for url in streams]
+    tickets = [re.search(r"ticket=([\w-]+)", url)[1] for url in page.streams]
     assert len(tickets) == len(set(tickets)) >= 2, "each stream has a ticket of its own"
-    assert not any(TOKEN in url for url in streams)
-    assert re.search(r"last_event_id=0\.\d+", streams[-1]), "it goes on behind the event that was had last"
+    assert not any(TOKEN in url for url in page.streams)
+    assert re.search(r"last_event_id=0\.\d+", page.streams[-1]), (
+        "it goes on behind the event that was had last"
+    )
 
 
 def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve, pictures):

@@ -69,7 +69,7 @@ export function showRun(server, id, el, { go, way }) {
     },
     async onPause() {
       await refresh();
-      return Boolean(status?.is_live);
+      return Boolean(status?.is_live) && isSeen();
     },
   });
 
@@ -147,8 +147,10 @@ export function showRun(server, id, el, { go, way }) {
     for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
     resume.hidden = !next.is_resumable;
     fork.hidden = !Object.keys(next.states.nodes || {}).length;
-    if (next.is_live) stream.open();
-    if (before !== next && before.is_live !== next.is_live && next.is_live) showView();
+    const isBegun = next.is_live && !before.is_live;
+    if (isBegun) stream.rest(); // it may wait to be taken up, for long
+    if (next.is_live && isSeen()) stream.open();
+    if (isBegun) showView();
     else if (before !== next) tellChanges(before, next);
     panel.show(next);
   }
@@ -227,6 +229,11 @@ export function showRun(server, id, el, { go, way }) {
     if (!isClosed) timer = setTimeout(refresh, STILL_MS);
   }
 
+  // A browser keeps few connections open to a server: a tab that nobody sees holds none of them.
+  const isSeen = () => document.visibilityState === "visible";
+  const showSeen = () => (isSeen() ? soon() : stream.rest());
+  document.addEventListener("visibilitychange", showSeen);
+
   begin();
   return {
     lose() {
@@ -234,11 +241,13 @@ export function showRun(server, id, el, { go, way }) {
     },
     find() {
       if (host) host.tell({ kind: "beat" });
+      stream.rest();
       soon();
     },
     close() {
       isClosed = true;
       clearTimeout(timer);
+      document.removeEventListener("visibilitychange", showSeen);
       stream.close();
       endView();
       if (gates) gates.close();

@@ -14,17 +14,19 @@ export function makeStream(server, id, { onEvent, onPause }) {
   let timer = 0;
   let isOpen = false;
   let isClosed = false;
+  let round = 0; // what was begun before a rest comes to nothing behind it
 
   async function open() {
+    const mine = (round += 1);
     isOpen = true;
     let ticket;
     try {
       ticket = await server.post(runPath(id, "/events/ticket"));
     } catch {
-      pause();
+      if (mine === round) pause();
       return;
     }
-    if (isClosed) return;
+    if (isClosed || mine !== round) return;
     const url = server.address(ticket.url);
     if (last) url.searchParams.set("last_event_id", last);
     source = new EventSource(url);
@@ -46,7 +48,9 @@ export function makeStream(server, id, { onEvent, onPause }) {
   async function pause() {
     hangUp();
     clearTimeout(timer);
+    const mine = round;
     const isWanted = await onPause();
+    if (mine !== round) return;
     isOpen = false;
     if (isClosed || !isWanted) return;
     isOpen = true;
@@ -58,6 +62,13 @@ export function makeStream(server, id, { onEvent, onPause }) {
   return {
     // Hears the events from now on, if it does not already.
     open: () => isOpen || isClosed || open(),
+    // Hears nothing until it is opened again, and then what came meanwhile.
+    rest() {
+      round += 1;
+      isOpen = false;
+      clearTimeout(timer);
+      hangUp();
+    },
     close() {
       isClosed = true;
       clearTimeout(timer);
