@@ -19,7 +19,7 @@ def load(scale: Scale) -> list[Row]:
         found: dict[str, Any] = worker("load", runs, clients, waves)
     except MissingPeer as missing:
         return [Row(subject, 0, unit="", missing=str(missing))]
-    rss, files, threads = found["rss"], found["files"], found["threads"]
+    rss, files = found["rss"], found["files"]
     first = f"{found['events']:,} events on {found['connections']:,.0f} connections"
     problems = "; ".join(found["problems"])
     return [
@@ -44,11 +44,11 @@ def load(scale: Scale) -> list[Row]:
             detail=f"at most {found['peak_files']:,}",
         ),
         Row(
-            "threads of the server behind the last time, beyond those behind the first",
-            0,
-            max(0, threads[-1] - threads[1]),
+            "threads of the server at most: its pools, and none for a run or a stream",
+            found["pool_threads"],
+            found["peak_threads"],
             unit="",
-            detail=f"{threads[-1]}, at most {found['peak_threads']}",
+            detail=f"behind each time {', '.join(map(str, found['threads'][1:]))}",
         ),
         Row(
             "an event from the log to its client, 99 of 100 within",

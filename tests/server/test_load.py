@@ -19,12 +19,14 @@ from attractor_nb.server.channel import Channel
 from attractor_nb.server.streams import Stream
 
 LOAD = Path(__file__).parents[1] / "benchmarks" / "workers" / "load.py"
-RUNS, CLIENTS, WAVES = 24, 36, 2
+RUNS, CLIENTS, WAVES = 24, 72, 2
 
 
 @pytest.fixture(scope="module")
 def load():
     """The figures of a small load."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("this system does not say what a process has open")
     command = [sys.executable, str(LOAD), *map(str, (RUNS, CLIENTS, WAVES))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stderr
@@ -41,7 +43,7 @@ def test_every_client_that_drops_and_comes_back_has_the_whole_log_once(load):
 def test_behind_the_load_the_server_has_as_many_files_and_threads_open_as_before(load):
     assert load["peak_files"] > load["files"][0] + CLIENTS  # all were there at once
     assert load["files"][-1] <= load["files"][0]
-    assert load["threads"][-1] <= load["threads"][1]
+    assert load["peak_threads"] <= load["pool_threads"] < RUNS + CLIENTS  # none for a run, none for a stream
 
 
 def test_the_comparison_sees_what_is_missing_repeated_or_changed(root, client, sources):

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from load_checking import Checked, Sample, percentile, since
+from load_checking import POOL_THREADS, Checked, Sample, percentile, since
 from load_http import Caller, Connection
 from load_sources import KINDS
 from load_watching import Watched, Watcher
@@ -263,6 +263,7 @@ def report(waves: list[Wave], idle: Sample, samples: list[Sample], after: list[S
         "peak_rss": max(sample.rss for sample in samples),
         "peak_files": max(sample.files for sample in samples),
         "peak_threads": max(sample.threads for sample in samples),
+        "pool_threads": POOL_THREADS,
         "rss": [idle.rss, *(sample.rss for sample in after)],
         "files": [idle.files, *(sample.files for sample in after)],
         "threads": [idle.threads, *(sample.threads for sample in after)],
@@ -274,6 +275,8 @@ def main() -> None:
     runs, clients = int(sys.argv[1]), int(sys.argv[2])
     if clients < runs:
         raise SystemExit("every run needs a client: nobody else sees that it waits")
+    if not Path("/proc/self/status").exists():
+        raise SystemExit("this system does not say what a process has open")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard != resource.RLIM_INFINITY and hard < 6 * runs + 2 * clients + 100:

@@ -12,6 +12,8 @@ from typing import Any
 from load_watching import Watched, Watcher
 
 TICKS = os.sysconf("SC_CLK_TCK")
+POOL_THREADS = 40 + min(32, (os.cpu_count() or 1) + 4) + 8 + 4
+"""What a server may have: starlette's pool, the loop's, those of plain functions; itself, its engine."""
 KIB = 1024
 
 
