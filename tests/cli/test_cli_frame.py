@@ -11,6 +11,12 @@ def test_model_install_has_help_that_says_the_size(command):
     assert "93 MB" in command("model", "install", "--help").out
 
 
+def test_the_list_of_commands_says_what_each_is_for_without_a_cut(command):
+    listed = command("--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) > 20
+    assert [line for line in listed if line.endswith("...") or not line.endswith(".")] == []
+
+
 def test_version(command):
     assert command("--version").out.startswith("attractor-nb 0.")
 

@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Backend, Json, RunsDir, Server, Token
 
-RUNS_HELP = """List runs and maps, newest first, and how to go on with one that stopped.
+RUNS_HELP = """List runs and maps, newest first. Of those that stopped it says how they go on.
 
 \b
   attractor-nb runs
@@ -63,7 +63,7 @@ def runs(
     return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
 
 
-DOCTOR_HELP = """Say what is wrong: with a run directory, with what a pipeline needs, or with this machine.
+DOCTOR_HELP = """Say what is wrong with a run, a pipeline or this machine.
 
 \b
   attractor-nb doctor                              keys, agents, extras, disk
@@ -140,7 +140,7 @@ def cache(
     return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
 
 
-WATCH_HELP = """Show a run, or a session of agents, as it goes on, until it has ended.
+WATCH_HELP = """Show a run, or a session of agents, as it goes on. It ends when that has ended.
 
 \b
   attractor-nb watch .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
@@ -177,7 +177,7 @@ def watch(
     return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
 
 
-ANSWER_HELP = """Answer a question that waits: of a run that stands still, or of one on a server.
+ANSWER_HELP = """Answer a question that waits. Its run stands still in its directory, or is on a server.
 
 \b
   attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve

@@ -14,7 +14,7 @@ from attractor_nb.cli.spread import spread
 if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
 
-FORK_HELP = """Begin a run of its own that goes another way from just before a visit of a node.
+FORK_HELP = """Begin another run that differs from before a visit on.
 
 \b
   attractor-nb fork .attractor/runs/first plan

@@ -57,7 +57,7 @@ def validate(
 
 LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
 
-COMMANDS_HELP = """Print the commands that a pipeline or a run directory would run, and their hash.
+COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash. A run directory has some, too.
 
 \b
   attractor-nb commands review.dot
@@ -123,7 +123,7 @@ def estimate(
     return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
 
 
-MODELS_HELP = """Say which model answers each node's prompt, and which rule says so.
+MODELS_HELP = """Say which model answers each prompt, and which rule says so.
 
 \b
   attractor-nb models review.dot

@@ -24,7 +24,7 @@ NOT_OF_A_MAP = (
     "is_verbose",
 )
 """Options of ``run`` that a map does not have."""
-MAP_HELP = """Run a pipeline over many inputs, several at a time; each row is a run of its own.
+MAP_HELP = """Run a pipeline over many inputs. Each row is a run of its own, and several run at a time.
 
 \b
   attractor-nb map review.dot --params tickets.jsonl

@@ -30,7 +30,7 @@ NOT_OF_A_SUBMISSION = (
 )
 """Options of ``run`` that a server is not asked for: backend, bounds, hash and JSON are left."""
 
-SERVE_HELP = """Serve runs over HTTP on this machine: start, watch, answer, cancel, resume.
+SERVE_HELP = """Serve runs on this machine, for programs and browsers.
 
 \b
   attractor-nb serve

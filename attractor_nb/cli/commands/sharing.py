@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Json
 
-DIFF_HELP = """Say what two runs did differently: path, outcomes, texts, context, cost, time.
+DIFF_HELP = """Say what two runs did differently: path, texts, context, cost.
 
 \b
   attractor-nb diff .attractor/runs/first .attractor/runs/second
@@ -29,7 +29,7 @@ def diff(
     return show_difference(first, second, is_json=is_json)
 
 
-EXPORT_HELP = """Write a run as one HTML page that opens anywhere, without a kernel and without a network.
+EXPORT_HELP = """Write a run as one HTML page that opens anywhere. It needs no kernel and no network.
 
 \b
   attractor-nb export .attractor/runs/first
