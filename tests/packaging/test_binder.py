@@ -44,6 +44,17 @@ def test_the_package_itself_comes_from_the_checkout(repository):
     assert post_build.read_text().splitlines()[-1] == "pip install --no-deps ."
 
 
+def test_the_page_in_the_launcher_is_there_and_shows_the_runs_of_the_tour(repository, requirements):
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    wanted = {Requirement(line).name for line in project["optional-dependencies"]["proxy"]}
+    assert wanted <= {requirement.name for requirement in requirements}
+    start = repository / "binder" / "start"
+    assert os.access(start, os.X_OK)
+    lines = start.read_text().splitlines()
+    assert "export ATTRACTOR_RUNS_DIR=notebooks/.attractor/runs" in lines
+    assert lines[-1] == 'exec "$@"'
+
+
 @pytest.mark.installs
 @pytest.mark.timeout(300)
 def test_repo2docker_picks_the_folder_up(repository, make_environment):
