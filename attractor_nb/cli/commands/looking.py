@@ -57,7 +57,7 @@ def validate(
 
 LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
 
-COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash. A run directory has some, too.
+COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash. So may a run directory.
 
 \b
   attractor-nb commands review.dot
