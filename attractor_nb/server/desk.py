@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError, RunLocked
-from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.server.places import run_place
 from attractor_nb.server.problems import Problem, stopping
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
+    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.server.requests import Bounds, Fork, Resumption, Submission
     from attractor_nb.storage.listing import RunSummary
 
 POSTED: Final = "a posted source"
-"""The origin of what comes by a request: nobody has vouched for its commands."""
+"""The origin of what comes by a request."""
 KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
@@ -130,7 +130,7 @@ class Desk:
             OptionError, ContextValueError, StorageError: A value or the disk is unusable.
             Problem: Too many runs are under way.
         """
-        pipeline = Pipeline(SourceText(wish.source, POSTED), origin=POSTED, name=wish.name)
+        pipeline = posted_pipeline(wish.source, name=wish.name)
         pipeline.refuse_errors()
         with self._room():
             place, _ = new_run_directory(self.root, clock=SystemClock(), randomness=SystemRandomness())
@@ -261,6 +261,18 @@ class Desk:
         if is_late:  # it began while the others were being stopped
             run.cancel()
         return run_id, run
+
+
+def posted_pipeline(source: str, **options: Any) -> Pipeline:
+    """The pipeline of a posted source: nobody has vouched for its commands.
+
+    Raises:
+        SourceError: It does not parse.
+    """
+    # A third of what the server loads: it begins to listen first (``serving.py``).
+    from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415
+
+    return Pipeline(SourceText(source, POSTED), origin=POSTED, **options)
 
 
 def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import NoSuchGate, SourceError
-from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
-from attractor_nb.server.desk import POSTED
+from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.server.findings import plain_finding, plain_surface, plain_syntax_error
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply
-from attractor_nb.source import SourceText
 from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:
@@ -159,7 +157,7 @@ def get_session(call: Call) -> Reply:
 def validate(call: Call) -> Reply:
     """What lint says of a source; nothing of it is run."""
     try:
-        pipeline = Pipeline(SourceText(call.body.source, POSTED), origin=POSTED, strict=call.body.strict)
+        pipeline = posted_pipeline(call.body.source, strict=call.body.strict)
     except SourceError as error:
         found: list[dict[str, Any]] = [plain_syntax_error(error)]
         executes: dict[str, Any] = {"hash": "", "commands": []}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewStarted
-from attractor_nb.pipeline.recorded import interviews_under_way
 from attractor_nb.server.answers import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.server.desk import locked_elsewhere
 from attractor_nb.storage.event_log import read_log
@@ -89,6 +88,8 @@ def _here(run_id: str, gate: Gate) -> WaitingQuestion:
 
 def _stored(desk: Desk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """What the log of a run that nobody works on here has open."""
+    from attractor_nb.pipeline.recorded import interviews_under_way  # noqa: PLC0415 - see serving.py
+
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
     how = f"POST /pipelines/{run_id}/resume asks it again"

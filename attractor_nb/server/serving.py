@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GRACE_SECONDS = 3
+LATE_MODULES = ("attractor_nb.pipeline.pipeline", "attractor_nb.pipeline.inspecting")
+"""What runs and a look into them need: it takes long to load, and is loaded while the first requests come."""
 _BACKLOG = 2048
 
 
@@ -100,6 +104,7 @@ class ServerProcess(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self._on_ready()
+            asyncio.get_running_loop().run_in_executor(None, _load_late)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, which would keep their connections open, and then all else."""
@@ -112,6 +117,11 @@ class ServerProcess(uvicorn.Server):
         with super().capture_signals():
             yield
             self._captured_signals.clear()  # it would raise them again, for a caller who never gets to know
+
+
+def _load_late() -> None:
+    for name in LATE_MODULES:
+        import_module(name)
 
 
 def listen(host: str, port: int) -> socket.socket:

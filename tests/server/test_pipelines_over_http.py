@@ -193,7 +193,7 @@ def test_a_source_that_cannot_run_is_refused_and_leaves_nothing(client, root, so
         "/pipelines/nobody/context",
         "/pipelines/nobody/artifacts",
         "/pipelines/nobody/session",
-        "/pipelines/..",
+        "/pipelines/%2e%2e%2f",
         "/pipelines/%2e%2e/graph",
         "/pipelines/.server/graph",
         "/status?id=nobody",
