@@ -58,8 +58,9 @@ export function showRun(server, id, el, { go, way }) {
   let gates = null;
   let panel = null;
   let timer = 0;
+  let notBefore = 0;
   let isAsking = false;
-  let isDirty = false;
+  let isDirty = false; // something was heard that was not asked about
   let isClosed = false;
 
   const stream = makeStream(server, id, {
@@ -77,7 +78,10 @@ export function showRun(server, id, el, { go, way }) {
     Object.entries(flattened(status?.states || {}).nodes)
       .filter(([node, state]) => state.visits && !node.includes(">"))
       .map(([node]) => ({ node, name: nameOf(node) }));
-  const nameOf = (node) => stage.querySelector(`[data-node="${CSS.escape(node)}"] .label`)?.textContent || node;
+  const nameOf = (node) => {
+    const label = stage.querySelector(`[data-node="${CSS.escape(node)}"] .label`);
+    return label ? [...label.children].map((line) => line.textContent).join(" ") : node;
+  };
 
   async function begin() {
     try {
@@ -190,12 +194,12 @@ export function showRun(server, id, el, { go, way }) {
       isDirty = true;
       return;
     }
+    isDirty = false;
     if (!drawing) {
       await begin();
       return;
     }
     isAsking = true;
-    isDirty = false;
     const begun = performance.now();
     try {
       const next = await server.get(runPath(id));
@@ -207,26 +211,27 @@ export function showRun(server, id, el, { go, way }) {
       sayTrouble(problem);
     } finally {
       isAsking = false;
-      if (!isClosed && isDirty) {
-        isDirty = false;
-        timer = setTimeout(refresh, Math.max(SOONEST_MS, ASK_FACTOR * (performance.now() - begun)));
-      } else later();
+      notBefore = performance.now() + ASK_FACTOR * (performance.now() - begun);
+      const isMissed = isDirty;
+      isDirty = false;
+      if (isMissed) soon();
+      else later();
     }
   }
 
   function soon() {
-    if (isAsking) isDirty = true;
-    else if (!isDirty) {
-      isDirty = true;
-      clearTimeout(timer);
-      timer = setTimeout(refresh, SOONEST_MS);
-    }
+    const isDue = isDirty && !isAsking;
+    isDirty = true;
+    if (isAsking || isDue || isClosed) return;
+    clearTimeout(timer);
+    timer = setTimeout(refresh, Math.max(SOONEST_MS, notBefore - performance.now()));
   }
 
   // Nothing was heard for a while: a run that stands may go on, or be gone on with elsewhere.
   function later() {
+    if (isClosed || isDirty) return;
     clearTimeout(timer);
-    if (!isClosed) timer = setTimeout(refresh, STILL_MS);
+    timer = setTimeout(refresh, STILL_MS);
   }
 
   // A browser keeps few connections open to a server: a tab that nobody sees holds none of them.
