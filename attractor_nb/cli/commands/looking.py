@@ -57,10 +57,11 @@ def validate(
 
 LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
 
-COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash. So may a run directory.
+COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash.
 
 \b
   attractor-nb commands review.dot
+  attractor-nb commands .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
   ATTRACTOR_TRUST=3f2a9c01b7de attractor-nb run review.dot    no other commands than these
 """
 
