@@ -221,7 +221,7 @@ def open_notebook(
 
 
 @pytest.fixture
-def serve_page() -> Iterator[Callable[[Path], str]]:
+def serve_page() -> Iterator[Callable[..., str]]:
     """Serves a runs base in a thread; the address has the token behind its ``#``, as the printed line has it."""
     from attractor_nb.server.app import Server
     from attractor_nb.server.serving import ServerProcess, listen
@@ -229,16 +229,17 @@ def serve_page() -> Iterator[Callable[[Path], str]]:
 
     with ExitStack() as stack:
 
-        def serve(root: Path) -> str:
+        def serve(root: Path, token: str = "s" * 43, prefix: str = "") -> str:
             listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
-            port, token, ready = listening.getsockname()[1], "s" * 43, threading.Event()
-            settings = ServerSettings(root=root, token=token, hosts=hosts_of("127.0.0.1", port))
+            port, ready = listening.getsockname()[1], threading.Event()
+            hosts = hosts_of("127.0.0.1", port)
+            settings = ServerSettings(root=root, token=token, hosts=hosts, prefix=prefix)
             process = ServerProcess(Server(settings), ready.set)
             thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)
             thread.start()
             stack.callback(thread.join, 60)
             stack.callback(setattr, process, "should_exit", True)
             assert ready.wait(60), "the server did not start"
-            return f"http://127.0.0.1:{port}/#token={token}"
+            return f"http://127.0.0.1:{port}{prefix}/#token={token}"
 
         yield serve
