@@ -32,7 +32,7 @@ class Scale:
     nodes: int = 1000
     pictures: tuple[int, ...] = (20, 100, 200)
     large_pictures: tuple[int, ...] = (500,)
-    load: tuple[int, int, int] = (1000, 1000, 4)
+    load: tuple[int, int, int] = (1000, 1000, 3)
     with_peers: bool = True
 
 
