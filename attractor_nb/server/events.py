@@ -81,7 +81,8 @@ class EventStream(Response):
             patience = settings.send_seconds if self._is_sending else settings.heartbeat_seconds
             left = self._begun + patience - now()
             if left > 0:
-                left = min(left, settings.send_seconds)  # a send may begin meanwhile
+                # A send may begin, or end, meanwhile.
+                left = min(left, settings.send_seconds, settings.heartbeat_seconds)
                 await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             elif self._is_sending:
                 raise TimeoutError

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.errors import AttractorError, NoSuchGate
-from attractor_nb.model.events import InterviewStarted
+from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.server.answers import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.server.desk import locked_elsewhere
+from attractor_nb.server.trail import Trail
 from attractor_nb.storage.event_log import read_log
 from attractor_nb.views.questions import plain_question
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.engine.gates import Gate
     from attractor_nb.server.desk import Desk
     from attractor_nb.server.requests import Answer
@@ -73,11 +76,26 @@ def _not_here(desk: Desk, run_id: str, question: str) -> AttractorError:
     summary = desk.summary(run_id)
     if summary.is_live:
         return locked_elsewhere(run_id, summary.owner)
+    waiting = {name for one in _stored(desk, run_id, summary) for name in (one.id, one.stage)}
+    if question not in waiting and (answered := _answer_in_log(desk.place(run_id), question)):
+        return AlreadyAnswered(
+            f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}",
+            hint="the first answer counts",
+        )
     if summary.is_resumable:
         hint = f"go on with it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
     return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
+
+
+def _answer_in_log(place: Path, question: str) -> InterviewCompleted | None:
+    """The latest answer to a question that is over, by the question's id or its node's."""
+    for recorded in reversed(Trail(place).read()):
+        event = recorded.event
+        if isinstance(event, InterviewCompleted) and question in {event.question_id, event.stage}:
+            return event
+    return None
 
 
 def _here(run_id: str, gate: Gate) -> WaitingQuestion:

@@ -47,7 +47,7 @@ def test_of_many_answers_at_once_exactly_one_counts(client, waiting):
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: client.post(path, {"choice": "A"}).status_code, range(8)))
     assert replies.count(200) == 1
-    assert set(replies) <= {200, 404, 409}
+    assert set(replies) == {200, 409}
     kinds = [one["data"].get("type") for one in client.events(run_id)]
     assert kinds.count("InterviewCompleted") == 1
 
@@ -58,6 +58,19 @@ def test_who_comes_second_is_told_so(client, sources):
     assert client.post(f"/pipelines/{run_id}/questions/review:1/answer", {"choice": "R"}).status_code == 200
     late = client.post(f"/pipelines/{run_id}/questions/review:1/answer", {"choice": "A"})
     assert (late.status_code, late.json()["type"]) == (409, "urn:attractor-nb:problem:already-answered")
+
+
+def test_who_comes_when_the_run_is_over_is_told_so_too(client, sources):
+    """The engine is gone, and the log knows: an answered question is answered, and not unknown."""
+    run_id = client.submit(sources.gate)
+    client.wait_for(run_id, "InterviewStarted")
+    client.post(f"/pipelines/{run_id}/questions/review:1/answer", {"choice": "A"})
+    client.ended(run_id)
+    for name in ("review:1", "review"):
+        late = client.post(f"/pipelines/{run_id}/questions/{name}/answer", {"choice": "A"})
+        assert (late.status_code, late.json()["type"]) == (409, "urn:attractor-nb:problem:already-answered")
+        assert "api" in late.json()["detail"]
+    assert client.post(f"/pipelines/{run_id}/questions/other/answer", {"choice": "A"}).status_code == 404
 
 
 def test_an_answer_that_is_sent_again_with_its_key_is_the_same_answer(client, waiting):
