@@ -15,7 +15,7 @@ from attractor_nb.server.openapi import openapi_document
 from attractor_nb.server.operations import OPERATIONS
 
 HERE = Path(__file__).resolve().parent
-REQUESTS = 200
+REQUESTS = 9 * len(OPERATIONS)  # some for each
 
 
 @pytest.mark.timeout(300)
