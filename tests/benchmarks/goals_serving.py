@@ -62,9 +62,11 @@ def load(scale: Scale) -> list[Row]:
 
 
 def streams(scale: Scale) -> list[Row]:
+    sizes = ((10, scale.steps // 2), (100, max(1, scale.steps // 7)))
+    measured: dict[str, Any] = worker("events_load", scale.rounds, *(f"{a}:{b}" for a, b in sizes))
     rows: list[Row] = []
-    for clients, events in ((10, scale.steps // 2), (100, max(1, scale.steps // 7))):
-        found: dict[str, Any] = worker("events_load", clients, events, scale.rounds)
+    for clients, events in sizes:
+        found = measured[f"{clients}:{events}"]
         ours, peer = (Figures(tuple(found[name])) for name in ("ours", "peer"))
         subject = f"an event to one of {clients} clients, against sse-starlette with a dict for each, CPU"
         rows.append(compared(subject, 0.6, ours, peer, per=clients * events))

@@ -1,4 +1,4 @@
-"""What a server uses for an event that reaches a client: ``events_load.py CLIENTS EVENTS ROUNDS``; seconds as JSON.
+"""What a server uses for an event that reaches a client: ``events_load.py ROUNDS CLIENTS:EVENTS …``; seconds as JSON.
 
 The contenders take turns, each a process of its own; the clients are bare sockets in this one. What a server used
 until its last client had the last event is divided by nothing here.
@@ -49,19 +49,21 @@ async def one_round(port, clients, count):
     return after - before
 
 
-def main(clients, count, rounds):
+def main(rounds, sizes):
     servers = {
         name: subprocess.Popen([sys.executable, str(SERVER), name], stdout=subprocess.PIPE, text=True)
         for name in CONTENDERS
     }
     try:
         ports = {name: int(server.stdout.readline()) for name, server in servers.items()}
-        used = {name: [] for name in CONTENDERS}
-        for number in range(rounds + 1):
-            for name, port in ports.items():
-                figure = asyncio.run(one_round(port, clients, count))
-                if number:
-                    used[name].append(figure)
+        used = {size: {name: [] for name in CONTENDERS} for size in sizes}
+        for size in sizes:
+            clients, count = map(int, size.split(":"))
+            for number in range(rounds + 1):
+                for name, port in ports.items():
+                    figure = asyncio.run(one_round(port, clients, count))
+                    if number:
+                        used[size][name].append(figure)
         print(json.dumps(used))
     finally:
         for server in servers.values():
@@ -69,4 +71,4 @@ def main(clients, count, rounds):
             server.wait(30)
 
 
-main(*map(int, sys.argv[1:4]))
+main(int(sys.argv[1]), sys.argv[2:])
