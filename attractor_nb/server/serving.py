@@ -21,6 +21,7 @@ from attractor_nb.server.settings import (
     checked_prefix,
     checked_token,
     hosts_of,
+    shown_host,
 )
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import make_directory
@@ -67,9 +68,8 @@ def run_server(
             max_runs=max_runs,
             max_streams=max_streams,
         )
-        shown = f"[{host}]" if ":" in host else host
         # Behind the #: a browser keeps it to itself, so that it is in no log and in no Referer.
-        url = f"http://{shown}:{port}{prefix}/#token={token}"
+        url = f"http://{shown_host(host)}:{port}{prefix}/#token={token}"
         process = ServerProcess(
             Server(settings, version=version), lambda: on_ready(url) if on_ready else None
         )

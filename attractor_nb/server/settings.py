@@ -20,6 +20,7 @@ DEFAULT_MAX_STREAMS: Final = 2_000
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}\Z")
 _PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*\Z")
 _DEFAULT_PORTS: Final = frozenset({80, 443})
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - who listens there is asked here, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +116,23 @@ def check_limits(**limits: int) -> None:
             raise OptionError(f"{name} is {limit!r}, and a server takes 1 or more")
 
 
+def shown_host(host: str) -> str:
+    """The host of the address that is printed: a name by which this machine can ask, and that is let in.
+
+    >>> shown_host("0.0.0.0"), shown_host("::1")
+    ('127.0.0.1', '[::1]')
+    """
+    name = _EVERYWHERE.get(host, host)
+    return f"[{name}]" if ":" in name else name
+
+
 def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:
     """What the Host header of an honest request says: our names with our port, and those that were given.
 
     >>> sorted(hosts_of("127.0.0.1", 8765))
     ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']
     """
-    shown = f"[{host}]" if ":" in host else host
-    names = {"127.0.0.1", "localhost", "[::1]"}
-    if shown not in {"0.0.0.0", "[::]"}:  # noqa: S104 - what everybody listens on is nobody's name
-        names.add(shown.lower())
+    names = {"127.0.0.1", "localhost", "[::1]", shown_host(host).lower()}
     found = {f"{name}:{port}" for name in names}
     if port in _DEFAULT_PORTS:
         found |= names
