@@ -206,6 +206,9 @@ class Channel:
             await asyncio.sleep(GATHER_SECONDS if len(events) < GATHERED else 0)
         if not self._is_in_step:
             await self._take_log()
+        # Who hears of the end finds the status said, and the run free to go on.
+        while not live.is_done:  # noqa: ASYNC110 - it ends in another thread, a moment after its last event
+            await asyncio.sleep(GATHER_SECONDS)
 
     async def _follow_log(self) -> None:
         while await asyncio.to_thread(self._is_live_elsewhere):
