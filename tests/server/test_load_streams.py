@@ -113,6 +113,8 @@ def test_a_directory_before_the_latest_that_grows_is_gone_back_to_after_a_restar
 class Live:
     """A run whose engine writes its log and tells of it; its feed has little room."""
 
+    is_done = True  # it is asked when the feed has ended
+
     def __init__(self, place, capacity):
         self.place, self.capacity, self.count = place, capacity, 0
         self.feed = None
