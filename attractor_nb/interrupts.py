@@ -30,12 +30,27 @@ class HeldInterrupt:
     def __init__(self, act: Callable[[], object] | None) -> None:
         self.is_noted = False
         self._act = act
+        self._at_end: Callable[[], object] | None = None
 
     def note(self) -> None:
         """Take an interrupt; from a signal's handler too."""
         self.is_noted = True
         if self._act is not None:
             self._act()
+
+    def at_end(self, act: Callable[[], object]) -> None:
+        """Have something done at the end of a block that ended well, if an interrupt came by then.
+
+        A look at ``is_noted`` is too early for what the block hands out: the next instruction may be
+        interrupted. What is raised here is raised by the block.
+        """
+        self._at_end = act
+
+    def finish(self) -> None:
+        """Do what was to be done at the end, if an interrupt has come; once."""
+        if self.is_noted and self._at_end is not None:
+            act, self._at_end = self._at_end, None
+            act()
 
 
 _HELD: list[HeldInterrupt] = []
@@ -66,13 +81,25 @@ def held_interrupts(act: Callable[[], object] | None = None) -> Generator[HeldIn
         if is_noted:
             held.note()
         yield held
+        held.finish()
     finally:
-        if held in _HELD:
-            _HELD.remove(held)
-        if not _HELD and signal.getsignal(signal.SIGINT) is _take:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-    if held.is_noted and not _HELD:
-        raise KeyboardInterrupt
+        try:
+            _let_go(held)
+        except KeyboardInterrupt:  # in the last moment: it counts as the others do
+            held.is_noted = True
+            _let_go(held)
+    if held.is_noted:
+        held.finish()
+        if not _HELD:
+            raise KeyboardInterrupt
+
+
+def _let_go(held: HeldInterrupt) -> None:
+    """Hold no longer; what was done of it already is done again without harm."""
+    if held in _HELD:
+        _HELD.remove(held)
+    if not _HELD and signal.getsignal(signal.SIGINT) is _take:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_pythons_own() -> bool:

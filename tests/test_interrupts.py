@@ -1,10 +1,13 @@
 """Holding interrupts back: the first is noted, the second is raised, and nothing stays behind."""
 
 import signal
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from attractor_nb import interrupts
 from attractor_nb.interrupts import held_interrupts
 
 pytestmark = pytest.mark.skipif(
@@ -59,6 +62,59 @@ def test_what_is_to_be_done_is_done_in_every_block_once():
     with pytest.raises(KeyboardInterrupt), held_interrupts(outer), held_interrupts(inner):
         press()
     assert called == ["outer", "inner"]
+
+
+def test_what_is_left_for_the_end_is_done_when_an_interrupt_has_come_by_then():
+    called = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as held:  # noqa: PT012 - likewise
+        held.at_end(lambda: called.append("end"))
+        press()
+        called.append("block")
+    assert called == ["block", "end"]
+
+
+def test_what_is_left_for_the_end_is_not_done_without_an_interrupt():
+    called = []
+    with held_interrupts() as held:
+        held.at_end(lambda: called.append("end"))
+    assert called == []
+
+
+def test_what_is_done_at_the_end_may_say_what_came_of_it():
+    def refuse():
+        raise LookupError
+
+    with pytest.raises(LookupError), held_interrupts() as held:  # noqa: PT012 - likewise
+        held.at_end(refuse)
+        press()
+
+
+@pytest.mark.parametrize(
+    "line", ["if held in _HELD:", "if not _HELD and signal.getsignal", "held.finish()\n    finally"]
+)
+def test_an_interrupt_in_the_last_moment_is_told_as_the_others_are(line):
+    """Pressed before a line of the block's own end, by a trace function."""
+    called = []
+    source = Path(interrupts.__file__).read_text("utf-8")
+    number = source[: source.index(line)].count("\n") + 1
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename != interrupts.__file__:
+            return None
+        if event == "line" and frame.f_lineno == number:
+            sys.settrace(None)
+            press()
+        return trace
+
+    before = sys.gettrace()
+    try:
+        with pytest.raises(KeyboardInterrupt), held_interrupts() as held:  # noqa: PT012 - likewise
+            held.at_end(lambda: called.append("end"))
+            sys.settrace(trace)
+            sys._getframe().f_trace = trace
+    finally:
+        sys.settrace(before)
+    assert called == ["end"]
 
 
 def test_an_exception_of_the_block_tells_of_the_interrupt_instead():

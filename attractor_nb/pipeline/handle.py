@@ -59,16 +59,31 @@ class Handle(Generic[ResultT]):
         self._job = job
 
     def handed_over(self, interrupt: HeldInterrupt) -> Self:
-        """The handle, unless its caller was interrupted: then the work is stopped, as nobody would have it.
+        """The handle, unless its caller is interrupted before he has it: then the work is stopped.
+
+        The block that holds the interrupt raises ``RunInterrupted`` then.
+        """
+        interrupt.at_end(self._stop_for_nobody)
+        return self
+
+    def _stop_for_nobody(self) -> None:
+        """Stop what nobody would have.
 
         Raises:
             RunInterrupted: It was stopped.
         """
-        if interrupt.is_noted:
-            self.cancel()
-            if self._job is None or not self._job.is_in_this_thread:
-                self.result()
-        return self
+        job = self._job
+        if job is None:
+            return
+        job.cancel()
+        if job.is_in_this_thread:
+            return
+        try:
+            if wait_for_end({job.future}, STOP_SECONDS).done:
+                job.future.result()  # raises what kept it from ending in order
+        except CancelledError:
+            raise self._never_begun() from None
+        raise self._interruption()
 
     def settle(self, result: ResultT) -> None:
         """Bind the result, when it is over."""
@@ -143,7 +158,7 @@ class Handle(Generic[ResultT]):
                 if not interrupt.is_noted:  # by a handler of the program's own
                     self._stop_quietly(future)
             except CancelledError:
-                raise RunInterrupted(f"{self.what} was stopped before it began") from None
+                raise self._never_begun() from None
             raise self._interruption()
 
     wait = result
@@ -206,6 +221,9 @@ class Handle(Generic[ResultT]):
     def _interruption(self) -> RunInterrupted:
         """What is said of an interrupt: where it stopped, or that it had just ended."""
         return RunInterrupted(self._where_stopped(), hint=self.how_to_go_on)
+
+    def _never_begun(self) -> RunInterrupted:
+        return RunInterrupted(f"{self.what} was stopped before it began")
 
     def _where_stopped(self) -> str:
         return f"{self.what} was stopped"

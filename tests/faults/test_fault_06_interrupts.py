@@ -22,7 +22,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Pipeline, interrupts
+from attractor_nb.pipeline.handle import Handle
 from attractor_nb.storage.stored_run import read_run
 
 pytestmark = [
@@ -162,6 +163,42 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
     tally.judge_all(interrupt_workers, "thread", [[first, fault] for fault in faults])
     tally.check()
     figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
+
+
+@pytest.mark.protects("attractor_nb/pipeline/handle.py", "interrupt.at_end(self._stop_for_nobody)")
+def test_interrupted_while_the_handle_of_a_resumed_run_is_handed_over(interrupt_workers, figures):
+    """Protected by: who is interrupted before he has the handle has the run stopped, whatever line it is."""
+    first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
+    lines = [
+        *(["pipeline/handle.py", number] for number in lines_of(Handle.handed_over)),
+        *(["interrupts.py", number] for number in lines_of(interrupts.HeldInterrupt.finish)),
+        *(["interrupts.py", number] for number in lines_of(interrupts._let_go)),
+    ]
+    tally = Tally()
+    cases = [[first, {"interrupt": {"place": place, "nth": 1}}] for place in lines]
+    tally.judge_all(interrupt_workers, "thread", cases)
+    tally.check()
+    figures.record(6, "interrupted while the handle of a resumed run is handed over", str(tally))
+
+
+def lines_of(function):
+    """Numbers of the lines of a function that every call of it executes."""
+    seen = set()
+
+    def trace(frame, event, argument):
+        if event == "line" and frame.f_code is function.__code__:
+            seen.add(frame.f_lineno)
+        return trace if frame.f_code is function.__code__ else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with interrupts.held_interrupts() as held:
+            Handle().handed_over(held)
+    finally:
+        sys.settrace(before)
+    assert seen, f"{function.__qualname__} was not called"
+    return sorted(seen)
 
 
 def line_of(words):
