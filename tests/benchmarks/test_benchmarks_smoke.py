@@ -14,38 +14,22 @@ import pytest
 
 HERE = Path(__file__).parent
 GOALS = (
-    "P1",
-    "P2",
-    "P3",
-    "P4",
-    "P5",
-    "R1",
-    "M1",
-    "P6",
-    "P7",
-    "P8",
-    "P9",
-    "P10",
-    "P11",
-    "P12",
-    "P13",
-    "P14",
-    "V1",
-    "V2",
-    "V3",
-    "V4",
-    "V5",
-    "L1",
+    ("P1", "P2", "P3", "P4", "P5", "R1", "M1"),
+    ("P6", "P7", "P8", "P9", "P10", "P11"),
+    ("P12", "P13", "P14", "L1"),
+    ("V1", "V2", "V3", "V4", "V5"),
 )
 
 
-@pytest.mark.parametrize("goal", GOALS)
-def test_a_goal_is_measured_and_its_rows_are_in_the_table(goal, tmp_path):
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("goals", GOALS, ids=" ".join)
+def test_goals_are_measured_and_their_rows_are_in_the_table(goals, tmp_path):
     page = tmp_path / "benchmarks.md"
-    command = [sys.executable, str(HERE), "--only", goal, "--scale", "tiny", "--output", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    command = [sys.executable, str(HERE), "--only", *goals, "--scale", "tiny", "--output", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380)
     assert done.returncode == 0, done.stderr
-    assert f"| **{goal}** |" in page.read_text()
+    text = page.read_text()
+    assert [goal for goal in goals if f"| **{goal}** |" not in text] == []
 
 
 def test_ten_times_the_steps_write_at_most_twelve_times_the_bytes(tmp_path):
