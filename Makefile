@@ -14,6 +14,8 @@ JOBS ?= 2
 WAITERS ?= $(shell expr $(JOBS) + 1)
 export UV_PYTHON_DOWNLOADS := never
 export PYTHON
+# The tests start thousands of processes, and none need compile what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One stamp for each layer of the environment: made again when what it was made from changed.
 MADE := $(VENV)/.made

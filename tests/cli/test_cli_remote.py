@@ -108,6 +108,18 @@ def test_the_printed_line_is_all_that_the_other_commands_need(started, command, 
     assert "attractor-nb serve" in ended.err
 
 
+def test_no_more_runs_are_taken_than_were_allowed(started, command, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs", "--max-runs", "1")
+    url = process.stdout.readline().decode().strip()
+    first = command("submit", "review.dot", "--server", url)
+    second = command("submit", "review.dot", "--server", url)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert first.code == 0, first.err
+    assert (second.code, second.out) == (2, "")
+    assert "1 run" in second.err, second.err
+
+
 def test_a_run_is_submitted_watched_answered_and_listed(command, started, served, sources):
     submitted = command("submit", "review.dot", *served.at)
     run_id, url = submitted.out.split()

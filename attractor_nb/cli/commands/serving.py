@@ -37,6 +37,7 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --runs-dir out --port 0          any free port
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
+  attractor-nb serve --max-runs 4                     a fifth is refused (429) until one has ended
 
 The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
 here; give another bind than this machine's own only with --allow-remote. Ctrl-C stops: runs that go on
@@ -67,6 +68,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    max_runs: Annotated[
+        int | None,
+        typer.Option("--max-runs", min=1, help="Runs under way at a time.", show_default="1000"),
+    ] = None,
+    max_streams: Annotated[
+        int | None,
+        typer.Option("--max-streams", min=1, help="Open event streams at a time.", show_default="2000"),
+    ] = None,
     is_json: Json = False,
 ) -> int:
     """Serve runs."""
@@ -81,6 +90,7 @@ def serve(
         prefix=prefix,
         allow_remote=is_remote_allowed,
         allowed_hosts=allowed_hosts or (),
+        limits={"max_runs": max_runs, "max_streams": max_streams},
     )
 
 
