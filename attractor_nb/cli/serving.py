@@ -46,7 +46,7 @@ def serve_runs(
         print(words, file=sys.stderr, flush=True)
 
     try:
-        given = {name: limit for name, limit in limits.items() if limit is not None}
+        given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
         serve(runs_dir, on_ready=announce, **options, **given)
     except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
         if not is_ready:

@@ -135,8 +135,12 @@ def fold_branch_end(view: RunView, event: ParallelBranchCompleted) -> tuple[str,
 
 def _stopped_in(view: RunView, path: str) -> dict[str, NodeState]:
     """What was under way in a branch and in those within it; it is taken out."""
-    inside = [key for key in view.going if key == path or key.startswith(path + "/")]
-    return dict(view.going.pop(key) for key in inside)
+    own = view.going.pop(path, None)
+    found = {} if own is None else dict([own])
+    if any(within == path or within.startswith(path + "/") for within, _ in view.fan_outs):
+        inside = [key for key in view.going if key.startswith(path + "/")]
+        found.update(view.going.pop(key) for key in inside)
+    return found
 
 
 def _refreshed(view: RunView, within: str, node_id: str) -> tuple[str, ...]:

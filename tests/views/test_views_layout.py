@@ -63,6 +63,20 @@ def box_rects(scene, layout, shrink=0.0):
     ]
 
 
+def label_rects(scene, layout):
+    """Left, top, right and bottom of every label."""
+    return [
+        (
+            route.label[0] - link.width / 2,
+            route.label[1] - link.height / 2,
+            route.label[0] + link.width / 2,
+            route.label[1] + link.height / 2,
+        )
+        for link, route in zip(scene.links, layout.routes, strict=True)
+        if link.lines
+    ]
+
+
 def overlap(a, b):
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
@@ -94,13 +108,24 @@ def test_no_edge_runs_through_a_box_that_it_does_not_join(graph):
 def test_no_label_covers_a_box_or_another_label(graph):
     scene = draw_scene(graph)
     layout = lay_out(scene, "layered")
-    labels = []
-    for link, route in zip(scene.links, layout.routes, strict=True):
-        if link.lines:
-            (x, y), right, down = route.label, link.width / 2, link.height / 2
-            labels.append((x - right, y - down, x + right, y + down))
+    labels = label_rects(scene, layout)
     boxes = box_rects(scene, layout, shrink=0.5)
     assert not [(a, b) for a in labels for b in boxes if overlap(a, b)]
+    assert not [pair for pair in combinations(labels, 2) if overlap(*pair)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("direction", ["TB", "LR"])
+def test_loops_with_long_labels_have_room_beside_small_boxes(engine, direction):
+    scene = draw_scene(
+        parse_dot(f"""digraph g {{
+            rankdir={direction}
+            a [label=""] b [label=""]
+            a -> a [condition="outcome=success"] a -> b b -> b [condition="outcome=success"]
+        }}""")
+    )
+    labels = label_rects(scene, lay_out(scene, engine))
+    assert len(labels) == 2
     assert not [pair for pair in combinations(labels, 2) if overlap(*pair)]
 
 

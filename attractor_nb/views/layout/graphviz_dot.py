@@ -24,7 +24,7 @@ from attractor_nb.views.scene import shared_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.views.scene import Box, Scene
+    from attractor_nb.views.scene import Scene
 
 TIMEOUT_SECONDS: Final = 5.0
 _POINTS_PER_INCH: Final = 72.0
@@ -100,9 +100,8 @@ def _dot_lines(skeleton: Skeleton) -> Iterator[str]:
     homes: dict[int | None, list[str]] = defaultdict(list)
     edges: list[str] = []
     paths = scene.panel_paths()
-    room = skeleton.loop_room()
-    for position, box in enumerate(scene.boxes):
-        homes[_innermost(paths[position])].append(_node_line(position, box, skeleton, room))
+    for position, room in enumerate(skeleton.box_rooms()):
+        homes[_innermost(paths[position])].append(f"n{position} [{_size(*skeleton.turned(*room))}]")
     for position, link in enumerate(scene.links):
         upper, lower = skeleton.ends[position]
         if upper == lower:
@@ -133,12 +132,6 @@ def _cluster_lines(scene: Scene, homes: dict[int | None, list[str]], parent: int
 
 def _innermost(path: tuple[int, ...]) -> int | None:
     return path[-1] if path else None
-
-
-def _node_line(position: int, box: Box, skeleton: Skeleton, room: dict[int, float]) -> str:
-    """A box with the room that its loops need on both sides."""
-    beside, before = skeleton.turned(2 * room.get(position, 0.0), 0.0)
-    return f"n{position} [{_size(box.width + beside, box.height + before)}]"
 
 
 def _size(width: float, height: float) -> str:

@@ -61,12 +61,8 @@ class _Drawing:
         self.tops, self.bottoms = self._layer_bands()
 
     def _extents(self) -> dict[int, tuple[float, float]]:
-        """Room of boxes and beads, across and along the flow; loops at a box count on both sides."""
-        extents: dict[int, tuple[float, float]] = {}
-        room = self.skeleton.loop_room()
-        for position, box in enumerate(self.scene.boxes):
-            across, along = self.skeleton.turned(box.width, box.height)
-            extents[position] = across + 2 * room.get(position, 0.0), along
+        """Room of boxes and beads, across and along the flow."""
+        extents = dict(enumerate(self.skeleton.box_rooms()))
         for position, bead in self.layered.beads.items():
             link = self.scene.links[position]
             extents[bead] = self.skeleton.turned(link.width, link.height)

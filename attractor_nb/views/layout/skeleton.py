@@ -45,13 +45,14 @@ class Skeleton:
         """A size as (across, along) the flow."""
         return (width, height) if self.scene.direction.is_vertical else (height, width)
 
-    def loop_room(self) -> dict[int, float]:
-        """Room that loops take up beside their box, across the flow; only boxes that have loops."""
-        room: dict[int, float] = defaultdict(float)
+    def box_rooms(self) -> list[Point]:
+        """Room of each box, across and along the flow: what its loops take up counts on both sides of it."""
+        rooms = [self.turned(box.width, box.height) for box in self.scene.boxes]
         for position, link in enumerate(self.scene.links):
             if self.is_loop(position):
-                room[link.source] += _LOOP_REACH + self.turned(link.width, link.height)[0]
-        return room
+                (across, along), label = rooms[link.source], self.turned(link.width, link.height)
+                rooms[link.source] = across + 2 * (_LOOP_REACH + label[0]), max(along, label[1])
+        return rooms
 
     def loop_path(self, position: int, centre: Point) -> tuple[list[Cubic], Point | None]:
         """A loop beside its box, outside of the loops before it, and the centre of its label.
