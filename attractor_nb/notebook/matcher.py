@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from IPython.core.completer import SimpleCompletion, context_matcher
 
-from attractor_nb.notebook.completion import MAGIC, suggest
-
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
 
@@ -17,6 +15,10 @@ if TYPE_CHECKING:
 @context_matcher(identifier="attractor_nb.cell", priority=200)
 def cell_matcher(context: CompletionContext) -> SimpleMatcherResult:
     """Options, node ids, attributes and their values; Python names are left out of such cells."""
+    if not context.full_text.startswith("%%"):
+        return {"completions": []}
+    from attractor_nb.notebook.completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
+
     if not context.full_text.startswith(MAGIC):
         return {"completions": []}
     lines = context.full_text.split("\n")

@@ -5,14 +5,11 @@ from __future__ import annotations
 # IPython's display has no types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 from collections import OrderedDict
-from secrets import token_hex
+from os import urandom
 from typing import TYPE_CHECKING, Any, Final
-
-from markupsafe import Markup
 
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.surroundings import is_live, probe
-from attractor_nb.views.markup import element
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -45,7 +42,7 @@ class PastViews:
         from attractor_nb.notebook.history_view import HistoryView  # noqa: PLC0415 - the first imports widgets
         from attractor_nb.views.table import table_html  # noqa: PLC0415 - as above
 
-        key = token_hex(8)
+        key = urandom(8).hex()
         self._keep(key, HistoryView(table, key))
         html = table_html(table.table)
         display({"text/html": _placed(key, html), "text/plain": str(table)}, raw=True)
@@ -58,7 +55,7 @@ class PastViews:
 
         from attractor_nb.notebook.timeline_view import TimelineView  # noqa: PLC0415 - as above
 
-        key = token_hex(8)
+        key = urandom(8).hex()
         view = TimelineView(shown, key)
         self._keep(key, view)
         handle = display(_timeline_bundle(key, shown), raw=True, display_id=True)
@@ -73,7 +70,7 @@ class PastViews:
 
         from attractor_nb.notebook.replay_view import ReplayView  # noqa: PLC0415 - as above
 
-        key = token_hex(8)
+        key = urandom(8).hex()
         self._keep(key, ReplayView(replay, key))
         bundle = bundle_of(replay)
         html = _placed(key, bundle["image/svg+xml"])
@@ -92,5 +89,9 @@ def _timeline_bundle(key: str, shown: RunTimeline) -> dict[str, str]:
 
 def _placed(key: str, html: str) -> str:
     """A static output that a view stands in for."""
+    from markupsafe import Markup  # noqa: PLC0415 - %load_ext stays light
+
+    from attractor_nb.views.markup import element  # noqa: PLC0415 - as above
+
     inner = Markup(html)  # noqa: S704 - by our own writers, which escape
     return str(element("div", {"data-attractor-place": key}, inner))

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.pictures import bundle_of
 from attractor_nb.notebook.surroundings import is_live, probe
 from attractor_nb.notebook.waiting import PendingGate, is_click_lost, refuse_endless_wait
-from attractor_nb.views.map_view import MapView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +49,8 @@ class Presenter:
         """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
         if not is_live(probe(self._shell), self.live_mode):
             return
+        from attractor_nb.views.map_view import MapView  # noqa: PLC0415 - %load_ext stays light
+
         if isinstance(run.view, MapView):
             self._present_map(run)
             return

@@ -9,6 +9,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,16 +18,20 @@ if TYPE_CHECKING:
 MIN_LENGTH: Final = 12
 """Shorter values are no secrets worth the name: ``true``, ``1`` and ``development`` must stay readable."""
 
-_NAME: Final = re.compile(
-    r"(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?"
-    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?",
-    re.IGNORECASE,
+_NAME: Final = (
+    r"(?i)(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?"
+    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?"
 )
-_PLAIN_NAME: Final = re.compile(
-    r".*[_-](?:FILE|PATH|DIR|DIRECTORY|URL|URI|HOST|PORT|NAME|ID|TYPE|TTL|LIMIT|COUNT|TIMEOUT|REGION)",
-    re.IGNORECASE,
+_PLAIN_NAME: Final = (
+    r"(?i).*[_-](?:FILE|PATH|DIR|DIRECTORY|URL|URI|HOST|PORT|NAME|ID|TYPE|TTL|LIMIT|COUNT|TIMEOUT|REGION)"
 )
 """Names of what belongs to a secret without being one: ``TOKEN_FILE``, ``SECRET_NAME``."""
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    """An expression, compiled when it is first needed: whoever only loads the package needs none."""
+    return re.compile(expression)
 
 
 def is_secret_name(name: str) -> bool:
@@ -35,7 +40,7 @@ def is_secret_name(name: str) -> bool:
     >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "HF_TOKEN", "TOKENIZERS_PARALLELISM", "PWD")]
     [True, True, False, False]
     """
-    return bool(_NAME.fullmatch(name)) and not _PLAIN_NAME.fullmatch(name)
+    return bool(_compiled(_NAME).fullmatch(name)) and not _compiled(_PLAIN_NAME).fullmatch(name)
 
 
 def secrets_among(environment: Mapping[str, str]) -> list[str]:
@@ -49,41 +54,43 @@ class KeyForm:
 
     Attributes:
         anchor: The literal it begins with.
-        pattern: The whole of it; its first group, if there is one, is the secret part.
-        open_tail: What may follow the anchor while more of the key is still to come.
-        probe: An expression that holds wherever the pattern does, in JSON text too, without groups
+        expression: The whole of it; its first group, if there is one, is the secret part.
+        tail: What may follow the anchor while more of the key is still to come.
+        probe: An expression that holds wherever the other does, in JSON text too, without groups
             that look around: it is for an engine that has none.
         is_mixed: Only a text with a digit and a long word is one; ``risk-based-management`` is none.
     """
 
     anchor: str
-    pattern: re.Pattern[str]
-    open_tail: re.Pattern[str]
+    expression: str
+    tail: str
     probe: str
     is_mixed: bool = False
+
+    @property
+    def open_tail(self) -> re.Pattern[str]:
+        """What may follow the anchor while more of the key is still to come."""
+        return _compiled(self.tail)
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Where such keys are, as offsets."""
         if self.anchor not in text:
             return
-        for found in self.pattern.finditer(text):
+        for found in _compiled(self.expression).finditer(text):
             start, end = found.span(found.lastindex or 0)
             if not self.is_mixed or _is_mixed(text[start:end]):
                 yield start, end
 
 
 def _is_mixed(key: str) -> bool:
-    return bool(_LONG_WORD.search(key)) and any(char.isdigit() for char in key)
+    return bool(_compiled(_LONG_WORD).search(key)) and any(char.isdigit() for char in key)
 
 
-_LONG_WORD: Final = re.compile(r"[A-Za-z0-9]{12}")
+_LONG_WORD: Final = r"[A-Za-z0-9]{12}"
 
 
 def _form(anchor: str, rest: str, tail: str, *, probe: str = "", is_mixed: bool = False) -> KeyForm:
-    expression = re.escape(anchor) + rest
-    return KeyForm(
-        anchor, re.compile(expression), re.compile(tail), literal(anchor) + (probe or rest), is_mixed
-    )
+    return KeyForm(anchor, re.escape(anchor) + rest, tail, literal(anchor) + (probe or rest), is_mixed)
 
 
 def literal(text: str) -> str:
