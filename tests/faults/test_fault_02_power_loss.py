@@ -387,7 +387,7 @@ def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(
     directory's own name, by reading a record that is lost by sectors as lost, and by not resuming a run whose
     first record is lost."""
     inspector = Inspector(record(RELEASE, checkpoint_every_stage=True), memory_disk)
-    assert inspector.examine(campaign.count(sample=40, full=6500)) == []
+    assert inspector.examine(campaign.count(sample=25, full=6500)) == []
     figures.record(2, "a run of 18 stages", inspector.figure(), images=inspector.counts["images"])
 
 
@@ -401,7 +401,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
     """Protected by the flushes that make the names of what is in the new directory durable before the record
     in the old one that sends the run there."""
     inspector = Inspector(record(RESTARTING), memory_disk)
-    assert inspector.examine(campaign.count(sample=40, full=2500)) == []
+    assert inspector.examine(campaign.count(sample=25, full=2500)) == []
     figures.record(
         2,
         "a run that a loop_restart takes to another directory",
@@ -434,7 +434,7 @@ def test_a_power_loss_during_a_resume_loses_nothing_that_was_promised(record, me
     second = Recording(RELEASE, again, pytest.MonkeyPatch(), resume=again / first.first)
     assert (second.path, second.context) == (first.path, first.context)
     inspector = Inspector(second, memory_disk)
-    assert inspector.examine(campaign.count(sample=40, full=1500)) == []
+    assert inspector.examine(campaign.count(sample=25, full=1500)) == []
     figures.record(
         2, "the resume of a run that was cut off", inspector.figure(), images=inspector.counts["images"]
     )
