@@ -17,8 +17,6 @@ from attractor_nb import (
     validate,
 )
 
-MOST_TOKENS = 120
-"""Of a response of the real model: what it says is not judged here."""
 DOT = """
 digraph test_pipeline {
     graph [goal="Create a hello world Python script"]
@@ -94,7 +92,7 @@ def test_11_13_the_smoke_test_runs_with_an_llm_callback(tmp_path):
 @pytest.mark.real_llm
 @pytest.mark.timeout(600)
 def test_11_13_the_smoke_test_runs_with_a_real_model(tmp_path):
-    backend = LocalModelBackend(max_tokens=MOST_TOKENS)
+    backend = LocalModelBackend()
     smoke(backend, tmp_path / "run")
     assert (tmp_path / "run/plan/response.md").read_text().strip()
 
@@ -113,7 +111,7 @@ class LocalModelOverHttp:
             "local",
             base_url=f"{address}/v1",
             system_prompt="Answer in one short sentence.",
-            max_tokens=MOST_TOKENS,
+            max_tokens=320,
             temperature=0.0,
         )
         await self._asking.open()
