@@ -129,6 +129,7 @@ class DaskLeash:
         self._worker: Any = get_worker()
         self._key = self._worker.get_current_task()
         self._topic, self._id = task.topic, task.id
+        self._is_begun = False
 
     def claim(self) -> bool:
         """Take the only place in a queue of the task's name: the scheduler gives it once.
@@ -148,14 +149,21 @@ class DaskLeash:
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Look until the scheduler has let go of the task: it was cancelled, or its client is gone."""
-        self._log({BEGUN: worker_name()})
+        self._say_who()
         while self._is_wanted():  # noqa: ASYNC110 - what the scheduler says sets no event
             await asyncio.sleep(POLL_SECONDS)
         cut()
 
     def say(self, channel: str, text: str) -> None:
         """Pass output on."""
+        self._say_who()
         self._log({"channel": channel, "text": text})
+
+    def _say_who(self) -> None:
+        """Say first of all who began: whoever is lost after a word of its own is known by name."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._log({BEGUN: worker_name()})
 
     def end(self) -> None:
         """Say that the work has ended."""

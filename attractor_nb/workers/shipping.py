@@ -73,19 +73,24 @@ class Shipping:
         done, _ = await asyncio.wait({waiting}, timeout=self._wait_seconds)
         if not done:
             future.cancel()
-            raise RetryableError(
-                f"no worker answered within {self._wait_seconds:g} s",
-                hint="start the scheduler and workers, or give them more time: worker_wait",
-            )
+            raise self._unanswered()
         try:
             answer = waiting.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            raise TerminalError(error_of(_uncancelled(error), "the probe").message) from None
+            if _is_let_go(error):
+                raise self._unanswered() from None
+            raise TerminalError(error_of(error, "the probe").message) from None
         if answer["form"] != FORM:
             raise TerminalError(
                 f"worker {answer['worker']} reads tasks of form {answer['form']}, not {FORM}",
                 hint="install the same version of attractor_nb on workers and here",
             )
+
+    def _unanswered(self) -> RetryableError:
+        return RetryableError(
+            f"no worker answered within {self._wait_seconds:g} s",
+            hint="start the scheduler and workers, or give them more time: worker_wait",
+        )
 
     async def close(self) -> None:
         """Cut off what is left, and let go of the executor, which stays its owner's."""
@@ -187,7 +192,7 @@ class Shipping:
         try:
             report = StageReport.from_plain(waiting.result())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            told = error_of(_uncancelled(error), subject)
+            told = error_of(CancelledError() if _is_let_go(error) else error, subject)
             if isinstance(told, WorkerLost):
                 self._let_go(executor)
             raise told from None
@@ -357,9 +362,14 @@ def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None
         scope.announce(RunWarning(message=message, node=scope.node_id))
 
 
-def _uncancelled(error: BaseException) -> BaseException:
-    """A cancellation that is not ours, as the executor's."""
-    return CancelledError() if isinstance(error, asyncio.CancelledError) else error
+def _is_let_go(error: BaseException) -> bool:
+    """Whether the executor gave a task up, which nobody had asked it to.
+
+    A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
+    """
+    if isinstance(error, AttributeError):
+        return error.name == "with_traceback"
+    return isinstance(error, asyncio.CancelledError | CancelledError)
 
 
 def _forget(future: asyncio.Future[Any]) -> None:

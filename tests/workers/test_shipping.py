@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
@@ -476,3 +477,21 @@ def test_the_stages_of_a_mapped_run_are_shipped_too(make, processes):
     result = pipeline.map([{"n": 1}, {"n": 2}], wait=True, map_dir="map", outputs=["a.response"])
     pids = {int(row.outputs["a.response"]) for row in result.values()}
     assert os.getpid() not in pids
+
+
+class LettingGo(Executor):
+    """Gives every task up at once, as a Dask client does whose workers have just gone."""
+
+    def submit(self, function, /, *arguments, **options):
+        future = Future()
+        try:
+            "the reason".with_traceback(None)
+        except AttributeError as error:
+            future.set_exception(error)
+        return future
+
+
+def test_an_executor_that_gives_the_probe_up_is_one_that_does_not_answer(make):
+    result = make(model(), executor=LettingGo()).run(wait=True, logs_root="run", worker_wait="200ms")
+    assert "no worker answered within 0.2 s" in result.reason
+    assert "AttributeError" not in result.reason
