@@ -67,7 +67,7 @@ system: # the programs that the tests drive: dot and chromium
 
 .PHONY: test
 test: $(DEVELOPMENT) $(MODEL) system coverage ## all tests: unit with coverage, doctests, real model, browser, notebooks
-	$(PY) -m pytest $(OTHER_TESTS) attractor_nb --doctest-modules -n $(WAITERS) --dist worksteal --durations=40
+	.ci/run-tests $(PY) $(WAITERS) $(OTHER_TESTS) attractor_nb --doctest-modules --durations=40
 	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
 	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(JOBS) --dist loadfile
 
@@ -88,7 +88,8 @@ OTHER_TESTS := $(filter-out $(COVERED_TESTS) tests/__pycache__,$(patsubst %/,%,$
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
-	$(PY) -m pytest $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q -n $(JOBS) --dist worksteal --cov --cov-report=
+	rm -f .coverage
+	.ci/run-tests $(PY) $(JOBS) $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q --cov --cov-append --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
 
