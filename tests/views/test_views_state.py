@@ -1,5 +1,6 @@
 """Folding events into what views show."""
 
+import gc
 import json
 import sys
 
@@ -148,11 +149,14 @@ def test_folding_does_the_same_work_whatever_the_size_of_the_graph():
             nonlocal count
             count += kind in {"call", "c_call"}
 
+        gc.collect()
+        gc.disable()  # the finalizers of what other tests left are no part of it
         sys.setprofile(tracer)
         try:
             fold_event(view, StageCompleted(name="n1", outcome=OK, edge=2))
         finally:
             sys.setprofile(None)
+            gc.enable()
         return count
 
     assert calls(10_000) == calls(10) < 60
