@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Final
 
@@ -24,7 +25,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
     'WorkerLost'
     """
     told = _told(error)
-    if isinstance(error, CancelledError):
+    if is_let_go(error):
         told = "the executor let go of it: the connection to its cluster was lost, or somebody cancelled it"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
@@ -32,6 +33,16 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
             hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
         )
     return WorkerLost(f"the worker of {subject} was lost: {told}")
+
+
+def is_let_go(error: BaseException) -> bool:
+    """Whether the executor gave a task up, which nobody had asked it to.
+
+    A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
+    """
+    if isinstance(error, AttributeError):
+        return error.name == "with_traceback"
+    return isinstance(error, asyncio.CancelledError | CancelledError)
 
 
 def refusal_of(error: BaseException) -> AttractorError:

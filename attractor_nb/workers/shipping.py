@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import functools
 import uuid
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -22,7 +22,7 @@ from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of
 from attractor_nb.workers.listening import Listener, Listening
-from attractor_nb.workers.losses import error_of, refusal_of
+from attractor_nb.workers.losses import error_of, is_let_go, refusal_of
 from attractor_nb.workers.perform import perform, probe
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
@@ -77,7 +77,7 @@ class Shipping:
         try:
             answer = waiting.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            if _is_let_go(error):
+            if is_let_go(error):
                 raise self._unanswered() from None
             raise TerminalError(error_of(error, "the probe").message) from None
         if answer["form"] != FORM:
@@ -192,7 +192,7 @@ class Shipping:
         try:
             report = StageReport.from_plain(waiting.result())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            told = error_of(CancelledError() if _is_let_go(error) else error, subject)
+            told = error_of(error, subject)
             if isinstance(told, WorkerLost):
                 self._let_go(executor)
             raise told from None
@@ -360,16 +360,6 @@ def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None
             f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
         )
         scope.announce(RunWarning(message=message, node=scope.node_id))
-
-
-def _is_let_go(error: BaseException) -> bool:
-    """Whether the executor gave a task up, which nobody had asked it to.
-
-    A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
-    """
-    if isinstance(error, AttributeError):
-        return error.name == "with_traceback"
-    return isinstance(error, asyncio.CancelledError | CancelledError)
 
 
 def _forget(future: asyncio.Future[Any]) -> None:
