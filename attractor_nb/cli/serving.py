@@ -12,20 +12,16 @@ from attractor_nb.cli.summary import shown_path
 from attractor_nb.server import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 
-def serve_runs(
-    runs_dir: Path, *, is_json: bool, limits: Mapping[str, int | None], **options: Any
-) -> ExitCode:
+def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
     """Serve the runs of a runs base until Ctrl-C.
 
     Args:
         runs_dir: The runs base.
         is_json: Print the address as JSON.
-        limits: How much may go on at a time; the server knows better where one is None.
-        **options: As of ``attractor_nb.server.serve``.
+        **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
 
     Raises:
         OptionError: The extra is not installed, or an option is unusable.
@@ -46,8 +42,8 @@ def serve_runs(
         print(words, file=sys.stderr, flush=True)
 
     try:
-        given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        serve(runs_dir, on_ready=announce, **options, **given)
+        given = {name: value for name, value in options.items() if value is not None}
+        serve(runs_dir, on_ready=announce, **given)
     except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
         if not is_ready:
             raise

@@ -14,6 +14,7 @@ import pytest
 from attractor_nb import Run
 from attractor_nb.cli.server_client import Client, ServerAddress
 from attractor_nb.cli.server_events import follow_events
+from attractor_nb.server.settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
 from attractor_nb.storage.event_log import read_log
 
 pytestmark = pytest.mark.timeout(180)
@@ -106,6 +107,12 @@ def test_the_printed_line_is_all_that_the_other_commands_need(started, command, 
     assert ended.code == 2
     assert "no server answers at http" in ended.err
     assert "attractor-nb serve" in ended.err
+
+
+def test_the_limits_in_the_help_are_those_of_the_server(command):
+    shown = command("serve", "--help").out
+    assert f"({DEFAULT_MAX_RUNS})" in shown
+    assert f"({DEFAULT_MAX_STREAMS})" in shown
 
 
 def test_no_more_runs_are_taken_than_were_allowed(started, command, sources):

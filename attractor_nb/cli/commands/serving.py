@@ -90,7 +90,8 @@ def serve(
         prefix=prefix,
         allow_remote=is_remote_allowed,
         allowed_hosts=allowed_hosts or (),
-        limits={"max_runs": max_runs, "max_streams": max_streams},
+        max_runs=max_runs,
+        max_streams=max_streams,
     )
 
 
