@@ -44,9 +44,7 @@ def content(root):
 
 def fork(parent, place, **options):
     run = Run.load(parent, pipeline())
-    options["clock"] = (
-        kill_graphs.HurriedClock()
-    )  # so that the number of each operation is the same every time
+    options["clock"] = kill_graphs.HurriedClock()  # each operation has the same number every time
     return run.fork("b", visit=1, context={"b": 4}, prompt="other", logs_root=place, **options).result(60)
 
 
