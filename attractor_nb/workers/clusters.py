@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, Future
 
 ASK_SECONDS: Final = 5.0
 """How long the scheduler may take to say who its workers are."""
+HELD_SECONDS: Final = 0.1
+"""How long a task that has ended is held at most."""
 NO_WORKERS: Final = "the cluster has no workers"
 
 
@@ -32,9 +34,18 @@ class Cluster:
         """Why no task can end now, or empty."""
         return ""
 
-    def options(self, key: str) -> dict[str, Any]:  # noqa: ARG002 - the interface of both
-        """What ``submit`` is told beside the task."""
-        return {}
+    def submit(
+        self,
+        executor: Executor,
+        function: Callable[..., Any],
+        *arguments: Any,
+        key: str,  # noqa: ARG002 - the interface of both
+    ) -> Future[Any]:
+        """Give the executor a task of that name. Blocks; called in any thread."""
+        return executor.submit(function, *arguments)
+
+    def ended(self, future: Future[Any]) -> None:
+        """A task has ended, and its result is here."""
 
     def forget(self, key: str) -> None:
         """A task that is begun once has ended."""
@@ -67,7 +78,7 @@ class DaskCluster(Cluster):
         self._client = client
         self._loop = asyncio.get_running_loop()
         self._take = take
-        self._claims: set[str] = set()
+        self._ended: list[Future[Any]] = []
         self.topic = f"attractor-{secrets.token_hex(8)}"
         client.subscribe_topic(self.topic, self._hear)
 
@@ -88,9 +99,23 @@ class DaskCluster(Cluster):
             return f"its scheduler does not answer: {error or type(error).__name__}"
         return "" if facts.get("workers") or facts.get("n_workers") else NO_WORKERS
 
-    def options(self, key: str) -> dict[str, Any]:
-        """A key of its own, and no retries: whether a stage is tried again is decided here."""
-        return {"key": f"attractor-stage-{key}" if key else self.topic, "retries": 0, "pure": False}
+    def submit(
+        self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str
+    ) -> Future[Any]:
+        """With a key of its own, and no retries: whether a stage is tried again is decided here."""
+        name: dict[str, Any] = {"key": f"attractor-stage-{key}" if key else self.topic, "retries": 0}
+        return executor.submit(function, *arguments, **name, pure=False)
+
+    def ended(self, future: Future[Any]) -> None:
+        """Hold it for a moment, and have the scheduler let go of all that ended meanwhile at once.
+
+        Dask sends what a client says in messages 10 ms apart: if each task that has ended took one of its
+        own, the next task would wait behind it. Not for longer: what is held is done again by Dask, in vain,
+        should its worker be lost.
+        """
+        if not self._ended:
+            self._loop.call_later(HELD_SECONDS, self._ended.clear)
+        self._ended.append(future)
 
     def forget(self, key: str) -> None:
         """Let the scheduler forget the claim that a worker made."""
@@ -101,6 +126,7 @@ class DaskCluster(Cluster):
 
     def leave(self) -> None:
         """Listen no more."""
+        self._ended.clear()
         with contextlib.suppress(Exception):
             self._client.unsubscribe_topic(self.topic)
 

@@ -196,6 +196,7 @@ class Shipping:
             if isinstance(told, WorkerLost):
                 self._let_go(executor)
             raise told from None
+        self._cluster.ended(future)
         if report.refused:
             raise TerminalError(report.refused, hint="install the same version of attractor_nb everywhere")
         if report.lost:
@@ -258,7 +259,7 @@ class Shipping:
             executor: Executor | None = None
             try:
                 executor = await self._present()
-                given = functools.partial(executor.submit, function, *arguments, **self._cluster.options(key))
+                given = functools.partial(self._cluster.submit, executor, function, *arguments, key=key)
                 return await call(given), executor
             except OptionError:
                 raise

@@ -57,6 +57,39 @@ def test_stages_are_done_by_the_workers_and_their_files_come_back(make, cluster,
     assert int((result.logs_root / "b/out/who").read_text()) in workers
 
 
+def stage_keys(client):
+    """The tasks of stages that the scheduler knows."""
+    return client.run_on_scheduler(
+        lambda dask_scheduler: [key for key in dask_scheduler.tasks if "stage" in key]
+    )
+
+
+def test_tasks_that_have_ended_are_let_go_of_together(make, client, wait_until, monkeypatch):
+    monkeypatch.setattr("attractor_nb.workers.clusters.HELD_SECONDS", 60)
+    said = []
+    send = client._send_to_scheduler
+    monkeypatch.setattr(
+        client, "_send_to_scheduler", lambda message: said.append(str(message)) or send(message)
+    )
+    way = [f"n{number}" for number in range(5)]
+    body = " ".join(f'{name} [prompt="Say it"]' for name in way) + f" start -> {' -> '.join(way)} -> done"
+    result = make(body, backend=str.upper, executor=client.get_executor()).run(wait=True, durability="none")
+    assert (result.status, result.reason) == ("success", "")
+    ours = ["release" if "releases-keys" in text else "task" for text in said if "attractor-stage" in text]
+    assert ours[:5] == ["task"] * 5, "a task waited behind a message about another one"
+    wait_until(lambda: not stage_keys(client))
+
+
+def test_a_task_that_has_ended_is_let_go_of_when_no_other_follows(make, client, wait_until):
+    body = 'a [prompt="Say it"] b [shape=hexagon, label="Go on?"] start -> a -> b b -> done [label="Yes"]'
+    pipeline = make(body, backend=str.upper, executor=client.get_executor())
+    run = pipeline.run(durability="none", interviewer="deferred")
+    run.wait_for_gate(timeout=30)
+    wait_until(lambda: not stage_keys(client))
+    run.answer("b", "Yes")
+    assert run.result(30).status == "success"
+
+
 def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
     heard = threading.Event()
     said = []
