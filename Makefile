@@ -98,7 +98,7 @@ FIGURES := $(CURDIR)/$(VENV)/figures.jsonl
 .PHONY: faults
 faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes its figures into docs/reliability.md
 	rm -f $(FIGURES)
-	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(WAITERS) --dist worksteal --durations=30
+	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(WAITERS) --dist load --maxschedchunk 1 --durations=30
 	$(PY) tests/faults/report.py $(FIGURES)
 
 .PHONY: simulate

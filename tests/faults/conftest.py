@@ -39,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(f"make prove means to test {mutated}, and {attractor_nb.__file__} was imported", 3)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what may take longest: of a whole campaign nobody waits for one long test at the end."""
+    if os.environ.get("ATTRACTOR_CAMPAIGN") == "full":
+        items.sort(key=_seconds_allowed, reverse=True)
+
+
+def _seconds_allowed(item: pytest.Item) -> float:
+    own = item.get_closest_marker("timeout")
+    return own.args[0] if own else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Campaign:
     """How much of a campaign is run: a sample of it, as in CI, or all (``make faults``)."""
