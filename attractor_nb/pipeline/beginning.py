@@ -15,7 +15,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.pipeline.workplaces import recorded_workdir
-from attractor_nb.storage.child_directories import child_home, keep_source
+from attractor_nb.storage.child_directories import child_home, keep_source, sweep_home
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
@@ -193,6 +193,11 @@ def _new_store(
         clock=seams.clock,
         disk=seams.disk,
     )
+    try:
+        _sweep_children(pipeline, logs_root, seams)  # now that it is owned
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
+        store.close()
+        raise
     return store, run_id
 
 
@@ -203,3 +208,11 @@ def _keep_children(pipeline: Pipeline, logs_root: Path, options: RunOptions, sea
         text, _ = stored_source(child.to_dot(), child.parsed)
         keep_source(seams.disk, home, text, is_synced=options.durability == "full")
         _keep_children(child, home, options, seams)
+
+
+def _sweep_children(pipeline: Pipeline, logs_root: Path, seams: Seams) -> None:
+    """Remove what a process left there that was killed while it wrote these sources."""
+    for node_id, child in pipeline.family.children.items():
+        home = child_home(logs_root, node_id)
+        sweep_home(seams.disk, home)
+        _sweep_children(child, home, seams)

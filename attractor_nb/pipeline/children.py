@@ -7,7 +7,6 @@ log; how a child stands is in its own.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from attractor_nb.pipeline.child_run import (
 )
 from attractor_nb.pipeline.lending import LentInterviewer
 from attractor_nb.pipeline.options import BOUNDS
-from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.resuming import complete_end, continue_run
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.workplaces import child_workdir
 from attractor_nb.stage import current_stage
@@ -155,10 +154,15 @@ class ChildRuns:
             and record.visit == scope.visit
             and Path(record.root).name == there[-1].name
         )
-        if not is_new:
-            with contextlib.suppress(RunNotFound):  # it was cut off before its first record
-                return self._taken_up(pipeline, options, scope, there[-1])
-        return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
+        if is_new:
+            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
+        place = there[-1]
+        try:
+            if finished_run(pipeline, place) is not None:
+                complete_end(pipeline, place, options, self._household.seams)
+            return self._taken_up(pipeline, options, scope, place)
+        except RunNotFound:  # it was cut off before its first record
+            return self._begin(pipeline, options, scope, place)
 
     async def join(self, node: Node, logs_root: str) -> Child:
         """Take up a child run that somebody else started."""

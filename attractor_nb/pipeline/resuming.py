@@ -81,8 +81,7 @@ def continue_run(
         store, latest = _open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
         stored, state, left = latest.stored, latest.state, None
-        if state.ended and stored.manifest.get("status") != state.ended:
-            store.save_manifest({"status": state.ended, "reason": state.reason})  # its end was cut off there
+        _complete_end(store, latest)
         options = with_recorded_bounds(options, stored.manifest)
         plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
         way_on = _way_on(plan, latest, wish)
@@ -114,6 +113,26 @@ def continue_run(
         rewound=way_on.rewound,
         left=left,
     )
+
+
+def complete_end(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+    """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up.
+
+    Raises:
+        RunLocked, CheckpointCorrupt, StorageError: It cannot be done, and why.
+    """
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    store, latest = _open_latest(plan, logs_root, options, seams)
+    try:
+        _complete_end(store, latest)
+    finally:
+        store.close()
+
+
+def _complete_end(store: DirectoryRunStore, latest: _Latest) -> None:
+    state = latest.state
+    if state.ended and latest.stored.manifest.get("status") != state.ended:
+        store.save_manifest({"status": state.ended, "reason": state.reason})
 
 
 def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:

@@ -11,7 +11,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.atomic import write_whole
+from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.disk import storage_error
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
 from attractor_nb.storage.stage_names import escaped_name, is_safe_name
@@ -87,6 +87,19 @@ def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
             directory=home,
             is_synced=is_synced,
         )
+    finally:
+        place.close()
+
+
+def sweep_home(disk: Disk, home: Path) -> None:
+    """Remove the temporary files beside the source of a node's child; for the owner of the run alone.
+
+    Raises:
+        StorageError: It cannot be opened.
+    """
+    place = RunDirectory(disk, home)
+    try:
+        sweep(disk, place.descriptor)
     finally:
         place.close()
 

@@ -24,6 +24,8 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 GRAPHS = ("stages", "restart", "branches")
+WITH_CHILDREN = (*GRAPHS, "children")
+"""Another one with child runs: of its operations, thrice as many and mostly the same, every sixth is looked at."""
 STAGES_AT_LEAST = 12
 LIFE_AT_LEAST = 40
 """Operations that a resume near the end still has."""
@@ -68,6 +70,7 @@ FOLLOWING = {
     "stages": {"approve": "verify", "flaky": "polish", "build": "flaky"},
     "restart": {"approve": "judge", "build": "approve"},
     "branches": {"fan": "best"},
+    "children": {"sub": "boss"},
 }
 """Of each graph the stages whose operations are all looked at, and the stage after each."""
 
@@ -92,15 +95,20 @@ def stage_of(operations, graph, node):
 @pytest.mark.protects(
     "attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit"
 )
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
     """Protected by: a recorded answer is taken in place of a question; the number of failures is in the context
     again; a watchdog ends a dead run's tool.
     """
     operations = counted(kill_worker, graph)
-    numbers = range(1, len(operations) + 1)
+    numbers = range(1, len(operations) + 1, 6 if graph == "children" else 1)
     chosen = campaign.pick(numbers, sample=5)
-    steps = {"approve": slice(None, None, 2), "flaky": slice(None, None, 3), "build": slice(4, None, 4)}
+    steps = {
+        "approve": slice(None, None, 2),
+        "flaky": slice(None, None, 3),
+        "build": slice(4, None, 4),
+        "sub": slice(None, None, 40),
+    }
     for node in FOLLOWING[graph]:
         chosen += stage_of(operations, graph, node)[steps.get(node, slice(None, None, 12))]
     tally = Tally()
@@ -113,6 +121,35 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     tally.check()
     subject = f"killed before and half-way through operations of the storage seam, graph {graph!r}"
     figures.record(1, subject, f"{len(operations)} operations; {tally}")
+
+
+@pytest.mark.protects(
+    "attractor_nb/pipeline/children.py",
+    "            return self._begin(pipeline, options, scope, place)",
+    instead="            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))",
+)
+@pytest.mark.protects(
+    "attractor_nb/pipeline/children.py",
+    "complete_end(pipeline, place, options, self._household.seams)",
+)
+@pytest.mark.protects("attractor_nb/pipeline/beginning.py", "sweep_home(seams.disk, home)")
+def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaign, figures):
+    """Protected by: a child that never began begins in the directory that it has; of one that has ended the
+    manifest says so; what was half written beside the source of a child is removed.
+    """
+    operations = counted(kill_worker, "children")
+    begins = operations.index(["make_directory", "sub"])
+    begun = operations.index(["make_directory", "start"], begins)
+    ends = operations.index(["make_directory", "done"], begun)
+    ended = operations.index(["make_directory", "boss"], ends)
+    sources = [number for number, entry in enumerate(operations) if entry == ["rename", "pipeline.dot"]]
+    step = campaign.count(sample=6, full=1)
+    tally = Tally()
+    for number in (*sources[:3], *range(begins, begun, step), *range(ends, ended, step)):
+        verdict = kill_worker.judge("children", {"disk": {"kill_at": number + 1}})
+        tally.add(f"{operations[number]} ({number + 1})", verdict)
+    tally.check()
+    figures.record(1, "killed around the beginning and the end of a child run", str(tally))
 
 
 @pytest.mark.protects("attractor_nb/decisions/run_state.py", 'self.numbers = dict(carried["visits"])')
@@ -236,14 +273,15 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
 
 
 @pytest.mark.protects("attractor_nb/pipeline/recorded.py", "context.restore(event.context, event.logs)")
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
     """Protected by: what the log says after the checkpoint is in the context again."""
     operations = counted(kill_worker, graph)
+    step = 40 if graph == "children" else 4
     kept = [number for number, (_, name) in enumerate(operations, 1) if name.endswith(".previous.json")]
     rng = random.Random(3)
     tally = Tally()
-    firsts = campaign.pick(range(1, len(operations) + 1, 4), sample=5)
+    firsts = campaign.pick(range(1, len(operations) + 1, step), sample=5)
     for first in sorted({*firsts, kept[1] + 1}):
         second, third = rng.randint(1, LIFE_AT_LEAST), rng.randint(1, LIFE_AT_LEAST)
         faults = [{"disk": {"kill_at": number}} for number in (first, second, third)]

@@ -2,7 +2,8 @@
 
 A graph is data: to put another one through the whole campaign, add its text to ``GRAPHS`` and what its
 model stages answer to ``REPLIES``; the judge compares with an uninterrupted run of the same graph and
-knows no node. A graph whose branches run side by side says in ``AT_ONCE`` how many.
+knows no node. A graph whose branches run side by side says in ``AT_ONCE`` how many, one with child runs in
+``CHILDREN`` of what.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from attractor_nb.engine.system_clock import SystemClock
 EFFECTS = "CAMPAIGN_EFFECTS"
 """Environment variable with the path of the file in which each execution leaves its mark."""
 TOOL = Path(__file__).with_name("kill_tool.sh")
+DAY = 24 * 60 * 60
 LARGE = "evidence " * 14_000
 
 GRAPHS = {
@@ -103,7 +105,40 @@ GRAPHS = {
         answer -> ask [condition="context.rounds!=4"]
         answer -> done [condition="context.rounds=4"]
     }""",
+    # Two kinds of child runs, each started twice: a sub-pipeline and one with a supervisor.
+    "children": """digraph Children {
+        graph [goal="survive"]
+        start [shape=Mdiamond]
+        plan [prompt="Plan how to $goal"]
+        sub [type=pipeline, pipeline.name=worker, pipeline.inputs="ticket=context.ticket",
+            pipeline.outputs="made=context.last_response"]
+        boss [shape=house, stack.child_pipeline=worker, manager.poll_interval=10d]
+        polish [prompt="Polish"]
+        enough [shape=diamond]
+        done [shape=Msquare]
+        start -> plan -> sub -> boss -> polish -> enough
+        enough -> sub [condition="context.rounds!=2"]
+        enough -> done [condition="context.rounds=2"]
+    }""",
 }
+CHILDREN = {
+    # What children do: a large value, a tool, a retry, a gate.
+    "worker": """digraph Worker {
+        graph [goal="help"]
+        start [shape=Mdiamond]
+        research [prompt="Collect"]
+        build [shape=parallelogram, tool_command="sh $CAMPAIGN_TOOL"]
+        flaky [prompt="Try", max_retries=3]
+        approve [shape=hexagon, label="Ship it?"]
+        report [prompt="Report"]
+        done [shape=Msquare]
+        start -> research -> build -> flaky -> approve
+        approve -> report [label="[Y] Yes"]
+        approve -> research [label="[N] No"]
+        report -> done
+    }""",
+}
+"""The pipelines that stages of a graph run as children."""
 AT_ONCE = {"branches": 4}
 """How many stages can be in flight; one where a graph is not named."""
 
@@ -168,7 +203,7 @@ class Backend:
         if misheard := _misheard(context):
             return Outcome.fail(misheard, is_terminal=True)
         reply = REPLIES.get(node.id)
-        return reply(context) if reply else f"{node.id} was done for {context['ticket']}"
+        return reply(context) if reply else f"{node.id} was done for {context.get('ticket', 'nobody')}"
 
 
 class Approver:
@@ -188,7 +223,7 @@ class Approver:
 def leave_mark(more):
     """Append one line to the effects, in one write: what a kill cannot tear and a resume cannot undo."""
     scope = current_stage()
-    mark = {"node": scope.node_id, "key": scope.idempotency_key, "where": scope.logs_root.name, **more}
+    mark = {"node": scope.node_id, "key": scope.idempotency_key, "where": str(scope.logs_root), **more}
     descriptor = os.open(os.environ[EFFECTS], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, json.dumps(mark).encode() + b"\n")
@@ -210,11 +245,12 @@ class HurriedClock(SystemClock):
         return self._seconds
 
     async def sleep(self, seconds):
-        await asyncio.sleep(0)
+        """Not at all; but a supervisor whose interval is over would look again, as often as chance has it."""
+        await asyncio.sleep(seconds if seconds > DAY else 0)
 
     wait_out = sleep
 
 
 def pipelines():
     """All graphs, parsed: what a worker does once before it forks."""
-    return {name: Pipeline(text) for name, text in GRAPHS.items()}
+    return {name: Pipeline(text, pipelines=CHILDREN) for name, text in GRAPHS.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from attractor_nb.model.events import InterviewCompleted, StageEnd, StageStarted
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
@@ -121,14 +122,15 @@ class History:
             try:
                 stored = read_run(directory)
             except Exception as error:  # noqa: BLE001 - whatever a reader is told instead is a finding
-                self._blame(f"{directory.name} cannot be read: {type(error).__name__}: {error}")
+                self._blame(f"{self._place(directory)} cannot be read: {type(error).__name__}: {error}")
                 continue
+            place = self._place(directory)
             if [event.sequence for event in stored.events] != list(range(1, len(stored.events) + 1)):
-                self._blame(f"{directory.name}: the log has gaps")
+                self._blame(f"{place}: the log has gaps")
             if stored.is_owned:
-                self._blame(f"{directory.name} is still owned")
+                self._blame(f"{place} is still owned")
             sight.statuses.append(stored.status)
-            _fold(sight, directory.name, stored.events)
+            _fold(sight, place, stored.events)
         sight.marks.update(self._marks())
         return sight
 
@@ -145,22 +147,28 @@ class History:
             sight.in_flight.add(last)
 
     def _directories(self):
-        """The run's directory, and those of its restarts as far as they have begun."""
-        if not self._root.is_dir():
-            return []
+        """The run's directory, those of its restarts as far as they have begun, and those of its children."""
         restarts = sorted(path for path in self._root.glob("restart-?") if path.is_dir())
-        return [path for path in (self._root, *restarts) if has_event_log(path)]
+        children = sorted(path for path in self._root.glob("children/*/*") if path.is_dir())
+        return [path for path in (self._root, *restarts, *children) if has_event_log(path)]
+
+    def _place(self, directory):
+        """How a directory is called: from the run's own one on."""
+        return str(Path(directory).relative_to(self._root.parent))
 
     def _marks(self):
         """Executions by directory and by what is the same over re-runs: the key without its run's id."""
         lines = [json.loads(line) for line in self._effects.read_text("utf-8").splitlines()]
-        places = {}
+        for line in lines:
+            line["where"] = self._place(line["where"])
+        places, ids = {}, {}
         self._commands = {_mark_name(line) for line in lines if "command" in line}
         for line in lines:
             if places.setdefault(line["key"], line["where"]) != line["where"]:
                 self._blame(f"the idempotency key {line['key']} stands for two stages")
-        if len({line["key"].partition(":")[0] for line in lines}) > 1:
-            self._blame("a re-run has another run id in its idempotency key")
+            run = line["where"].partition("/restart-")[0]
+            if ids.setdefault(run, run_id := line["key"].partition(":")[0]) != run_id:
+                self._blame(f"a re-run in {run} has another run id in its idempotency key")
         return [_mark_name(line) for line in lines]
 
     def _check_sight(self, sight):
@@ -174,8 +182,10 @@ class History:
         before = self.sights[-1]
         if repeated := [name for name in recorded(before) if sight.marks[name] > before.marks[name]]:
             self._blame(f"recorded and executed again: {repeated}")
-        if sight.commits[: len(before.commits)] != before.commits and len(sight.statuses) == 1:
-            self._blame("what was recorded is gone or changed")
+        now = by_place(sight.commits)
+        for place, commits in by_place(before.commits).items():
+            if now.get(place, [])[: len(commits)] != commits:
+                self._blame(f"what was recorded in {place} is gone or changed")
         if asked := [name for name in before.answered if sight.marks[name] > before.marks[name]]:
             self._blame(f"answered and asked again: {asked}")
 
@@ -232,21 +242,30 @@ class History:
             answers = Counter(
                 event.question_id for event in stored.events if isinstance(event, InterviewCompleted)
             )
+            place = self._place(directory)
             if stored.problems:
-                self._blame(f"{directory.name}: {stored.problems}")
+                self._blame(f"{place}: {stored.problems}")
             if stored.checkpoint is None or any(isinstance(event, StageEnd) for event in stored.tail):
-                self._blame(f"{directory.name}: the checkpoint is behind the log")
+                self._blame(f"{place}: the checkpoint is behind the log")
             elif stored.checkpoint["completed_nodes"] != [event.name for event in ends if not event.branch]:
-                self._blame(f"{directory.name}: the checkpoint says {stored.checkpoint['completed_nodes']}")
+                self._blame(f"{place}: the checkpoint says {stored.checkpoint['completed_nodes']}")
             if any(count > 1 for count in answers.values()):
-                self._blame(f"{directory.name}: answered more than once: {answers}")
-        if read_run(self._directories()[-1]).manifest["status"] not in {"completed", "failed"}:
-            self._blame("the manifest does not know the end")
+                self._blame(f"{place}: answered more than once: {answers}")
+            if stored.manifest["status"] not in {"completed", "failed", "restarted"}:
+                self._blame(f"{place}: the manifest does not know the end")
 
 
 def recorded(sight):
     """The visits whose ends are recorded."""
     return [_visit(where, branch, node, visit) for where, branch, node, visit, *_ in sight.commits]
+
+
+def by_place(commits):
+    """Commits by directory, in their order."""
+    found = {}
+    for commit in commits:
+        found.setdefault(commit[0], []).append(tuple(commit))
+    return found
 
 
 def by_branch(commits):

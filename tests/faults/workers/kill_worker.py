@@ -43,6 +43,8 @@ from attractor_nb.testing.faulty_disk import FaultyDisk
 LIBRARY = os.environ.get("CAMPAIGN_LIBRARY", "")
 BECOME_SUBREAPER = 36
 LONG = 10_000
+OF_EACH_RUN = {"sub.run_id", "stack.child.run_id", "stack.child.logs_root", "stack.child.cycle"}
+"""Keys of a context that are others in every run."""
 PATIENCE_SECONDS = 20
 """How long descendants may take to end; nobody waits that long unless one never does."""
 
@@ -88,7 +90,11 @@ def described(result):
         "path": list(result.completed_nodes),
         "outcomes": {name: str(status) for name, status in result.node_outcomes.items()},
         "visits": dict(result.visits),
-        "context": {name: _shortened(result.context.get(name)) for name in result.context.snapshot()},
+        "context": {
+            name: _shortened(result.context.get(name))
+            for name in result.context.snapshot()
+            if name not in OF_EACH_RUN
+        },
         "run_id": result.run_id,
     }
 
