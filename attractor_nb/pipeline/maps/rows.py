@@ -13,7 +13,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.beginning import begin, seams_of
-from attractor_nb.pipeline.resuming import continue_run
+from attractor_nb.pipeline.resuming import complete_end, continue_run
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import wire
 from attractor_nb.redaction import redacted
@@ -103,9 +103,9 @@ async def run_row(
 
 async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: RowPlugs) -> RowResult:
     own = replace(options, logs_root=task.directory)
-    if task.directory is not None and (finished := _finished(pipeline, task, task.directory)):
-        return finished
     seams = seams_of(own)
+    if finished := _finished(pipeline, task, own, seams):
+        return finished
     start = _beginning(pipeline, task, own, seams)
     try:
         wired = wire(
@@ -130,16 +130,20 @@ def _beginning(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Se
     return begin(pipeline, options, seams, inputs=task.inputs)
 
 
-def _finished(pipeline: Pipeline, task: RowTask, directory: Path) -> RowResult | None:
+def _finished(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Seams) -> RowResult | None:
     """The row as its directory says, when it has ended and nothing would run again."""
-    if not has_event_log(directory):
+    directory = task.directory
+    if directory is None or not has_event_log(directory):
         return None
-    if standing_of(directory, read_facts(directory)).status not in {"completed", "failed"}:
+    standing = standing_of(directory, read_facts(directory))
+    if standing.status not in {"completed", "failed"}:
         return None
     run = Run.load(directory, pipeline)
     last = read_last_event(run.logs_root)
     if isinstance(last, PipelineFailed) and last.is_resumable:
         return None  # a bound, or a backend that was down: it may go on now
+    if standing.manifest.get("status") != standing.status:
+        complete_end(pipeline, directory, options, seams)
     return replace(_row_result(task, run.result(0.0)), was_finished=True)
 
 
