@@ -78,6 +78,7 @@ class Attempts:
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
         spent: What the run has consumed by what it has recorded.
+        above: Gives the stores of the runs whose child this one is, the nearest first.
     """
 
     plan: Plan
@@ -96,6 +97,7 @@ class Attempts:
     workplace: Workplace | None = None
     cache: StageCache | None = None
     spent: Callable[[], Usage] = Usage
+    above: Callable[[], tuple[RunStore, ...]] = tuple
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
     )
@@ -281,12 +283,18 @@ class Attempts:
     def _is_of_this_run(self, error: BaseException) -> bool:
         """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
 
+        That of a run whose child this is counts, too: a gate of a child is recorded in both.
+
         Raises:
             RunLocked: The run was taken over. A handler can meet that of another run, too, which is its own.
         """
+        stores = (self.store, *self.above())
         if isinstance(error, RunLocked):
-            self.store.check_owner()
-        return isinstance(error, StorageError) and Path(error.path).is_relative_to(self.store.logs_root)
+            for store in stores:
+                store.check_owner()
+        return isinstance(error, StorageError) and any(
+            Path(error.path).is_relative_to(store.logs_root) for store in stores
+        )
 
     async def _in_time(
         self, planned: PlannedNode, work: Awaitable[Any], own: float | None, left: float | None, grace: float

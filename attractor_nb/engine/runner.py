@@ -39,7 +39,7 @@ from attractor_nb.model.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from attractor_nb.decisions.effects import Commit, Execute
     from attractor_nb.decisions.plan import Plan
@@ -86,6 +86,7 @@ class RunSetup:
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
         debugging: Has it stand still between its steps; None where nobody can debug.
+        above: Gives the stores of the runs whose child this one is, the nearest first.
     """
 
     plan: Plan
@@ -112,6 +113,7 @@ class RunSetup:
     workplace: Workplace | None = None
     cache: StageCache | None = None
     debugging: Debugging | None = None
+    above: Callable[[], tuple[RunStore, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ class Runner:
             workplace=setup.workplace,
             cache=setup.cache,
             spent=lambda: setup.state.usage,
+            above=setup.above,
         )
         if setup.debugging is not None:
             setup.debugging.time = attempts.time

@@ -51,11 +51,26 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.wiring import Wired
     from attractor_nb.pipeline.workplaces import Workspace
-    from attractor_nb.protocols import CodergenBackend, Processes
+    from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.stage import Child, StageScope
 
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What a child run knows of its parent.
+
+    Attributes:
+        debugging: The parent's debugger.
+        node_id: The stage whose child it is.
+        stores: Gives the stores of the parent and of those above it, the nearest first.
+    """
+
+    debugging: Debugging
+    node_id: str
+    stores: Callable[[], tuple[RunStore, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,7 @@ class Household:
         bounds: The parent's bounds.
         usage: What the parent has consumed so far.
         debugging: The parent's debugger, which stops its children, too.
+        stores: Gives the stores of the parent and of those above it; another one after a restart.
         wire: Introduces everybody to everybody in a child.
     """
 
@@ -88,6 +104,7 @@ class Household:
     bounds: Bounds
     usage: Callable[[], Usage]
     debugging: Debugging
+    stores: Callable[[], tuple[RunStore, ...]]
     wire: Callable[..., Wired]
 
 
@@ -251,7 +268,7 @@ class ChildRuns:
                 workspace=self._household.workspace,
                 tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
-                above=(self._household.debugging, scope.node_id),
+                above=Above(self._household.debugging, scope.node_id, self._household.stores),
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.children import Above
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Workspace
@@ -159,7 +160,7 @@ def wire(
     shipping: Shipping | None = None,
     workspace: Workspace | None = None,
     tape: Tape | None = None,
-    above: tuple[Debugging, str] | None = None,
+    above: Above | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -175,7 +176,7 @@ def wire(
         shipping: The way to the workers that the caller has opened for several runs.
         workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
         tape: What its calls are recorded on or replayed from.
-        above: Of a child: the debugger of its parent, and the node there.
+        above: Of a child: what it knows of its parent.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -206,7 +207,7 @@ def wire(
         handlers,
         recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
         breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
-        above=above,
+        above=None if above is None else (above.debugging, above.node_id),
     )
     children = None
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
@@ -222,6 +223,7 @@ def wire(
             bounds=start.plan.bounds,
             usage=lambda: setup.state.usage,
             debugging=debugging,
+            stores=lambda: (setup.store, *setup.above()),
             wire=wire,
         )
         children = _children(shared, stream, start)
@@ -255,6 +257,7 @@ def wire(
         instructions=_instructions(stream, start, is_child=is_child),
         cache=cache_of(options, start.plan) if tape is None else None,
         debugging=debugging,
+        above=tuple if above is None else above.stores,
         workplace=RunWorkplace(
             start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
         ),

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 GRAPHS = ("stages", "restart", "branches")
 WITH_CHILDREN = (*GRAPHS, "children")
-"""Another one with child runs: of its operations, thrice as many and mostly the same, every sixth is looked at."""
+"""Another one with child runs: of its operations, thrice as many and mostly the same, every twelfth is looked at."""
 STAGES_AT_LEAST = 12
 LIFE_AT_LEAST = 40
 """Operations that a resume near the end still has."""
@@ -101,7 +101,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     again; a watchdog ends a dead run's tool.
     """
     operations = counted(kill_worker, graph)
-    numbers = range(1, len(operations) + 1, 6 if graph == "children" else 1)
+    numbers = range(1, len(operations) + 1, 12 if graph == "children" else 1)
     chosen = campaign.pick(numbers, sample=5)
     steps = {
         "approve": slice(None, None, 2),
@@ -143,7 +143,7 @@ def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaig
     ends = operations.index(["make_directory", "done"], begun)
     ended = operations.index(["make_directory", "boss"], ends)
     sources = [number for number, entry in enumerate(operations) if entry == ["rename", "pipeline.dot"]]
-    step = campaign.count(sample=6, full=1)
+    step = campaign.count(sample=6, full=2)
     tally = Tally()
     for number in (*sources[:3], *range(begins, begun, step), *range(ends, ended, step)):
         verdict = kill_worker.judge("children", {"disk": {"kill_at": number + 1}})
@@ -277,7 +277,7 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
     """Protected by: what the log says after the checkpoint is in the context again."""
     operations = counted(kill_worker, graph)
-    step = 40 if graph == "children" else 4
+    step = 80 if graph == "children" else 4
     kept = [number for number, (_, name) in enumerate(operations, 1) if name.endswith(".previous.json")]
     rng = random.Random(3)
     tally = Tally()

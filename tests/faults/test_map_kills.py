@@ -38,7 +38,7 @@ def test_a_map_that_is_killed_at_any_operation_comes_to_the_same_end(tmp_path, c
     operations = counted["operations"]
     assert counted["statuses"] == ["success"] * 4
     ends = [number for number, entry in enumerate(operations, 1) if entry == ["rename", "manifest.json"]]
-    chosen = sorted({*ends[-4:], *campaign.pick(range(1, len(operations) + 1, 4), sample=12)})
+    chosen = sorted({*ends[-4:], *campaign.pick(range(1, len(operations) + 1, 8), sample=12)})
     problems, again, missed = [], 0, 0
     for begin in range(0, len(chosen), KILLS_AT_A_TIME):
         told = work(tmp_path / f"killed-{begin}", chosen[begin : begin + KILLS_AT_A_TIME])

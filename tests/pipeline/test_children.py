@@ -1,14 +1,16 @@
 """Child runs: managers and sub-pipelines with real runs on the disk (spec 4.11, 9.4)."""
 
 import asyncio
+import errno
 import functools
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeline
-from attractor_nb.errors import UntrustedSource, ValidationError
+from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -16,10 +18,13 @@ from attractor_nb.model.events import (
     ChildSteered,
     InstructionGiven,
     RunWarning,
+    StageFailed,
     StageStarted,
 )
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
+from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer
 
@@ -173,6 +178,61 @@ def test_the_graphs_of_children_are_beside_the_parents(directory):
 def test_children_run_in_memory_where_nothing_is_stored():
     pipeline = Pipeline(managed(), pipelines={"worker": WORKER}, backend=ScriptedBackend())
     assert pipeline.run(wait=True, durability="none").status == "success"
+
+
+class Breaking(ScriptedInterviewer):
+    """Says yes; from then on something is wrong with what keeps the parent."""
+
+    def __init__(self, breaks):
+        super().__init__({"boss/ok": "Yes", "sub/ok": "Yes"})
+        self.breaks = breaks
+
+    async def ask(self, question):
+        answer = await super().ask(question)
+        self.breaks()
+        return answer
+
+
+class FailingWhenTold(Disk):
+    """A disk of which one flush fails when it was told so."""
+
+    def __init__(self):
+        self.is_failing = False
+
+    def sync_data(self, descriptor):
+        if self.is_failing:
+            self.is_failing = False
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        super().sync_data(descriptor)
+
+
+@pytest.mark.parametrize("text", [managed(), nested()])
+def test_what_the_parents_disk_refuses_at_a_gate_of_its_child_fails_no_stage(directory, text):
+    disk = FailingWhenTold()
+    people = Breaking(lambda: setattr(disk, "is_failing", True))
+    pipeline = Pipeline(text, pipelines={"worker": ASKING})
+    with pytest.raises(StorageError, match=f"cannot flush {directory}/events.jsonl"):
+        pipeline.run(wait=True, logs_root=directory, interviewer=people, disk=disk)
+    child = next(directory.glob("children/*/1"))
+    assert not [event for event in read_run(child).events if isinstance(event, StageFailed)]
+    result = pipeline.resume(directory, interviewer=ScriptedInterviewer({"boss/ok": "Yes", "sub/ok": "Yes"}))
+    assert result.result(20).status == "success"
+    assert Run.load(child).result().status == "success"
+
+
+@pytest.mark.parametrize("text", [managed(), nested()])
+def test_a_child_whose_parent_was_taken_over_at_its_gate_fails_no_stage(directory, text):
+    def take_over():
+        made = {"durability": "fast", "clock": ManualClock(), "take_over": True}
+        DirectoryRunStore.open(directory, **made).close()
+
+    pipeline = Pipeline(text, pipelines={"worker": ASKING})
+    with pytest.raises(RunLocked):
+        pipeline.run(wait=True, logs_root=directory, durability="fast", interviewer=Breaking(take_over))
+    child = next(directory.glob("children/*/1"))
+    assert not [event for event in read_run(child).events if isinstance(event, StageFailed)]
+    result = pipeline.resume(directory, interviewer=ScriptedInterviewer({"boss/ok": "Yes", "sub/ok": "Yes"}))
+    assert result.result(20).status == "success"
 
 
 # -- inputs, outputs ---------------------------------------------------------------------------------
