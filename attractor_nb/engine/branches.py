@@ -167,6 +167,20 @@ class FanOut:
         return branches.open[path]
 
     async def _walk_one(self, index: int, branch_id: str) -> BranchResult:
+        """Walk a branch to its end.
+
+        Its task alone breaks off where the disk refuses, or somebody presses Ctrl-C, between state and log;
+        others go on until they are cancelled, and the run then says that it was interrupted.
+        """
+        try:
+            return await self._walk_to_end(index, branch_id)
+        except (asyncio.CancelledError, RunStops):
+            raise
+        except BaseException:
+            self.keeper.distrust_state()
+            raise
+
+    async def _walk_to_end(self, index: int, branch_id: str) -> BranchResult:
         branch, work = self._opened(index, branch_id), self.attempts
         context = work.context.clone()
         context.restore(branch.context, tuple(branch.logs))

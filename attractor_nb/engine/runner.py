@@ -139,6 +139,7 @@ class Runner:
     _committed: int = field(default=0)
     _breathed_at: float = field(default=0.0)
     _restart_of: str = field(default="")
+    _is_distrusted: bool = field(default=False)
 
     async def run(self) -> RunOutcome:
         """Run to the end, a pause, or a stop.
@@ -333,6 +334,10 @@ class Runner:
             self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet
         state.apply(effect.started)
 
+    def distrust_state(self) -> None:
+        """Keep the state nowhere any more; what was recorded is in the log."""
+        self._is_distrusted = True
+
     def commit_stage(self, attempts: Attempts, effect: Commit) -> bool:
         """Make a stage's end durable, project it, and say so (ruling 29); whether the loop needs a turn."""
         attempts.announce(effect.event, is_synced=True)
@@ -402,7 +407,8 @@ class Runner:
 
     def _save_end(self, status: str, reason: str) -> None:
         end = {"status": status, "reason": reason, "end_time": self._now()}
-        self.setup.store.save_manifest({**end, **self.setup.state.totals()})
+        totals = {} if self._is_distrusted else self.setup.state.totals()
+        self.setup.store.save_manifest({**end, **totals})
 
     def _note_fault(self, fault: StorageError) -> None:
         """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.
@@ -418,6 +424,8 @@ class Runner:
 
     def _save_checkpoint(self, *, is_forced: bool) -> None:
         setup = self.setup
+        if self._is_distrusted:
+            return
         is_forced = is_forced or setup.is_checkpointed_each_stage
         if not is_forced and not setup.store.is_checkpoint_due():
             return

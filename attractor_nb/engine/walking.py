@@ -55,6 +55,10 @@ class Keeper(Protocol):
         """Take an intent into the state of the run or of a branch; raises ``RunStops`` to pause there."""
         ...
 
+    def distrust_state(self) -> None:
+        """Keep the state nowhere any more: a walk broke off in a step, and it may be ahead of the log."""
+        ...
+
     def commit_stage(self, attempts: Attempts, effect: Commit) -> bool:
         """Make a stage's end durable, and say so (ruling 29); whether the loop needs a turn."""
         ...
