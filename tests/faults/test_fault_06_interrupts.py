@@ -23,7 +23,9 @@ import psutil
 import pytest
 
 from attractor_nb import Pipeline, interrupts
+from attractor_nb.decisions import run_state
 from attractor_nb.pipeline.handle import Handle
+from attractor_nb.processes import local
 from attractor_nb.storage.stored_run import read_run
 
 pytestmark = [
@@ -39,9 +41,9 @@ FOLLOWS = (1, 5, 30, 100, 300)
 PATIENCE_SECONDS = 60
 
 
-def counted(worker, host, *before):
+def counted(worker, host, *before, graph="stages"):
     """How often an uninterrupted life executes each line of the package."""
-    verdict = worker.judge("stages", *before, {"count": True}, host=host)
+    verdict = worker.judge(graph, *before, {"count": True}, host=host)
     assert not verdict["violations"], verdict["violations"]
     return verdict["seen"]
 
@@ -74,7 +76,7 @@ class Tally:
             self.after_second.append(verdict["seconds_after_second"][-1])
         self.violations += [f"{faults}: {violation}" for violation in verdict["violations"]]
 
-    def judge_all(self, workers, host, cases):
+    def judge_all(self, workers, host, cases, graph="stages"):
         """Try the cases on all workers at once."""
         queue = iter(list(cases))
         lock = threading.Lock()
@@ -85,7 +87,7 @@ class Tally:
                     faults = next(queue, None)
                 if faults is None:
                     return
-                verdict = worker.judge("stages", *faults, host=host)
+                verdict = worker.judge(graph, *faults, host=host)
                 with lock:
                     self.take(faults, verdict)
 
@@ -152,6 +154,30 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
 
 
 @pytest.mark.protects(
+    "attractor_nb/engine/runner.py",
+    "        if self._is_distrusted:\n            return\n",
+    instead="",
+)
+@pytest.mark.parametrize("host", ["kernel", "loop"])
+def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, figures, host):
+    """Protected by: a state that a branch left in the middle of a step is in no checkpoint.
+
+    The engine is in the main thread here: of two interrupts in the same step the second breaks it off.
+    """
+    seen = counted(interrupt_workers[0], host, graph="branches")
+    faults = drawn(seen, campaign.count(sample=2, full=20), seed=10, twice=True)
+    commit = {
+        "place": ["decisions/run_state.py", line_of("self.completed.append(name)", run_state)],
+        "then": 1,
+    }
+    faults += [{"interrupt": {**commit, "nth": number}} for number in campaign.pick(range(3, 10), sample=3)]
+    tally = Tally()
+    tally.judge_all(interrupt_workers, host, [[fault] for fault in faults], "branches")
+    tally.check()
+    figures.record(6, f"interrupted twice while branches go on, engine in {host}", str(tally))
+
+
+@pytest.mark.protects(
     "attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise"
 )
 def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures):
@@ -201,10 +227,8 @@ def lines_of(function):
     return sorted(seen)
 
 
-def line_of(words):
-    """Number of the line of processes/local.py that has these words."""
-    import attractor_nb.processes.local as module
-
+def line_of(words, module=local):
+    """Number of the line of a module that has these words."""
     lines = Path(module.__file__).read_text("utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if words in line)
 
