@@ -168,7 +168,7 @@ def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, fig
     faults = drawn(seen, campaign.count(sample=2, full=20), seed=10, twice=True)
     commit = {
         "place": ["decisions/run_state.py", line_of("self.completed.append(name)", run_state)],
-        "then": 1,
+        "then": 8,
     }
     faults += [{"interrupt": {**commit, "nth": number}} for number in campaign.pick(range(3, 10), sample=3)]
     tally = Tally()
