@@ -175,9 +175,7 @@ class ChildRuns:
             return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
         place = there[-1]
         try:
-            if finished_run(pipeline, place) is not None:
-                complete_end(pipeline, place, options, self._household.seams)
-            return self._taken_up(pipeline, options, scope, place)
+            return self._taken_up(pipeline, options, scope, place, is_own=True)
         except RunNotFound:  # it was cut off before its first record
             return self._begin(pipeline, options, scope, place)
 
@@ -239,9 +237,14 @@ class ChildRuns:
         options = replace(options, logs_root=place)
         return self._launched(pipeline, options, scope, begin(pipeline, options, self._household.seams))
 
-    def _taken_up(self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path) -> Child:
+    def _taken_up(
+        self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path, *, is_own: bool = False
+    ) -> Child:
+        """A child run that is there: gone on with, or read when it has ended; our own is tidied up then."""
         ended = finished_run(pipeline, place)
         if ended is not None:
+            if is_own:
+                complete_end(pipeline, place, options, self._household.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child

@@ -27,7 +27,7 @@ from attractor_nb.pipeline.recorded import (
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
-from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.run_directory import SOURCE_NAME, utc_text
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, check_directory, has_event_log, read_facts, read_run
 
@@ -130,9 +130,10 @@ def complete_end(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams
 
 
 def _complete_end(store: DirectoryRunStore, latest: _Latest) -> None:
-    state = latest.state
-    if state.ended and latest.stored.manifest.get("status") != state.ended:
-        store.save_manifest({"status": state.ended, "reason": state.reason})
+    stored, state = latest.stored, latest.state
+    if state.ended and stored.manifest.get("status") != state.ended:
+        end = {"status": state.ended, "reason": state.reason, "end_time": utc_text(stored.events[-1].time)}
+        store.save_manifest({**end, **state.totals()})
 
 
 def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:

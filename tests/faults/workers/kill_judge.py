@@ -253,6 +253,8 @@ class History:
                 self._blame(f"{place}: answered more than once: {answers}")
             if stored.manifest["status"] not in {"completed", "failed", "restarted"}:
                 self._blame(f"{place}: the manifest does not know the end")
+            elif not stored.manifest["end_time"]:
+                self._blame(f"{place}: the manifest does not know when it ended")
 
 
 def recorded(sight):
