@@ -178,6 +178,11 @@ class RunStore(Protocol):
         """How many artifacts the run has stored."""
         ...
 
+    @property
+    def sequence(self) -> int:
+        """Number of the last event in the log; the next one has the next."""
+        ...
+
     def append(self, event: Event, *, is_synced: bool) -> None:
         """Add a stamped event to the log; on stable storage before the return when ``is_synced``."""
         ...

@@ -140,21 +140,15 @@ class EventStream:
     Thread-safe: answers to gates and output of plain handlers arrive from other threads.
     """
 
-    def __init__(self, store: RunStore, clock: Clock, run_id: str, *, sequence: int = 0) -> None:
+    def __init__(self, store: RunStore, clock: Clock, run_id: str) -> None:
         self._store = store
         self._clock = clock
         self._run_id = run_id
-        self._sequence = sequence
         self._lock = threading.RLock()
         self._sinks: list[EventSink] = []
         self._observers: list[_Observer] = []
         self._is_closed = False
         prepare()  # every event is looked at
-
-    @property
-    def sequence(self) -> int:
-        """Number of the last durable event."""
-        return self._sequence
 
     def add_sink(self, sink: EventSink) -> None:
         """Call our own ``sink`` inline with every event from now on."""
@@ -181,7 +175,7 @@ class EventStream:
         """A feed of all events: those of the log first, then every one from now on."""
         feed = EventFeed(capacity)
         with self._lock:
-            store, sequence = self._store, self._sequence
+            store, sequence = self._store, self._store.sequence
             if self._is_closed:
                 feed.close()
             else:
@@ -204,11 +198,10 @@ class EventStream:
             event.run_id = self._run_id
             event.time = self._clock.time()
             if event.is_durable:
-                event.sequence = sequence = self._sequence + 1
+                event.sequence = self._store.sequence + 1
                 self._store.append(event, is_synced=is_synced)
-                self._sequence = sequence
             else:
-                event.sequence = self._sequence
+                event.sequence = self._store.sequence
                 redact_event(event)
             for sink in self._sinks:
                 sink(event)
@@ -216,7 +209,7 @@ class EventStream:
     def move_to(self, store: RunStore, run_id: str) -> None:
         """Go on in another run directory: a restart. Numbers begin again there."""
         with self._lock:
-            self._store, self._run_id, self._sequence = store, run_id, 0
+            self._store, self._run_id = store, run_id
 
     def close(self) -> None:
         """End all feeds, those that are opened later too."""

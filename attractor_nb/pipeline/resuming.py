@@ -136,6 +136,12 @@ def _complete_end(store: DirectoryRunStore, latest: _Latest) -> None:
         store.save_manifest({**end, **state.totals()})
 
 
+def _complete_restart(store: DirectoryRunStore, stored: StoredRun) -> None:
+    """Name in the manifest that the run goes on in a restart, when its process was killed before it did."""
+    if stored.manifest.get("status") != "restarted":
+        store.save_manifest({"status": "restarted", "end_time": utc_text(stored.events[-1].time)})
+
+
 def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:
     """Keep what a later resume shall find, where it is not what the run had before."""
     now = {"bounds": options.recorded_bounds, **recorded_workdir(options)}
@@ -301,6 +307,8 @@ def _open_latest(
         store = _open(logs_root, options, seams)
         try:
             latest, restarted = _read_one(plan, logs_root, before, store.scan)
+            if restarted is not None:
+                _complete_restart(store, latest.stored)
         except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             store.close()
             raise

@@ -181,7 +181,7 @@ def wire(
     Raises:
         OptionError: The backend or interviewer is unknown.
     """
-    stream = EventStream(start.store, seams.clock, start.run_id, sequence=start.sequence)
+    stream = EventStream(start.store, seams.clock, start.run_id)
     gates = Gates(
         people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
         lambda event: stream.announce(event, is_synced=True),

@@ -182,7 +182,11 @@ class MemoryStageFiles:
 
 
 class MemoryRunStore:
-    """The store of a run that nobody will resume (``protocols.RunStore``)."""
+    """The store of a run that nobody will resume (``protocols.RunStore``).
+
+    Attributes:
+        sequence: Number of the last event.
+    """
 
     def __init__(self, *, clock: Clock, manifest: Mapping[str, Any] | None = None) -> None:
         self._values = ArtifactStore(clock)
@@ -199,6 +203,7 @@ class MemoryRunStore:
         self._branches: BranchDirectories | None = None
         self._threads: dict[str, Thread] = {}
         self._is_closed = False
+        self.sequence = 0
 
     @property
     def logs_root(self) -> Path:
@@ -223,6 +228,7 @@ class MemoryRunStore:
     def append(self, event: Event, *, is_synced: bool) -> None:  # noqa: ARG002 - the interface of all stores
         """Let an event go, without its secrets."""
         redact_event(event)
+        self.sequence = event.sequence
 
     def check_owner(self) -> None:
         """Nobody can take over what is only here."""

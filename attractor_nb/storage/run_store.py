@@ -261,6 +261,11 @@ class DirectoryRunStore:
         """The manifest as it stands."""
         return self._manifest.plain
 
+    @property
+    def sequence(self) -> int:
+        """Number of the last event in the log; it alone knows, whatever an interrupt breaks off."""
+        return self._log.sequence
+
     def append(self, event: Event, *, is_synced: bool) -> None:
         """Add a stamped event to the log; on stable storage before the return when ``is_synced``.
 

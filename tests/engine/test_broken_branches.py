@@ -37,15 +37,17 @@ def committed(place):
     return Counter(event.name for event in read_run(place).events if isinstance(event, StageCompleted))
 
 
-def broken(monkeypatch, node, error):
-    """Have the record of a stage's end break off with an error, once."""
+def broken(monkeypatch, node, error, *, is_recorded=False):
+    """Have the record of a stage's end break off with an error, once: before it is there, or just behind it."""
     append = EventLog.append
     left = [error]
 
     def refused(log, event, *, is_synced):
-        if isinstance(event, StageCompleted) and event.name == node and left:
+        is_it = isinstance(event, StageCompleted) and event.name == node and bool(left)
+        if is_recorded or not is_it:
+            append(log, event, is_synced=is_synced)
+        if is_it:
             raise left.pop()
-        append(log, event, is_synced=is_synced)
 
     monkeypatch.setattr(EventLog, "append", refused)
 
@@ -71,3 +73,19 @@ def test_a_stage_whose_end_was_not_recorded_is_run_again(node, kind, tmp_path, m
     assert backend.asked[node] == before + 1
     assert committed(place) == Counter(["start", "fan", "a", "b", "c", "join", "done"])
     assert all(backend.asked[name] == 1 for name in recorded if name in {"a", "b", "c"})
+
+
+@pytest.mark.parametrize("node", ["a", "b", "c"])
+def test_who_interrupts_just_behind_a_record_is_told_so_and_the_log_goes_on(node, tmp_path, monkeypatch):
+    place = tmp_path / "run"
+    backend = Together()
+    pipeline = Pipeline(TEXT, backend=backend)
+    with monkeypatch.context() as patch:
+        broken(patch, node, KeyboardInterrupt(), is_recorded=True)
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(pipeline.run_async(logs_root=place, checkpoint_every_stage=True))
+    assert read_run(place).status == "interrupted"
+    again = FunctionBackend(lambda node, prompt, context: backend.asked.update([node.id]) or node.id)
+    assert Pipeline(TEXT, backend=again).resume(place).result(20).status == "success"
+    assert backend.asked[node] == 1
+    assert committed(place) == Counter(["start", "fan", "a", "b", "c", "join", "done"])

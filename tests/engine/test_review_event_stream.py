@@ -45,6 +45,7 @@ def test_events_that_happen_while_the_log_is_read_come_after_it_and_once():
 
         def append(self, event, *, is_synced):
             self.kept.append(event)
+            self.sequence = event.sequence
 
         def read_events(self):
             other = threading.Thread(target=stream.announce, args=[RunWarning(message="two")])
