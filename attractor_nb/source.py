@@ -12,9 +12,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from attractor_nb.redaction import MARK, secret_places
+
+if TYPE_CHECKING:
+    import re
 
 TAB_WIDTH = 4
 MAX_EXCERPT_COLUMNS = 160
@@ -59,6 +62,14 @@ class SourceText:
         span.end = end
         span.__class__ = Span  # type: ignore[assignment]
         return cast("Span", span)
+
+    def span_before(self, offset: int, backwards: re.Pattern[str]) -> Span | None:
+        """The first group of a pattern that is matched from an offset on against the text, read backwards.
+
+        It takes as long as what it reads: a search for what ends there would begin at each place before it.
+        """
+        found = backwards.match(self.text[:offset][::-1])
+        return None if found is None else self.span(offset - found.end(1), offset - found.start(1))
 
     def position(self, offset: int) -> tuple[int, int]:
         """The 1-based line and column of an offset."""

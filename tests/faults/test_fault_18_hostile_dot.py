@@ -155,6 +155,8 @@ def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time(campaign, figu
 GROWING = {
     "condition of words": (lambda size: filled("b ", "a=", "", size), parse_condition),
     "condition of clauses": (lambda size: filled("a=b && ", "", "a=b", size), parse_condition),
+    "condition of a word, and an error": (lambda size: filled("b", "a=", " && c d", size), parse_condition),
+    "stylesheet of a word, and an error": (lambda size: filled("m", "* { ", " == s", size), parse_stylesheet),
     "stylesheet of rules": (lambda size: filled("* { model: b } ", "", "", size), parse_stylesheet),
     "stylesheet of declarations": (lambda size: filled("model:b;", "* {", "}", size), parse_stylesheet),
 }

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _OPERATORS = "=!<>~"
 _WORD = re.compile(r"[^\s\"&|=!<>]+")
-_KEY_AT_END = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\s*\Z")
+_LAST_KEY = re.compile(r"\s*+([A-Za-z0-9_.]*[A-Za-z_])")
+"""Read backwards."""
 _RESERVED = re.compile(r"(?<!\S)(and|or|not|contains|matches)(?!\S)", re.IGNORECASE)
 _EXAMPLE_KEYS = "a key is `outcome`, `preferred_label`, or names joined by dots like `context.tests_passed`"
 _ONE_EDGE_EACH = "write one edge for each alternative"
@@ -206,14 +207,13 @@ def _unfinished(source: SourceText, offset: int, state: _State) -> ConditionSynt
 
 def _after_key(source: SourceText, offset: int, here: Span) -> ConditionSyntaxError:
     """The error for a key that goes on in a way no key does, or is followed by a stray word."""
-    found = _KEY_AT_END.search(source.text[:offset])
+    found = source.span_before(offset, _LAST_KEY)
     assert found is not None, "an operator is only expected after a key"
-    key = found[0].strip()
+    key = found.text
     if key.lower() == "not":
-        span = source.span(found.start(), found.start() + len(key))
-        return ConditionSyntaxError('conditions have no "not"', span, hint="write `key!=value`")
-    if found.end() == found.start() + len(key):
-        whole = source.span(found.start(), here.end)
+        return ConditionSyntaxError('conditions have no "not"', found, hint="write `key!=value`")
+    if found.end == offset:
+        whole = source.span(found.start, here.end)
         return ConditionSyntaxError(f'"{whole.text}" is not a key', whole, hint=_EXAMPLE_KEYS)
     return ConditionSyntaxError(
         f'expected "=", "!=" or "&&" after "{key}"', here, hint=f"write `{key}={here.text}`"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText, Span
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.#-]+|\S")
-_LAST_TOKEN = re.compile(r"([#.]?[A-Za-z0-9_.-]+|\S)\s*\Z")
+_LAST_TOKEN = re.compile(r"\s*+([A-Za-z0-9_.-]++#?|\S)")
+"""Read backwards."""
 _PROPERTIES_HINT = "a rule sets llm_model, llm_provider or reasoning_effort"
 _EXAMPLE_RULE = 'write a rule such as `* { llm_model: "…" }`'
 _CLOSE_HINT = 'add "}"'
@@ -196,6 +197,6 @@ def _missing_value(source: SourceText, here: Span | None, before: Span) -> Style
 
 def _last_token(source: SourceText, offset: int) -> Span:
     """The token that ends before ``offset``; there is one wherever this is asked."""
-    found = _LAST_TOKEN.search(source.text[:offset])
+    found = source.span_before(offset, _LAST_TOKEN)
     assert found is not None, "only a selector can begin a stylesheet"
-    return source.span(*found.span(1))
+    return found
