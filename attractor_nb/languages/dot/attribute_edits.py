@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.chains import detached, link_at
-from attractor_nb.languages.dot.declaring import declare_node, node_statements, reread
+from attractor_nb.languages.dot.declaring import declare_node, keeping, node_statements, reread
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_attribute_name
 from attractor_nb.languages.dot.placing import Page
@@ -61,7 +61,7 @@ def set_node_attribute(tree: DotTree, node_id: str, name: str, value: object) ->
     """
     _check_name(name)
     if not node_statements(tree, node_id):
-        tree = reread(tree, declare_node(tree, node_id))
+        tree = reread(tree, keeping(tree, lambda tree: declare_node(tree, node_id)))
     statements = node_statements(tree, node_id)
     if found := _said(statements, Scope.NODE, name):
         return _replaced(tree, Scope.NODE, found[-1][1], value)

@@ -14,6 +14,8 @@ from attractor_nb.model.attributes import Scope
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor_nb.languages.dot.syntax import DotTree, SubgraphStatement
 
 
@@ -40,6 +42,27 @@ def declare_node(tree: DotTree, node_id: str) -> str:
                 return text
             return apply_edits(tree.source, [page.insert_before(statement, node_id)])
     raise OptionError(f'there is no node "{node_id}"', hint="add it first")
+
+
+def keeping(tree: DotTree, change: Callable[[DotTree], str], *, gone: tuple[str, ...] = ()) -> str:
+    """The text after a change, with every node that it was not to take.
+
+    A node that edges alone name is taken for a slip of one that is declared under nearly its name (ruling 4):
+    it is declared first.
+
+    Args:
+        tree: The tree.
+        change: Gives the text after the change, of any tree.
+        gone: The nodes that it is to take.
+    """
+    before = lower(tree).nodes
+    while True:
+        text = change(tree)
+        after = lower(reread(tree, text)).nodes
+        lost = next((node_id for node_id in before if node_id not in after and node_id not in gone), None)
+        if lost is None or node_statements(tree, lost):
+            return text
+        tree = reread(tree, declare_node(tree, lost))
 
 
 def reread(tree: DotTree, text: str) -> DotTree:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.chains import link_at, without_edge
-from attractor_nb.languages.dot.declaring import declare_node, node_statements, reread
+from attractor_nb.languages.dot.declaring import keeping, node_statements, reread
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote, text_of
 from attractor_nb.languages.dot.lower import lower
@@ -21,7 +21,7 @@ from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from attractor_nb.languages.dot.placing import Standing
     from attractor_nb.languages.dot.syntax import Attr, DotTree, Name
@@ -50,7 +50,7 @@ def add_node(tree: DotTree, node_id: str, attrs: Mapping[str, object], *, after:
             edit = page.insert_after(place, text)
         return apply_edits(tree.source, [edit])
 
-    return _keeping(tree, change, gone=())
+    return keeping(tree, change, gone=())
 
 
 def remove_node(tree: DotTree, node_id: str) -> str:
@@ -68,7 +68,7 @@ def remove_node(tree: DotTree, node_id: str) -> str:
             tree = reread(tree, without_edge(tree, position))
         return tree.source.text
 
-    return _keeping(tree, change, gone=(node_id,))
+    return keeping(tree, change, gone=(node_id,))
 
 
 def add_edge(tree: DotTree, source: str, target: str, attrs: Mapping[str, object]) -> str:
@@ -90,7 +90,7 @@ def add_edge(tree: DotTree, source: str, target: str, attrs: Mapping[str, object
         edit = page.insert_last(text) if place is None else page.insert_after(place, text)
         return apply_edits(tree.source, [edit])
 
-    return _keeping(tree, change, gone=())
+    return keeping(tree, change, gone=())
 
 
 def remove_edge(tree: DotTree, position: int) -> str:
@@ -100,7 +100,7 @@ def remove_edge(tree: DotTree, position: int) -> str:
         OptionError: There is no such edge.
     """
     link_at(tree, position)
-    return _keeping(tree, lambda tree: without_edge(tree, position), gone=())
+    return keeping(tree, lambda tree: without_edge(tree, position), gone=())
 
 
 def rename_node(tree: DotTree, old: str, new: str) -> str:
@@ -134,22 +134,7 @@ def rename_node(tree: DotTree, old: str, new: str) -> str:
         ]
         return apply_edits(tree.source, edits)
 
-    return _keeping(tree, change, gone=(old,))
-
-
-# -- nodes that edges alone keep ---------------------------------------------------------------------------
-
-
-def _keeping(tree: DotTree, change: Callable[[DotTree], str], gone: tuple[str, ...]) -> str:
-    """The text after a change, with every node that it was not to take."""
-    before = lower(tree).nodes
-    while True:
-        text = change(tree)
-        after = lower(reread(tree, text)).nodes
-        lost = next((node_id for node_id in before if node_id not in after and node_id not in gone), None)
-        if lost is None or node_statements(tree, lost):
-            return text
-        tree = reread(tree, declare_node(tree, lost))
+    return keeping(tree, change, gone=(old,))
 
 
 # -- places ------------------------------------------------------------------------------------------------

@@ -144,10 +144,11 @@ def test_an_attribute_of_one_edge_is_set_though_it_stands_in_a_chain(text, name,
 @settings(max_examples=40)
 def test_an_attribute_of_one_edge_is_removed_though_it_stands_in_a_chain(text, data):
     before = parse_dot(text)
-    position = an_edge(data, before)
-    block = link_at(tree_of(text), position).statement.block
-    assume(block is not None and block.attrs)
-    name = data.draw(st.sampled_from([attr.name for attr in block.attrs]))
+    blocks = [link_at(tree_of(text), position).statement.block for position in range(len(before.edges))]
+    held = [position for position, block in enumerate(blocks) if block is not None and block.attrs]
+    assume(held)
+    position = data.draw(st.sampled_from(held))
+    name = data.draw(st.sampled_from([attr.name for attr in blocks[position].attrs]))
     after = parse_dot(remove_edge_attribute(tree_of(text), position, name))
     graph, nodes, edges, groups = meaning(before)
     source, target, attrs = edges[position]
@@ -253,8 +254,14 @@ def test_a_node_is_renamed_wherever_it_is_named_and_back(text, data):
     assert [
         {node_id if name == "brand_new_one" else name for name in group.members} for group in after.subgraphs
     ] == [set(group.members) for group in before.subgraphs]
-    if not any(node.is_implicit for node in before.nodes.values()):
+    if not any(node.is_implicit for graph in (before, after) for node in graph.nodes.values()):
         assert rename_node(tree_of(edited), "brand_new_one", node_id) == text
+
+
+def test_a_node_that_edges_alone_name_stays_one_when_another_of_nearly_its_name_is_declared():
+    edited = set_node_attribute(tree_of("digraph { n1 -> n2 -> n1 }"), "n1", "label", "One")
+    assert edited == 'digraph { n2; n1 [label="One"]; n1 -> n2 -> n1 }'
+    assert set(parse_dot(edited).nodes) == {"n1", "n2"}
 
 
 # -- the smallest change, in exact words -------------------------------------------------------------------
