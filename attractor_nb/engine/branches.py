@@ -176,7 +176,7 @@ class FanOut:
             return await self._walk_to_end(index, branch_id)
         except (asyncio.CancelledError, RunStops):
             raise
-        except BaseException:
+        except BaseException:  # an interrupt, too, may come between state and log
             self.keeper.distrust_state()
             raise
 

@@ -22,7 +22,7 @@ from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_direct
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
@@ -182,7 +182,10 @@ def _new_store(
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
-    _keep_children(pipeline, logs_root, options, seams)
+    homes = list(_homes(pipeline, logs_root))
+    for home, child in homes:
+        text, _ = stored_source(child.to_dot(), child.parsed)
+        keep_source(seams.disk, home, text, is_synced=options.durability == "full")
     if not is_part:
         note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
@@ -194,25 +197,17 @@ def _new_store(
         disk=seams.disk,
     )
     try:
-        _sweep_children(pipeline, logs_root, seams)  # now that it is owned
+        for home, _ in homes:
+            sweep_home(seams.disk, home)  # now that it is owned
     except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         store.close()
         raise
     return store, run_id
 
 
-def _keep_children(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams) -> None:
-    """Write the sources of child pipelines into the run directory: it alone must be enough to go on."""
+def _homes(pipeline: Pipeline, logs_root: Path) -> Iterator[tuple[Path, Pipeline]]:
+    """Where the sources of child pipelines are, however deep: a run directory alone is enough to go on."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(logs_root, node_id)
-        text, _ = stored_source(child.to_dot(), child.parsed)
-        keep_source(seams.disk, home, text, is_synced=options.durability == "full")
-        _keep_children(child, home, options, seams)
-
-
-def _sweep_children(pipeline: Pipeline, logs_root: Path, seams: Seams) -> None:
-    """Remove what a process left there that was killed while it wrote these sources."""
-    for node_id, child in pipeline.family.children.items():
-        home = child_home(logs_root, node_id)
-        sweep_home(seams.disk, home)
-        _sweep_children(child, home, seams)
+        yield home, child
+        yield from _homes(child, home)

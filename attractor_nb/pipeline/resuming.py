@@ -81,7 +81,6 @@ def continue_run(
         store, latest = _open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
         stored, state, left = latest.stored, latest.state, None
-        _complete_end(store, latest)
         options = with_recorded_bounds(options, stored.manifest)
         plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
         way_on = _way_on(plan, latest, wish)
@@ -122,24 +121,17 @@ def complete_end(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams
         RunLocked, CheckpointCorrupt, StorageError: It cannot be done, and why.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    store, latest = _open_latest(plan, logs_root, options, seams)
-    try:
-        _complete_end(store, latest)
-    finally:
-        store.close()
+    store, _ = _open_latest(plan, logs_root, options, seams)
+    store.close()
 
 
-def _complete_end(store: DirectoryRunStore, latest: _Latest) -> None:
+def _complete_manifest(store: DirectoryRunStore, latest: _Latest, *, is_restarted: bool) -> None:
+    """Name the end of a directory in its manifest, when its process was killed before it did."""
     stored, state = latest.stored, latest.state
-    if state.ended and stored.manifest.get("status") != state.ended:
-        end = {"status": state.ended, "reason": state.reason, "end_time": utc_text(stored.events[-1].time)}
-        store.save_manifest({**end, **state.totals()})
-
-
-def _complete_restart(store: DirectoryRunStore, stored: StoredRun) -> None:
-    """Name in the manifest that the run goes on in a restart, when its process was killed before it did."""
-    if stored.manifest.get("status") != "restarted":
-        store.save_manifest({"status": "restarted", "end_time": utc_text(stored.events[-1].time)})
+    status = "restarted" if is_restarted else state.ended
+    if status and stored.manifest.get("status") != status:
+        facts = {"status": status, "end_time": utc_text(stored.events[-1].time)}
+        store.save_manifest(facts if is_restarted else {**facts, "reason": state.reason, **state.totals()})
 
 
 def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:
@@ -301,14 +293,13 @@ def check_fork(
 def _open_latest(
     plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
 ) -> tuple[DirectoryRunStore, _Latest]:
-    """Open the run, or the restart directory in which it goes on."""
+    """Open the run, or the restart directory in which it goes on; an end that no manifest names is named."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
         store = _open(logs_root, options, seams)
         try:
             latest, restarted = _read_one(plan, logs_root, before, store.scan)
-            if restarted is not None:
-                _complete_restart(store, latest.stored)
+            _complete_manifest(store, latest, is_restarted=restarted is not None)
         except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             store.close()
             raise

@@ -11,7 +11,7 @@ import string
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -181,6 +181,21 @@ def preloaded_worker(killer_library: str) -> Iterator[KillWorker]:
     worker.close()
 
 
+@pytest.fixture
+def ask_worker() -> Callable[..., Any]:
+    """Gives what a script of ``workers`` prints, as JSON: its name, the folder that it works in, more words."""
+
+    def ask(script: str, *words: object, folder: Path, kills: Sequence[int] = ()) -> Any:
+        folder.mkdir()
+        command = [sys.executable, str(WORKERS / script), *map(str, (*words, folder, *kills))]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=ASKED_SECONDS, check=False)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        return json.loads(ended.stdout)
+
+    return ask
+
+
+ASKED_SECONDS = 110
 WINDOW = 12
 """A piece of a key of this many characters counts as the key."""
 WORD = string.ascii_letters + string.digits

@@ -1,27 +1,14 @@
 """A map survives kills: what a row has recorded is not run again, and nothing is left half done."""
 
-import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-WORKER = Path(__file__).with_name("workers") / "map_worker.py"
-SECONDS = 110
+WORKER = "map_worker.py"
 KILLS_AT_A_TIME = 40
 
 
-def work(folder, kills=()):
-    """What the worker says; ``kills`` are the operations to be killed at."""
-    folder.mkdir()
-    command = [sys.executable, str(WORKER), str(folder), *map(str, kills)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    return json.loads(ended.stdout)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
     "attractor_nb/pipeline/maps/rows.py", "complete_end(pipeline, directory, options, seams)"
@@ -31,17 +18,18 @@ def work(folder, kills=()):
     "if finished := _finished(pipeline, task, own, seams):",
     instead="if finished := None:",
 )
-def test_a_map_that_is_killed_at_any_operation_comes_to_the_same_end(tmp_path, campaign, figures):
+def test_a_map_that_is_killed_at_any_operation_comes_to_the_same_end(ask_worker, tmp_path, campaign, figures):
     """Protected by: the end of a row is completed whose process was killed as it ended; a row that has ended
     is read."""
-    counted = work(tmp_path / "counted")
+    counted = ask_worker(WORKER, folder=tmp_path / "counted")
     operations = counted["operations"]
     assert counted["statuses"] == ["success"] * 4
     ends = [number for number, entry in enumerate(operations, 1) if entry == ["rename", "manifest.json"]]
     chosen = sorted({*ends[-4:], *campaign.pick(range(1, len(operations) + 1, 8), sample=12)})
     problems, again, missed = [], 0, 0
     for begin in range(0, len(chosen), KILLS_AT_A_TIME):
-        told = work(tmp_path / f"killed-{begin}", chosen[begin : begin + KILLS_AT_A_TIME])
+        kills = chosen[begin : begin + KILLS_AT_A_TIME]
+        told = ask_worker(WORKER, folder=tmp_path / f"killed-{begin}", kills=kills)
         problems += told["problems"]
         again += told["again"]
         missed += told["missed"]
