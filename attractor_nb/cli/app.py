@@ -19,7 +19,6 @@ from attractor_nb.cli.commands import (
     sharing,
 )
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import drop_output
 
 HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 
@@ -32,7 +31,7 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     go on with a run that was stopped
   attractor-nb map review.dot --params FILE   run it over many inputs
-  attractor-nb watch DIR                      look on while it runs
+  attractor-nb watch DIR                      watch it run
   attractor-nb serve                          the same over HTTP, for programs and browsers
 
 \b
@@ -43,12 +42,18 @@ Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
 class Commands(typer.core.TyperGroup):
     """The commands. A reader of stdout that goes away is no error; typer would end the program with 1."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the arguments; here ``--help`` prints."""
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            raise typer.Exit from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command; returns its exit code."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            drop_output()
             return ExitCode.SUCCESS
 
 
@@ -62,7 +67,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 model_app = typer.Typer(
-    help="The language model that runs on this machine.", rich_markup_mode=None, no_args_is_help=True
+    help="Manage the language model that runs on this machine.", rich_markup_mode=None, no_args_is_help=True
 )
 app.add_typer(model_app, name="model")
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
 
 from attractor_nb.cli.app import app
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import drop_output, exit_code_of, report
+from attractor_nb.cli.reporting import ShownStream, drop_unread_output, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
 # Typer carries click inside and gives this class no public name; BadParameter is a usage error is one.
 USAGE_PROBLEM: Final[type[Exception]] = typer.BadParameter.__mro__[2]
@@ -26,16 +28,20 @@ TRACEBACK_VARIABLE: Final = "ATTRACTOR_TRACEBACK"
 
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
+    """Run a command line and return its exit code. What it prints steers no terminal (ruling 38)."""
     _tolerate_narrow_encodings()
     learn_environment()
+    out, err = cast("TextIO", ShownStream(sys.stdout)), cast("TextIO", ShownStream(sys.stderr))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        return _run_shown(arguments)
+
+
+def _run_shown(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = ExitCode.FAILED
-    try:
+    with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         code = _run(given, is_json="--json" in given)
-        sys.stdout.flush()
-    except OSError:  # nobody reads us any more: the exit code says it all
-        drop_output()
+    drop_unread_output()
     return code
 
 

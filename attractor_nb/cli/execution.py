@@ -13,16 +13,21 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
 from attractor_nb.cli.inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.progress import Progress
-from attractor_nb.cli.reporting import drop_output, print_json, report
+from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.simulation import SimulatedProcesses
-from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, summary_plain
+from attractor_nb.cli.summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
 from attractor_nb.cli.terminal import Tone
 from attractor_nb.cli.trusting import settled_trust
+from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.sources import changed_source
 from attractor_nb.redaction import redacted
+from attractor_nb.storage.manifest_file import was_simulated
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import SEVERITY_LETTERS
 
@@ -90,7 +95,7 @@ def resume_directory(
 
     def start(given: dict[str, Any]) -> Run:
         policy = on_interrupted.value if on_interrupted else None
-        return pipeline.resume(
+        run = pipeline.resume(
             logs_root,
             on_graph_change=on_graph_change.value,
             on_interrupted=policy,
@@ -99,6 +104,12 @@ def resume_directory(
             take_over=take_over,
             **given,
         )
+        changed = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
+        if changed is not None and not settings.is_quiet:
+            name = shown_path(changed)
+            command = resume_command(logs_root, "--graph", name, "--on-graph-change", "accept")
+            print(f"hint: `{command}` goes on with {name} as it is now", file=sys.stderr)
+        return run
 
     return _watch(pipeline, settings, start, logs_root)
 
@@ -157,10 +168,8 @@ def _watch(
         return ExitCode.FAILED
     finally:
         progress.close()
-    try:
+    with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         _show(run, result, settings, progress)
-    except OSError:  # nobody reads us any more: the exit code says it all
-        drop_output()
     return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
 
 
@@ -176,7 +185,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
         lines.append(("simulated: no model is asked, no command is run", Tone.QUIET))
     elif settings.is_replay:
         lines.append((f"replayed from {settings.cassette}: no model is asked, no command is run", Tone.QUIET))
-    elif _backend(settings) and not settings.backend and "codergen" in pipeline.graph.handler_types.values():
+    elif settings.backend is None and settings.cassette is None and is_model_asked(pipeline.graph):
         lines.append(("responses are simulated; --backend local asks the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
 
@@ -237,13 +246,14 @@ def requests_to_end_as_interrupts() -> Generator[None]:
 
 def _show(run: Run, result: RunResult | None, settings: Settings, progress: Progress) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
+    is_simulated = settings.is_simulated or was_simulated(run.logs_root)
     progress.say("")
     if result is not None and result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     if settings.is_json:
-        print_json(summary_plain(run, result, progress.tally))
+        print_json(summary_plain(run, result, progress.tally, is_simulated=is_simulated))
     elif result is not None:
-        print(in_words(result))
+        print(in_words(result, is_simulated=is_simulated))
     sys.stdout.flush()
     if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node

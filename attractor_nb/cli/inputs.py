@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.sources import read_source
 from attractor_nb.source import SourceText
+from attractor_nb.storage.lock import LOCK_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,21 @@ def _read_stdin() -> str:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
         raise OptionError("stdin is not UTF-8 text", hint="encode it as UTF-8") from None
+
+
+def check_output(output: Path | None, *inputs: str | Path | None) -> None:
+    """Check that a file may be written: it replaces what is there, but neither an input nor a part of a run.
+
+    Raises:
+        OptionError: It is one of the inputs, whatever it is called here, or lies in the directory of a run.
+    """
+    if output is None:
+        return
+    place = output.resolve()
+    if any(place == Path(given).resolve() for given in inputs if given is not None):
+        raise OptionError(f"{output} is the input itself", hint="name another file to write to")
+    if (place.parent / LOCK_NAME).exists():
+        raise OptionError(f"{output} lies in the directory of a run", hint="name a file elsewhere")
 
 
 def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:

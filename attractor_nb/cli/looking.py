@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.choices import GraphFormat
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.inputs import STDIN, read_pipeline, read_text
-from attractor_nb.cli.reporting import diagnostic_plain, print_json
+from attractor_nb.cli.inputs import STDIN, check_output, read_pipeline, read_text
+from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source
 from attractor_nb.cli.summary import shown_path
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
@@ -36,7 +36,7 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     if is_json:
         print_json(document.graph.to_plain())
         return ExitCode.SUCCESS
-    print(redacted(write_dot(document.graph)), end="")
+    print_source(redacted(write_dot(document.graph)))
     for found in document.diagnostics:
         print("\n".join(found.report_lines()), file=sys.stderr)
     return ExitCode.SUCCESS
@@ -71,7 +71,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     if not preview.diff:
         print("nothing to fix", file=sys.stderr)
         return ExitCode.SUCCESS if _is_valid(pipeline.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
-    print(preview.diff, end="")
+    print_source(preview.diff)
     if not is_written:
         print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
         return ExitCode.SUCCESS
@@ -86,13 +86,14 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
 
 def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
     """Print a graph, or write it to a file. Lint errors do not keep it from being drawn."""
+    check_output(output, file)
     pipeline = read_pipeline(file)
     if graph_format is GraphFormat.JSON and output is None:
         print_json(pipeline.parsed.to_plain())
         return ExitCode.SUCCESS
     text = _drawn(pipeline, graph_format).rstrip("\n") + "\n"
     if output is None:
-        print(text, end="")
+        print_source(text)
     else:
         write_file(output, text)
     return ExitCode.SUCCESS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.choices import BackendName, GateMode
 from attractor_nb.cli.execution import requests_to_end_as_interrupts
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.inputs import read_pipeline
+from attractor_nb.cli.inputs import check_output, read_pipeline
 from attractor_nb.cli.map_progress import MapProgress
 from attractor_nb.cli.params_file import read_params_file
 from attractor_nb.cli.reporting import print_json, report
@@ -21,7 +22,10 @@ from attractor_nb.cli.terminal import Tone
 from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.pipeline.loading import load_pipeline
+from attractor_nb.pipeline.sources import changed_source
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.map_directory import read_map
+from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.user_files import write_file
 from attractor_nb.views.map_table import map_headline, rows_table
 
@@ -73,6 +77,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
         raise OptionError(
             "map needs the rows to run over", hint="--params FILE.jsonl, or --resume DIR to go on with a map"
         )
+    check_output(own.results_file, file, params)
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
     is_vouched_for = settings.is_trusted or settings.is_simulated
@@ -88,6 +93,7 @@ def resume_map(
     """Go on with the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
         raise OptionError("a map goes on in its own directory", hint="--out FILE.jsonl writes its results")
+    check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     is_vouched_for = settings.is_trusted or settings.is_simulated
     trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
@@ -97,7 +103,21 @@ def resume_map(
     if own.on_graph_change is not None:
         options["on_graph_change"] = own.on_graph_change.value
     rows = None if params is None else read_params_file(params)
-    return _watch(pipeline.resume_map(directory, params=rows, **_given(options)), settings, own)
+    run = pipeline.resume_map(directory, params=rows, **_given(options))
+    changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
+    if changed is not None and not settings.is_quiet:
+        print(_stored_goes_on(changed, directory), file=sys.stderr)
+    return _watch(run, settings, own)
+
+
+def _stored_goes_on(changed: Path, directory: Path) -> str:
+    """That an edited file is not what a resume runs, and how it would be."""
+    given = ["map", shown_path(changed), "--resume", shown_path(directory), "--on-graph-change", "accept"]
+    return (
+        f"warning: {shown_path(changed)} has changed since this map began; the graph stored in "
+        f"{shown_path(directory / SOURCE_NAME)} goes on\n"
+        f" hint: `{shlex.join(['attractor-nb', *given])}` goes on with the new one"
+    )
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Read DOT to the letter.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse attributes that no comma separates.")]
 Simulate = Annotated[bool, typer.Option("--simulate", help="Ask no model and run no command.")]
 AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Answer gates with their first choice.")]
 Gates = Annotated[
@@ -81,7 +81,8 @@ MaxGoalGateRedirects = Annotated[
     ),
 ]
 MaxBudgetUsd = Annotated[
-    float | None, typer.Option("--max-budget-usd", min=0, help="Stop at this price.", show_default=False)
+    float | None,
+    typer.Option("--max-budget-usd", min=0, help="Stop at this price in US dollars.", show_default=False),
 ]
 MaxTokensTotal = Annotated[
     int | None, typer.Option("--max-tokens-total", min=0, help="Stop at so many tokens.", show_default=False)
@@ -133,7 +134,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="Its server, as `attractor-nb serve` printed it; ATTRACTOR_SERVER for what is not here.",
+        help="The server, as `attractor-nb serve` printed it; else ATTRACTOR_SERVER.",
         show_default=False,
     ),
 ]

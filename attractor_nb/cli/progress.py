@@ -41,9 +41,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.model.terminal_text import shown
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
-from attractor_nb.views.markup import clean
 from attractor_nb.views.state import NodeStatus, RunView, first_words
 from attractor_nb.views.summary import duration_text
 
@@ -77,13 +77,13 @@ class Tally:
     """What is counted for the summary.
 
     Attributes:
-        seconds: Time spent in each stage, all visits together.
-        attempts: Attempts at each stage, all visits together.
+        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
+        attempts: Attempts at each stage, likewise.
         is_resumable: The run failed, and may go on all the same.
     """
 
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
-    attempts: dict[str, int] = field(default_factory=dict[str, int])
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     is_resumable: bool = False
 
 
@@ -155,9 +155,11 @@ class Progress:
     def _count(self, event: Event) -> None:
         match event:
             case StageStarted():
-                self.tally.attempts[event.name] = self.tally.attempts.get(event.name, 0) + 1
+                place = event.branch, event.name
+                self.tally.attempts[place] = self.tally.attempts.get(place, 0) + 1
             case StageEnd() if event.is_commit:
-                self.tally.seconds[event.name] = self.tally.seconds.get(event.name, 0.0) + event.duration
+                place = event.branch, event.name
+                self.tally.seconds[place] = self.tally.seconds.get(place, 0.0) + event.duration
             case PipelineFailed():
                 self.tally.is_resumable = event.is_resumable
             case _:
@@ -338,11 +340,11 @@ class Progress:
     def _wrapped(self, text: str) -> list[str]:
         width = self._terminal.columns - 1
         lines: list[str] = []
-        for paragraph in clean(text).strip().splitlines():
+        for paragraph in shown(text).strip().splitlines():
             lines += textwrap.wrap(paragraph, width, initial_indent="    ", subsequent_indent="    ") or [""]
         return lines
 
 
 def _goes_on(event: PipelineResumed) -> str:
     """That the run goes on, and what becomes of the stage that was cut off."""
-    return "goes on here" + event.description.partition(event.next_node)[2]
+    return f"goes on here{event.what_becomes_of_it}"

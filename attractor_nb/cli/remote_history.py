@@ -83,6 +83,7 @@ def _row(entry: Mapping[str, Any]) -> RunRow:
         stages=entry.get("stages"),
         usage=Usage.from_plain(as_mapping(usage)) if usage is not None else None,
         tags=tuple(entry.get("tags") or ()),
+        is_simulated=entry.get("is_simulated") is True,
         lineage=str(entry.get("lineage") or ""),
         note=str(entry.get("note") or ""),
     )

@@ -6,17 +6,23 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, ValidationError
+from attractor_nb.model.terminal_text import STEERING, shown
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
 _SETTING = re.compile(r'\b(on_graph_change|on_interrupted|backend|durability)="([a-z]+)"')
+_OBJECT_ALONE = ', or give backend=ProviderBackend("…")'
+"""What no option says."""
 
 
 def exit_code_of(error: AttractorError) -> ExitCode:
@@ -25,12 +31,16 @@ def exit_code_of(error: AttractorError) -> ExitCode:
 
 
 def report(error: AttractorError, *, is_json: bool) -> None:
-    """Print an error: for people on stderr, for programs as the one JSON document on stdout."""
-    if is_json:
-        print_json({"error": error_plain(error)})
-        return
-    first, *rest = (in_options(line) for line in error.report_lines())
-    print("\n".join([f"error: {first}", *rest]), file=sys.stderr)
+    """Print an error: for people on stderr, for programs as the one JSON document on stdout.
+
+    That nobody reads it changes nothing: the exit code of the error holds.
+    """
+    with suppress(OSError):
+        if is_json:
+            print_json({"error": error_plain(error)})
+            return
+        first, *rest = (in_options(line) for line in error.report_lines())
+        print("\n".join([f"error: {first}", *rest]), file=sys.stderr)
 
 
 def error_plain(error: AttractorError) -> dict[str, Any]:
@@ -73,17 +83,55 @@ def in_options(text: str) -> str:
     >>> in_options('on_interrupted="rerun" runs it again')
     '--on-interrupted rerun runs it again'
     """
-    text = text.replace("allow_remote=True", "--allow-remote")
+    text = text.replace("allow_remote=True", "--allow-remote").replace(_OBJECT_ALONE, "")
     return _SETTING.sub(lambda match: f"--{match[1].replace('_', '-')} {match[2]}", text)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a JSON document on stdout; without ``indent`` on a line of its own."""
-    print(json.dumps(redacted_value(value), indent=indent, ensure_ascii=False))
+    text = json.dumps(redacted_value(value), indent=indent, ensure_ascii=False)
+    print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
-def drop_output() -> None:
-    """Send what is still to be written nowhere: the reader of stdout went away, as ``head`` does."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+class ShownStream:
+    """A text stream on which nothing but newline and tab steers; all else is that of the stream behind it.
+
+    Attributes:
+        behind: The stream itself, for those who draw with control sequences of their own.
+    """
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.behind, name)
+
+    def write(self, text: str) -> int:
+        """Write a text; how much of it, as a stream says."""
+        self.behind.write(shown(text))
+        return len(text)
+
+
+def stream_behind(stream: TextIO) -> TextIO:
+    """The stream to which control sequences of our own can be written."""
+    return stream.behind if isinstance(stream, ShownStream) else stream
+
+
+def print_source(text: str) -> None:
+    """Print a text that was asked for as it is: raw for the program behind a pipe, never at a terminal."""
+    stream = sys.stdout if sys.stdout.isatty() else stream_behind(sys.stdout)
+    print(text, end="", file=stream)
+
+
+def drop_unread_output() -> None:
+    """Discard what a stream still holds when its reader went away, as ``head`` does.
+
+    Python flushes both streams when it exits, and ends with code 120 when that fails.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)

@@ -8,11 +8,10 @@ from rich.text import Text
 
 from attractor_nb.cli.terminal import Tone, fitted
 from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.labels import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, RUN_LETTERS, SEVERITY_LETTERS, STATUS_LETTERS, TIMES
-from attractor_nb.views.questions import spoken_label
 from attractor_nb.views.spending import so_far
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
 from attractor_nb.views.summary import duration_text, usage_words
@@ -96,6 +95,8 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
         stages,
         time_text,
     ]
+    if run.is_simulated:
+        parts.append("simulated")
     parts += usage_words(so_far(view))
     if view.reason:
         parts.append(first_words(one_line(redacted(view.reason)), REASON_CHARS))
@@ -107,7 +108,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
 
 def question_lines(gate: InterviewStarted, how: str, columns: int = 0) -> list[str]:
     """A question that waits, its choices, and how it is answered; in a narrow place on lines of their own."""
-    choices = redacted("   ".join(f"{key}: {one_line(spoken_label(label))}" for key, label in gate.options))
+    choices = redacted("   ".join(f"{key}: {one_line(label_text(label))}" for key, label in gate.options))
     words = one_line(gate.question) or gate.stage
     first = redacted(f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}")
     lines = [f"{first}   {choices}".rstrip()]

@@ -38,11 +38,13 @@ class WatchedRun:
         graph: What runs.
         view: How it stands.
         gates: The questions that wait, by id.
+        is_simulated: What models said in it is made up.
         trouble: Why what is known may be old, in words; empty when nothing is in the way.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, is_simulated: bool = False) -> None:
         self.graph = graph
+        self.is_simulated = is_simulated
         self.trouble = ""
         self._parts: list[list[Event]] = [[]]
         """What is recorded, by directory: a restart begins another one."""

@@ -26,6 +26,7 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import Event
 from attractor_nb.source import SourceText
+from attractor_nb.storage.manifest_file import was_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +52,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     """
     from attractor_nb.pipeline.loading import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
-    run = WatchedRun(_graph_of(logs_root))
+    run = WatchedRun(_graph_of(logs_root), is_simulated=was_simulated(logs_root))
     follower = RunFollower(logs_root, is_once=is_once)
 
     def how(gate: InterviewStarted) -> str:
@@ -77,7 +78,8 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
         RunNotFound, OptionError: There is no such run, or no server.
     """
     client, run_id = Client(address), address.run_id
-    run = WatchedRun(_graph_on(client, run_id))
+    status = as_mapping(client.get(run_id))
+    run = WatchedRun(_graph_on(client, run_id), is_simulated=status.get("is_simulated") is True)
     elsewhere: dict[str, str] = {}
 
     def how(gate: InterviewStarted) -> str:
@@ -85,7 +87,6 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
         return elsewhere.get(gate.question_id) or shlex.join(here)
 
     if is_once:
-        status = as_mapping(client.get(run_id))
         questions = as_mapping(client.get(run_id, "questions"))
         elsewhere.update(answered_elsewhere(questions, address.url))
         run = run_on_server(run.graph, status, questions)

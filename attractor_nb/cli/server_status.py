@@ -33,7 +33,7 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
         status: The answer to ``GET /pipelines/{id}``.
         questions: The answer to ``GET /pipelines/{id}/questions``.
     """
-    run = WatchedRun(graph)
+    run = WatchedRun(graph, is_simulated=status.get("is_simulated") is True)
     view = run.view
     view.status = _STATUSES.get(str(status.get("status")), RunStatus.INTERRUPTED)
     view.reason = str(status.get("reason") or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.inputs import check_output
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.summary import shown_path
 
@@ -37,6 +38,7 @@ def export_run(logs_root: Path, output: Path | None, *, is_json: bool = False) -
     """
     from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - likewise
 
+    check_output(output)
     page = Run.load(logs_root).export_html(output)
     size = page.stat().st_size
     if is_json:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 _STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
 
 
-def in_words(result: RunResult) -> str:
+def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
     """Outcome, reason, and where everything is."""
     count = result.view.stages
     mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
+    if is_simulated:
+        parts.append("simulated")
     if result.cached_nodes:
         parts.append(cached_words(result.view))
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
@@ -43,14 +45,23 @@ def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
     return result.status == "fail" and tally.is_resumable
 
 
-def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str, Any]:
+def summary_plain(
+    run: Run, result: RunResult | None, tally: Tally, *, is_simulated: bool = False
+) -> dict[str, Any]:
     """The run as JSON values; of the stages, only those that were visited (in order of first visit)."""
     if result is None:
-        return {"status": "interrupted", "run_id": run.id, "logs_root": str(run.logs_root), "stages": []}
+        return {
+            "status": "interrupted",
+            "run_id": run.id,
+            "logs_root": str(run.logs_root),
+            "is_simulated": is_simulated,
+            "stages": [],
+        }
     return {
         "pipeline": run.pipeline.name,
         "status": result.status,
         "reason": result.reason,
+        "is_simulated": is_simulated,
         "run_id": result.run_id,
         "logs_root": str(result.logs_root),
         "duration_seconds": round(result.duration, 3),
@@ -59,7 +70,10 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         "bound": result.bound or None,
         "usage": result.usage.to_plain(),
         **({"saved": result.saved.to_plain()} if result.cached_nodes else {}),
-        "stages": [_stage_plain(node_id, result, tally) for node_id in dict.fromkeys(result.completed_nodes)],
+        "stages": [
+            _stage_plain(node_id, result, tally, "", result.visits.get(node_id, 0))
+            for node_id in dict.fromkeys(result.completed_nodes)
+        ],
         "branches": [_branch_plain(branch, result, tally) for branch in result.view.branches.values()],
     }
 
@@ -70,27 +84,30 @@ def _branch_plain(branch: BranchView, result: RunResult, tally: Tally) -> dict[s
         "path": branch.path,
         "status": branch.status,
         "duration_seconds": round(branch.duration, 3),
-        "stages": [_stage_plain(node_id, result, tally) for node_id in branch.nodes],
+        "stages": [
+            _stage_plain(node_id, result, tally, branch.path, visits)
+            for node_id, visits in branch.nodes.items()
+        ],
     }
     if branch.reason:
         plain["failure_reason"] = branch.reason
     return plain
 
 
-def _stage_plain(node_id: str, result: RunResult, tally: Tally) -> dict[str, Any]:
-    """One stage. Seconds and attempts are those of this call; a resume does not count earlier ones."""
+def _stage_plain(node_id: str, result: RunResult, tally: Tally, branch: str, visits: int) -> dict[str, Any]:
+    """One stage, in the run or a branch. Seconds and attempts are those of this call, not of earlier ones."""
     outcome = result.outcomes.get(node_id)
     plain: dict[str, Any] = {
         "id": node_id,
         "type": result.graph.handler_types.get(node_id, ""),
         "status": outcome.status.value if outcome else None,
-        "visits": result.visits.get(node_id, 0),
+        "visits": visits,
     }
     if node_id in result.cached_nodes:
         plain["cached"] = result.cached_nodes.count(node_id)
-    if node_id in tally.seconds:
-        plain["attempts"] = tally.attempts.get(node_id, 0)
-        plain["duration_seconds"] = round(tally.seconds[node_id], 3)
+    if (branch, node_id) in tally.seconds:
+        plain["attempts"] = tally.attempts.get((branch, node_id), 0)
+        plain["duration_seconds"] = round(tally.seconds[branch, node_id], 3)
     if node_id in result.usage_by_node:
         plain["usage"] = result.usage_by_node[node_id].to_plain()
         plain["spent"] = [_attempt_plain(entry) for entry in result.view.attempts.get(node_id, ())]

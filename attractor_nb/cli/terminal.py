@@ -6,19 +6,24 @@ A progress line must never stop a run: when the reader of stderr has gone, nothi
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.segment import Segment
 from rich.text import Text
 
+from attractor_nb.cli.reporting import stream_behind
+from attractor_nb.model.terminal_text import shown
 from attractor_nb.views.columns import cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import TextIO
+
+    from rich.console import ConsoleOptions
 
 PIPED_COLUMNS: Final = 80
 MOST_COLUMNS: Final = 96
@@ -59,7 +64,15 @@ class Line:
 
 
 class _Console(Console):
-    """A console that falls silent when nobody reads it; rich itself would end the program."""
+    """A console that falls silent when nobody reads it; rich itself would end the program.
+
+    It writes control sequences of its own to the stream itself, so it shows those of texts (ruling 38).
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The pieces to write; those that are text steer nothing."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else shown(text), style, control)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -75,7 +88,11 @@ class Terminal:
 
     def __init__(self, stream: TextIO | None = None, *, name_columns: int = 0) -> None:
         self._console = _Console(
-            file=stream or sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
+            file=stream_behind(stream or sys.stderr),
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
         )
         self._name_columns = name_columns
         self._live: Live | None = None
@@ -106,7 +123,7 @@ class Terminal:
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Write text as it stands."""
-        self._print(Text(text, style=tone.value))
+        self._print(Text(shown(text), style=tone.value))
 
     def show(self, text: Text) -> None:
         """Write text that has its colours already."""
@@ -114,6 +131,7 @@ class Terminal:
 
     def laid_out(self, line: Line) -> Text:
         """A line in its columns. At a terminal its words are cut to fit; elsewhere nothing is lost."""
+        line = replace(line, name=shown(line.name), words=shown(line.words))
         name = line.name + " " * (self._name_columns - cells(line.name))
         head = f"{line.mark} {name}"
         room = self.columns - cells(head) - 2 - DURATION_COLUMNS

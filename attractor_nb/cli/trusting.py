@@ -38,7 +38,7 @@ def settled_trust(pipeline: Pipeline, *, is_vouched_for: bool, logs_root: Path |
     Raises:
         UntrustedSource: The answer was no, or there is nobody to ask.
     """
-    if is_vouched_for or any(found.is_error for found in pipeline.diagnostics):
+    if is_vouched_for or any(found.is_error for found in pipeline.judged_for_a_run()):
         return is_vouched_for
     question = trust_question(pipeline.graph, pipeline.origin, logs_root)
     if question is None:

@@ -52,15 +52,22 @@ class Standing:
         completed: Ids of the stages executed so far, in order.
         node_id: The node that is next, or under way.
         moment: What the run is doing there, when it is more than about to begin.
+        outer: For a branch: where its fan-out stands, of which the cycle may be.
     """
 
     completed: Sequence[str]
     node_id: str
     moment: str = ""
+    outer: Standing | None = None
+
+    @property
+    def cycle(self) -> str:
+        """The cycle that the next node closes, or else one around it; empty without any."""
+        own = cycle_of([*self.completed, self.node_id])
+        return own or (self.outer.cycle if self.outer else "")
 
     def __str__(self) -> str:
-        cycle = cycle_of([*self.completed, self.node_id])
-        words = [f"in the cycle {cycle}" if cycle else "", self.moment]
+        words = [f"in the cycle {cycle}" if (cycle := self.cycle) else "", self.moment]
         return ", ".join(word for word in words if word) or f"before {self.node_id}"
 
 
@@ -163,6 +170,7 @@ def exceeded(
     usage: Usage,
     elapsed_seconds: float,
     completed: Sequence[str],
+    outer: Standing | None = None,
 ) -> Reached | None:
     """Why the next stage may not be executed, or None when it may. Asked before each stage.
 
@@ -174,17 +182,19 @@ def exceeded(
         usage: What the run has consumed so far.
         elapsed_seconds: Running time so far.
         completed: Ids of the stages executed so far, in order.
+        outer: For a branch: where its fan-out stands.
     """
+    where = Standing(completed, node_id, outer=outer)
     if steps >= bounds.max_steps:
         what = f"{counted(steps, 'stage')} executed"
-        return _reached("max_steps", bounds.max_steps, what, Standing(completed, node_id))
+        return _reached("max_steps", bounds.max_steps, what, where)
     visits = bounds.max_node_visits
     if visits is not None and node_visits >= visits:
         what = f"{node_id} had {counted(node_visits, 'visit')}"
-        return _reached("max_node_visits", visits, what, Standing(completed, node_id))
+        return _reached("max_node_visits", visits, what, where)
     if not bounds.are_spending:
         return None
-    return used_up(bounds, usage, elapsed_seconds, Standing(completed, node_id))
+    return used_up(bounds, usage, elapsed_seconds, where)
 
 
 def used_up(bounds: Bounds, usage: Usage, elapsed_seconds: float, where: Standing) -> Reached | None:

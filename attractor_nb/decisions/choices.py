@@ -15,7 +15,7 @@ from attractor_nb.decisions.forms import check_form
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.languages.condition.syntax import Operator
-from attractor_nb.model.labels import accelerator_key, normalize_label
+from attractor_nb.model.labels import accelerator_key, label_text, normalize_label
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
 
@@ -33,6 +33,8 @@ WORDS: Final = {
     "false": AnswerValue.NO,
 }
 """What people type for yes and no."""
+YES_OR_NO: Final = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
+"""Types of question whose answer is one of two words."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -88,6 +90,32 @@ def find_choice(choices: Sequence[Choice], text: str) -> Choice | None:
         or next((choice for choice in choices if wanted in _spellings(choice.label)), None)
         or next((choice for choice in choices if choice.target.casefold() == wanted), None)
     )
+
+
+def side_of(choices: Sequence[Choice], value: str) -> Choice | None:
+    """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
+    initial = value[0].upper()
+    for choice in choices:
+        if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
+            return choice
+    return None
+
+
+def default_answer(kind: QuestionType, wanted: str, choices: Sequence[Choice]) -> Answer | None:
+    """The answer that a gate takes when its time is over; None when ``wanted`` means none of its choices."""
+    found = find_choice(choices, wanted) if wanted else None
+    if kind is QuestionType.FREEFORM:
+        return Answer(wanted, text=wanted, answered_by="default") if wanted else None
+    if kind in YES_OR_NO:
+        for value in (AnswerValue.YES, AnswerValue.NO):
+            if wanted and (normalize_label(wanted) == value or (found and side_of(choices, value) == found)):
+                return Answer(value, answered_by="default")
+        return None
+    if found is None:
+        return None
+    option = Option(found.key, found.label)
+    selected = (option,) if kind is QuestionType.MULTI_SELECT else ()
+    return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
 
 
 def check_answer(question: Question, answer: Answer) -> Answer:
@@ -216,6 +244,6 @@ def _find_option(question: Question, text: str) -> Option | None:
 
 
 def _refused(question: Question, given: str) -> AnswerRefused:
-    listed = ", ".join(f'{option.key} = "{option.label}"' for option in question.options)
+    listed = ", ".join(f'{option.key} = "{label_text(option.label)}"' for option in question.options)
     what = f'"{given.strip()}" is none of the choices' if given.strip() else "the answer names no choice"
     return AnswerRefused(f"{what}: {listed}", hint="answer with a key or a label")

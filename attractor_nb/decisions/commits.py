@@ -59,7 +59,7 @@ def commit_record(
                 context.set("preferred_label", outcome.preferred_label)
     if status.is_success and node_id in state.retries:
         context.set(f"internal.retry_count.{node_id}", 0)
-    step = None if planned.is_exit else next_step(plan, planned, outcome, seen, context.get)
+    step = None if planned.is_exit else next_step(plan, planned, outcome, seen, context.get, state.branch)
     route, detail = ("end", "") if step is None else (step.reason, step.detail)
     if step is None and not planned.is_exit:
         detail = end_reason(plan, planned, outcome, seen, context.get)

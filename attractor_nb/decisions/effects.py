@@ -154,6 +154,8 @@ class RunEnd:
         is_resumable: A bound stopped it before a stage; with a higher one it can go on.
         restart_target: Set when a ``loop_restart`` edge was taken: go on there, afresh.
         bound: Name of the bound that stopped it, or empty.
+        veto: For a branch: why its fan-out fails whatever its policies say, or empty.
+        return_target: For a branch: where its fan-out is to go on, or empty (ruling 36).
     """
 
     is_success: bool
@@ -161,6 +163,8 @@ class RunEnd:
     is_resumable: bool = False
     restart_target: str = ""
     bound: str = ""
+    veto: str = ""
+    return_target: str = ""
 
 
 Effect = Execute | Wait | Ask | Record | Announce | Commit

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.bounds import Reached, Standing, counted, exceeded, used_up
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
-from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, passed_over, redirect_target
+from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
+from attractor_nb.decisions.joins import FAN_IN_TYPE
+from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
 from attractor_nb.model.outcome import StageStatus
 
@@ -28,8 +30,17 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
         usage=state.whole.usage,
         elapsed_seconds=state.elapsed_seconds,
         completed=state.completed,
+        outer=_around(state),
     )
     return None if reached is None else _bound_end(reached)
+
+
+def _around(state: RunState) -> Standing | None:
+    """Where the fan-out of a branch stands; None for the run itself."""
+    around = state.around
+    if around is None or around.in_flight is None:
+        return None
+    return Standing(around.completed, around.in_flight.node_id, outer=_around(around))
 
 
 def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> RunEnd | None:
@@ -41,7 +52,7 @@ def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> 
         node_id: The stage under way.
         moment: How far it is, in words.
     """
-    where = Standing(state.completed, node_id, moment)
+    where = Standing(state.completed, node_id, moment, _around(state))
     reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
     return None if reached is None else _bound_end(reached)
 
@@ -78,6 +89,26 @@ def dead_end(state: RunState) -> RunEnd:
     return RunEnd(is_success=is_success, reason="" if is_success else state.last_reason)
 
 
+def branch_refused(plan: Plan, state: RunState, planned: PlannedNode) -> RunEnd | None:
+    """The end of a branch that may not enter a node; None when it may (ruling 36).
+
+    Neither what lies before the fan-out, nor a fan-in to which no fan-out of this branch has led: that has
+    no results, or those of another fan-out.
+    """
+    if fan_out := plan.left_fan_out(planned.id, state.branch, by_edge=state.last_route not in JUMPS):
+        if not state.completed:
+            reason = f"the branch begins at {planned.id}, which is {fan_out} or before it"
+            return RunEnd(is_success=False, reason=reason)
+        reason = state.last_reason
+        if state.last_route not in JUMPS:
+            return RunEnd(is_success=True, reason=reason)
+        return RunEnd(is_success=False, reason=reason, veto=reason, return_target=planned.id)
+    if planned.handler_type != FAN_IN_TYPE or any(plan.nodes[name].is_fan_out for name in state.completed):
+        return None
+    reason = f"the branch came to the fan-in {planned.id}, where the branches of its fan-out do not meet"
+    return RunEnd(is_success=False, reason=reason, veto=reason)
+
+
 def is_restart_due(plan: Plan, state: RunState) -> bool:
     """Whether the edge just taken starts the run over (ruling 21)."""
     return state.incoming_edge is not None and plan.edges[state.incoming_edge].is_restart
@@ -100,7 +131,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
     """Check the goal gates before an end (spec 3.4); None when the run goes back instead."""
     if not end.is_success:
         return end
-    gate = find_unsatisfied(plan, state.outcomes, tuple(state.outcomes), state.stale_gates)
+    gate = unsatisfied_gate(plan, state)
     if gate is None:
         return (yield from _check_unvisited(plan, state, end))
     step = redirect_target(plan, gate)
@@ -126,8 +157,14 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
 
 
 def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effect, Any, RunEnd]:
-    """A declared goal gate that was never visited: a warning, or an error with ``strict_gates``."""
-    for gate in never_visited(plan, state.visits.keys() | state.outcomes.keys()):
+    """A declared goal gate that was never visited, or only skipped: a warning.
+
+    With ``strict_gates`` one that was never visited is an error; a skipped one has been found unsatisfied.
+    """
+    for gate in state.skipped:
+        if gate in plan.goal_gates:
+            yield Announce(RunWarning(message=f"goal gate {gate} was skipped", node=gate))
+    for gate in never_visited(plan, state.outcomes.keys() | state.skipped.keys()):
         message = f"goal gate {gate} was never visited"
         if plan.is_gate_strict:
             return RunEnd(is_success=False, reason=f"goal_gate_unsatisfied: {message}")

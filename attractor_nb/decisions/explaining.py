@@ -7,16 +7,19 @@ record disagree, because the graph was changed since, that is said.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.failures import is_failed, match_diamond, next_step, retry_step
 from attractor_nb.decisions.routing import (
+    BRANCH_END,
+    JUMPS,
     Seen,
     Step,
     match_condition,
     match_default,
     match_hint,
     match_weight,
+    read_status,
 )
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -30,10 +33,6 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.journal import Journal
     from attractor_nb.decisions.plan import Plan, PlannedEdge, PlannedNode
     from attractor_nb.languages.condition.evaluate import Lookup
-
-JUMPS: Final = frozenset(
-    {"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"}
-)
 
 
 def ways_on(
@@ -92,7 +91,7 @@ def way_on(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> WayOn:
             (),
             f"the graph has no node {commit.name} any more: it was changed since",
         )
-    step = None if planned.is_exit else next_step(plan, planned, commit.outcome, seen, lookup)
+    step = None if planned.is_exit else next_step(plan, planned, commit.outcome, seen, lookup, commit.branch)
     rules = _rules(plan, planned, commit, seen, lookup)
     candidates = tuple(_candidate(plan, planned, edge, commit, seen, lookup, step) for edge in planned.edges)
     return WayOn(
@@ -116,6 +115,8 @@ def _sentence(commit: StageEnd) -> str:
     route, detail, where = commit.route, commit.route_detail, commit.next_node
     if route in {"failed", "no_match"}:
         return f"the run failed here: {detail}"
+    if route == BRANCH_END:
+        return detail
     if not where:
         return "the run ends here"
     return f"to {where}: {because(route, detail)}"
@@ -175,7 +176,11 @@ def _asked(
     none_holds = f"none of {count} holds" if count else "no edge has one"
     yield "condition", match_condition(planned, seen, lookup), none_holds
     if planned.is_fan_out:
-        yield "join", next_step(plan, planned, outcome, seen, lookup), "its branches met nowhere"
+        yield (
+            "join",
+            next_step(plan, planned, outcome, seen, lookup, commit.branch),
+            "its branches met nowhere",
+        )
         return
     hint = match_hint(planned, seen, outcome.suggested_next_ids)
     yield "preferred label, suggested ids", hint, _no_hint(seen, outcome.suggested_next_ids)
@@ -191,7 +196,11 @@ def _asked(
     else:
         yield "weight, then target id", match_weight(planned.unconditional), "no unconditional edge"
     if has_failed:
-        yield "retry targets", retry_step(plan, planned), "neither the node nor the graph has one"
+        yield (
+            "retry targets",
+            retry_step(plan, planned, commit.branch),
+            "neither the node nor the graph has one",
+        )
 
 
 def _no_hint(seen: Seen, suggested: Sequence[str]) -> str:
@@ -213,7 +222,7 @@ def _candidate(
     holds: bool | None = None
     if edge.condition is not None:
         label = seen.preferred_label
-        values = tuple(explain_condition(edge.condition, seen.status.value, label, lookup))
+        values = tuple(explain_condition(edge.condition, read_status(planned, seen).value, label, lookup))
         holds = all(verdict.holds for verdict in values)
     is_taken = commit.edge == edge.index and commit.next_node == edge.target
     if is_taken:

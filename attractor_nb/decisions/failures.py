@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.parallel import IGNORE
 from attractor_nb.decisions.routing import (
+    BRANCH_END,
+    JUMPS,
     Seen,
     Step,
     describe_no_match,
@@ -13,6 +17,7 @@ from attractor_nb.decisions.routing import (
     match_hint,
     select_edge,
 )
+from attractor_nb.model.branch import branch_path, parts_of
 from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
@@ -21,7 +26,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
 
 
-def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup) -> Step | None:
+def next_step(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str = ""
+) -> Step | None:
     """The way on after a stage's final outcome, or None when the run ends here.
 
     Args:
@@ -30,9 +37,18 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
         outcome: Its outcome after retries.
         seen: What its edges see: its own outcome, or for a diamond that of the stage before it.
         lookup: Reads the context.
+        branch: Path of the branch in which it was executed; empty for the run itself.
     """
+    step = _next_step(plan, planned, outcome, seen, lookup, branch)
+    return step if step is None or not branch else within_branch(plan, step, branch)
+
+
+def _next_step(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
+) -> Step | None:
+    """The way on, wherever it leads."""
     if planned.is_fan_out:
-        return _from_fan_out(plan, planned, outcome, seen, lookup)
+        return _from_fan_out(plan, planned, outcome, seen, lookup, branch)
     if not is_failed(plan, planned, outcome, seen):
         return select_edge(planned, seen, outcome.suggested_next_ids, lookup)
     if plan.is_fail_continued:
@@ -44,13 +60,37 @@ def next_step(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lo
             or match_default(planned)
             or match_diamond(plan, planned)
         )
-    return step or retry_step(plan, planned)
+    return step or retry_step(plan, planned, branch)
+
+
+def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
+    """What becomes of a way on that a stage of a branch has chosen (ruling 36).
+
+    No branch enters its fan-out or a node before it. An edge that leads there ends the branch. A jump that
+    leads there is taken by whoever walks the fan-out, unless that ignores failures: then it is none. Where
+    the way is a restart the branch fails for that reason.
+    """
+    by_edge = step.reason not in JUMPS
+    if step.edge is not None and step.edge.is_restart:
+        return step
+    fan_out = plan.left_fan_out(step.target, branch, by_edge=by_edge)
+    if not fan_out:
+        return step
+    if by_edge:
+        where = fan_out if step.target == fan_out else f"{step.target}, which is before {fan_out}"
+        return Step("", None, BRANCH_END, f"the way on leads back to {where}: the branch ends here")
+    around = parts_of(branch)[-2]
+    if around in plan.nodes and plan.nodes[around].node.get("error_policy", str, "") == IGNORE:
+        return None
+    return replace(step, detail=f"{step.detail}, back out of the branch")
 
 
 def _from_fan_out(
-    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
 ) -> Step | None:
     """The way on after the branches: where a condition holds, else where they met (ruling 22).
+
+    The retry target of a stage in a branch that leads back out of it counts as the fan-out's own (ruling 36).
 
     Where they met nowhere the run goes on at the exit that the first of them came to, so that the goal
     gates are checked there.
@@ -58,12 +98,22 @@ def _from_fan_out(
     if step := match_condition(planned, seen, lookup):
         return step
     if is_failed(plan, planned, outcome, seen) and not plan.is_fail_continued:
-        return retry_step(plan, planned)
+        return _returned(plan, planned, outcome, branch) or retry_step(plan, planned, branch)
     if planned.join:
         return Step(planned.join, None, "join", f"the branches of {planned.id} meet at {planned.join}")
     exits = (target for target in outcome.suggested_next_ids if target in plan.nodes)
     reached = next((target for target in exits if plan.nodes[target].is_exit), "")
     return Step(reached, None, "join", f"a branch of {planned.id} came to {reached}") if reached else None
+
+
+def _returned(plan: Plan, planned: PlannedNode, outcome: Outcome, branch: str) -> Step | None:
+    """The jump out of a branch of a fan-out that the fan-out is to make, or None."""
+    within = branch_path(branch, planned.id, "")
+    for target in outcome.suggested_next_ids:
+        if plan.left_fan_out(target, within):
+            detail = f"the retry target of a stage in a branch of {planned.id}"
+            return Step(target, None, "retry_target", detail)
+    return None
 
 
 def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup) -> str:
@@ -80,13 +130,16 @@ def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, l
     return describe_no_match(planned, seen, lookup) if planned.edges else ""
 
 
-def retry_step(plan: Plan, planned: PlannedNode) -> Step | None:
-    """The jump to a retry target: the node's, its fallback, the graph's, its fallback (spec 3.4, 3.7)."""
+def retry_step(plan: Plan, planned: PlannedNode, branch: str = "") -> Step | None:
+    """The jump to a retry target: the node's, its fallback, the graph's, its fallback (spec 3.4, 3.7).
+
+    Those of the graph are for the run, not for a branch of it (ruling 36).
+    """
     if planned.retry_targets:
         target = planned.retry_targets[0]
         reason = "retry_target" if target == planned.node.retry_target else "fallback_retry_target"
         return Step(target, None, reason, f"{reason} of {planned.id}")
-    if plan.graph_retry_targets:
+    if plan.graph_retry_targets and not branch:
         target = plan.graph_retry_targets[0]
         name = "retry_target" if target == plan.graph.get("retry_target", str) else "fallback_retry_target"
         return Step(target, None, f"graph_{name}", f"{name} of the graph")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.routing import Step
+    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.outcome import StageStatus
 
 
@@ -34,6 +35,17 @@ def find_unsatisfied(
             if node_id in stale or (status is not None and not status.is_success):
                 return node_id
     return None
+
+
+def unsatisfied_gate(plan: Plan, state: RunState) -> str | None:
+    """The goal gate that keeps a run from ending, or None.
+
+    Under ``strict_gates`` that may be one that was only ever skipped (ruling 17a).
+    """
+    found = find_unsatisfied(plan, state.outcomes, tuple(state.outcomes), state.stale_gates)
+    if found is not None or not plan.is_gate_strict:
+        return found
+    return next((gate for gate in state.skipped if gate in plan.goal_gates), None)
 
 
 def redirect_target(plan: Plan, gate: str) -> Step | None:

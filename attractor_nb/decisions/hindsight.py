@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.explaining import because
 from attractor_nb.decisions.failures import end_reason, next_step
-from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, redirect_target
+from attractor_nb.decisions.goal_gates import never_visited, redirect_target, unsatisfied_gate
+from attractor_nb.decisions.routing import read_status
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.languages.condition.evaluate import explain_condition
@@ -185,7 +186,7 @@ class _Walk:
     def _leave(self, planned: PlannedNode, event: StageEnd, lookup: Lookup) -> None:
         branch = self.state.branches.open.get(event.branch)
         seen = (self.state if branch is None else branch.state).seen
-        step = next_step(self.plan, planned, event.outcome, seen, lookup)
+        step = next_step(self.plan, planned, event.outcome, seen, lookup, event.branch)
         target = "" if step is None else step.target
         if target != event.next_node:
             if step is None:
@@ -209,9 +210,9 @@ class _Walk:
     def _gates(self, event: StageEnd) -> tuple[str, Turn | None]:
         """What goal gates make of a run that comes to its end: it ends, fails, or goes back somewhere."""
         state = self.state
-        gate = find_unsatisfied(self.plan, state.outcomes, tuple(state.outcomes), state.stale_gates)
+        gate = unsatisfied_gate(self.plan, state)
         if gate is None:
-            unvisited = never_visited(self.plan, state.visits.keys() | state.outcomes.keys())
+            unvisited = never_visited(self.plan, state.outcomes.keys() | state.skipped.keys())
             if not (self.plan.is_gate_strict and unvisited):
                 return _ENDS, None
             why = f"goal gate {unvisited[0]} was never visited"
@@ -266,7 +267,8 @@ def _refused(planned: PlannedNode, target: str, seen: Seen, lookup: Lookup) -> s
     for edge in edges:
         if edge.condition is None:
             continue
-        for verdict in explain_condition(edge.condition, seen.status.value, seen.preferred_label, lookup):
+        status = read_status(planned, seen).value
+        for verdict in explain_condition(edge.condition, status, seen.preferred_label, lookup):
             if not verdict.holds:
                 return f'`{verdict.clause}` to {target} saw "{verdict.value[:80]}"'
     return ""

@@ -1,4 +1,4 @@
-"""Where the branches of a fan-out meet again (spec 4.8; ruling 22).
+"""Where the branches of a fan-out meet again, and what lies before it (spec 4.8; rulings 22, 36).
 
 All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
 it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only ways
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Graph
 
@@ -88,6 +88,59 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
             coming = {name: branches for name, branches in coming.items() if name in ahead}
         coming = _one_deeper(graph, node_id, coming, arrived, ways)
     return Join(ordinary)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a branch may enter, and what it may not.
+
+    Attributes:
+        within: What branches can come to by edges until they end.
+        before: The fan-out and all that leads to it again: no branch enters that (ruling 36).
+    """
+
+    within: frozenset[str]
+    before: frozenset[str]
+
+
+def surroundings_of(graph: Graph, node_id: str, join: str) -> Surroundings:
+    """What lies within the branches of a fan-out, and what before it.
+
+    A node lies before it when the fan-out can be reached from there without passing the join or a branch. So
+    it either can be reached from the start without the fan-out, or the branches come to it by a jump alone;
+    in both cases only a way back leads from a branch to it. A way through the join is none: that is the loop
+    of the whole run.
+
+    Args:
+        graph: The graph.
+        node_id: The fan-out.
+        join: Where its branches meet, or empty.
+    """
+
+    def onward(name: str) -> Iterable[str]:
+        return (edge.target for edge in graph.outgoing_edges(name) if edge.target in graph.nodes)
+
+    def back(name: str) -> Iterable[str]:
+        return (edge.source for edge in graph.incoming_edges(name) if edge.source in graph.nodes)
+
+    fan_out, ends = {node_id}, {node_id, join}
+    without_it = walked((node.id for node in graph.start_nodes), onward, fan_out)
+    upstream = without_it & walked(back(node_id), back, ends)
+    starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
+    within = walked(starts, onward, upstream | ends)
+    return Surroundings(frozenset(within), frozenset(fan_out | walked(back(node_id), back, within | ends)))
+
+
+def walked(starts: Iterable[str], ways: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:
+    """All that can be come to from some nodes, these included, without entering others."""
+    seen = {start for start in starts if start not in stops}
+    work = list(seen)
+    for name in work:
+        for target in ways(name):
+            if target not in seen and target not in stops:
+                seen.add(target)
+                work.append(target)
+    return seen
 
 
 class _Ahead(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.explaining import JUMPS
+from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, PipelineFailed, StageEnd, StageStarted
 
 if TYPE_CHECKING:

@@ -93,12 +93,14 @@ def model_choices(
 def nodes_that_ask(graph: Graph) -> Iterator[Node]:
     """The nodes whose prompt a model answers: tasks, and fan-ins that have a prompt (spec 4.5, 4.9)."""
     types = graph.handler_types
-    ends = {node.id for node in (*graph.start_nodes, *graph.exit_nodes)}
     for node in graph.nodes.values():
-        if node.id in ends and not node.type:
-            continue
         if types[node.id] == DEFAULT_TYPE or (types[node.id] == FAN_IN_TYPE and node.prompt):
             yield node
+
+
+def is_model_asked(graph: Graph) -> bool:
+    """Whether any node of a graph or of its child pipelines asks a backend."""
+    return any(True for _ in nodes_that_ask(graph)) or any(map(is_model_asked, graph.children.values()))
 
 
 def model_choice(

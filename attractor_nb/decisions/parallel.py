@@ -9,12 +9,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.joins import walked
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.graph import Node
 
@@ -94,6 +98,13 @@ def _needed(node: Node, join: str, count: int) -> int:
     return count
 
 
+def goes_on_without(policy: FanOutPolicy) -> bool:
+    """Whether a fan-out may succeed, or succeed in part, while one of its branches did not."""
+    if policy.join == WAIT_ALL:
+        return policy.count > 1 and policy.error != FAIL_FAST
+    return policy.needed < policy.count
+
+
 def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
     """Why the branches that still run are to be cancelled; empty while they are needed.
 
@@ -106,6 +117,9 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
         policy: The fan-out's policy.
         results: Those that have ended so far, in the order in which they did.
     """
+    if stopper := next((result for result in results if result.veto), None):
+        what = f"leads back to {stopper.return_target}" if stopper.return_target else "fails the fan-out"
+        return f"cancelled: {stopper.id} {what}"
     if policy.join == FIRST_SUCCESS and (winner := _first(results, is_success=True)):
         return f"cancelled: {winner.id} succeeded first"
     if policy.error == FAIL_FAST and (failed := _first(results, is_success=False)):
@@ -129,6 +143,8 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
     exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
     count = len(succeeded)
     notes = f"{count} of {policy.count} branch{'es' * (policy.count != 1)} succeeded"
+    if stopper := next((result for result in results if result.veto), None):
+        return _vetoed(stopper, notes)
     if policy.join == WAIT_ALL:
         status = _all_waited_for(policy, count, len(failed))
     else:
@@ -146,6 +162,18 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
     )
 
 
+def _vetoed(stopper: BranchResult, notes: str) -> Outcome:
+    """FAIL, whatever the policies say; it is not retried where a branch has said how the run is to go on."""
+    target = stopper.return_target
+    return Outcome(
+        StageStatus.FAIL,
+        suggested_next_ids=(target,) if target else (),
+        notes=f"{notes}; {stopper.id} leads back to {target}" if target else notes,
+        failure_reason=stopper.veto,
+        is_terminal=bool(target),
+    )
+
+
 def _all_waited_for(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
     """Under ``wait_all``: no branch may be missing, so one that was cancelled leaves it unmet."""
     if not succeeded or (failed and policy.error == FAIL_FAST):
@@ -153,6 +181,33 @@ def _all_waited_for(policy: FanOutPolicy, succeeded: int, failed: int) -> StageS
     if failed and policy.error != IGNORE:
         return StageStatus.PARTIAL_SUCCESS
     return StageStatus.SUCCESS
+
+
+def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
+    """The human gate that the rest of a branch which did not succeed goes on without, or empty.
+
+    That is a gate where the branch stood still or that it could still have come to, and that nobody answered
+    in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
+
+    Args:
+        plan: The compiled graph.
+        state: Where the branch stands.
+        fan_out: Its fan-out.
+    """
+    last = state.completed[-1] if state.completed else ""
+    stood = state.in_flight.node_id if state.in_flight else state.next_node or last
+    stops = {*plan.surroundings[fan_out].before, plan.nodes[fan_out].join}
+    ways = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
+    return next(
+        (
+            name
+            for name in plan.graph.nodes
+            if name in ways
+            and plan.handler_types[name] == HUMAN_TYPE
+            and not state.outcomes.get(name, StageStatus.FAIL).is_success
+        ),
+        "",
+    )
 
 
 def kept(policy: FanOutPolicy, results: Sequence[BranchResult]) -> tuple[BranchResult, ...]:

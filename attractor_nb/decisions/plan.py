@@ -12,13 +12,23 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from attractor_nb.decisions.bounds import Bounds, bounds_of
+from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of
+from attractor_nb.decisions.joins import (
+    FAN_IN_TYPE,
+    PARALLEL_TYPE,
+    Join,
+    Surroundings,
+    joins_of,
+    surroundings_of,
+)
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
 from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.model.branch import parts_of
 from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
@@ -98,6 +108,7 @@ class PlannedNode:
         handler_type: What executes it.
         edges: All outgoing edges, in source order.
         conditional: Those with a condition, best first: weight descending, then target id.
+        tells_partial: One of these conditions names ``partial_success`` (ruling 35).
         unconditional: Those without, best first; ``default=true`` edges are not among them.
         defaults: Unconditional ``default=true`` edges, best first (ruling 12).
         by_label: Unconditional and default edges by their label, best first.
@@ -124,6 +135,7 @@ class PlannedNode:
     handler_type: str
     edges: tuple[PlannedEdge, ...]
     conditional: tuple[PlannedEdge, ...]
+    tells_partial: bool
     unconditional: tuple[PlannedEdge, ...]
     defaults: tuple[PlannedEdge, ...]
     by_label: Mapping[str, tuple[PlannedEdge, ...]]
@@ -174,6 +186,8 @@ class Plan:
         are_diamonds_own: Diamonds route on their own outcome (``conditional_outcome=own``).
         is_gate_strict: A goal gate that was never visited fails the run.
         goal_gates: Ids of all goal gates, in source order; diamonds count for none (ruling 16).
+        surroundings: Of each fan-out what lies within its branches, and what before it.
+        cyclic: Gives the nodes that lie on a cycle of edges.
     """
 
     graph: Graph
@@ -188,6 +202,23 @@ class Plan:
     are_diamonds_own: bool
     is_gate_strict: bool
     goal_gates: tuple[str, ...]
+    surroundings: Mapping[str, Surroundings]
+    cyclic: Callable[[], frozenset[str]]
+
+    def left_fan_out(self, target: str, branch: str, *, by_edge: bool = False) -> str:
+        """The fan-out that a branch leaves on a way to a node, or empty when it stays within (ruling 36).
+
+        Args:
+            target: Where the way leads.
+            branch: The path of the branch.
+            by_edge: The way is an edge, so it can lead back only to a node on a cycle; most are on none.
+        """
+        if by_edge and target not in self.cyclic():
+            return ""
+        for fan_out in reversed(parts_of(branch)[::2]):
+            if fan_out in self.surroundings and target in self.surroundings[fan_out].before:
+                return fan_out
+        return ""
 
 
 def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
@@ -218,9 +249,10 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         leaving.setdefault(edge.source, []).append(index)
         if "condition" in edge.attrs and (text := edge.condition).strip() and text not in conditions:
             conditions[text] = parse_condition(text)
-    handler_types = _handler_types(graph)
+    handler_types = graph.handler_types
     edges = OnDemand(range(len(graph.edges)), partial(_planned_edge, graph, conditions))
     joins = cache(partial(joins_of, graph))
+    fan_outs = {name for name, handler_type in handler_types.items() if handler_type == PARALLEL_TYPE}
     nodes = OnDemand(graph.nodes, partial(_planned_node, graph, edges, leaving, handler_types, joins))
     return Plan(
         graph=graph,
@@ -239,7 +271,15 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
         goal_gates=tuple(
             node.id for node in graph.nodes.values() if "goal_gate" in node.attrs and _is_goal_gate(node)
         ),
+        surroundings=OnDemand(fan_outs, lambda name: surroundings_of(graph, name, joins()[name].node_id)),
+        cyclic=cache(partial(_cyclic, graph)),
     )
+
+
+def _cyclic(graph: Graph) -> frozenset[str]:
+    onward = {name: [edge.target for edge in graph.outgoing_edges(name)] for name in graph.nodes}
+    back = {name: [edge.source for edge in graph.incoming_edges(name)] for name in graph.nodes}
+    return frozenset(name for cycle in find_cycles(onward, back) for name in cycle)
 
 
 def _planned_edge(graph: Graph, conditions: Mapping[str, Condition], index: int) -> PlannedEdge:
@@ -254,14 +294,6 @@ def _planned_edge(graph: Graph, conditions: Mapping[str, Condition], index: int)
         resolve_fidelity(edge, graph.nodes[edge.target], graph),
         edge.loop_restart,
     )
-
-
-def _handler_types(graph: Graph) -> dict[str, str]:
-    """What executes each node; an end that only its id makes one is an end all the same (ruling 7)."""
-    types = dict(graph.handler_types)
-    ends = [(graph.start_nodes[0], "start"), *((node, "exit") for node in graph.exit_nodes)]
-    types.update((node.id, handler_type) for node, handler_type in ends if not node.type)
-    return types
 
 
 def _is_goal_gate(node: Node) -> bool:
@@ -296,6 +328,7 @@ def _planned_node(
         handler_type=handler_types[node_id],
         edges=edges,
         conditional=conditional,
+        tells_partial=any(_tells_partial(edge.condition) for edge in conditional),
         unconditional=unconditional,
         defaults=tuple(edge for edge in free if edge.edge.is_default),
         by_label=by_label,
@@ -320,6 +353,13 @@ def _planned_node(
         on_interrupted=_on_interrupted(node),
         branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
         join=joins().get(node_id, Join()).node_id if is_fan_out else "",
+    )
+
+
+def _tells_partial(condition: Condition | None) -> bool:
+    clauses = () if condition is None else condition.clauses
+    return any(
+        clause.key == "outcome" and clause.literal == StageStatus.PARTIAL_SUCCESS for clause in clauses
     )
 
 

@@ -6,7 +6,7 @@ Knows nothing of failures: after a FAIL, ``failures`` decides what of this appli
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
 from attractor_nb.model.labels import normalize_label
@@ -40,16 +40,25 @@ def seen_of(outcome: Outcome) -> Seen:
     return Seen(status, label)
 
 
+JUMPS: Final = frozenset(
+    {"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"}
+)
+"""Routes that follow no edge, after a failure."""
+BRANCH_END: Final = "branch_end"
+"""The route of a stage whose way on would lead its branch back out: it ends there (ruling 36)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """The way on.
 
     Attributes:
-        target: Id of the next node.
+        target: Id of the next node; empty where a branch ends.
         edge: The edge taken, or None for a jump.
         reason: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
             ``only_edge``, ``weight``, ``lexical``, ``conditional_target``, ``retry_target``,
-            ``fallback_retry_target``, ``graph_retry_target`` or ``graph_fallback_retry_target``.
+            ``fallback_retry_target``, ``graph_retry_target`` or ``graph_fallback_retry_target``; of a
+            fan-out ``join``; of a branch that ends here ``branch_end``.
         detail: One line for people.
     """
 
@@ -80,11 +89,21 @@ def select_edge(
 
 def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | None:
     """The best edge whose condition holds, or None."""
+    status = read_status(planned, seen)
     for edge in planned.conditional:
         assert edge.condition is not None
-        if evaluate_condition(edge.condition, seen.status, seen.preferred_label, lookup):
+        if evaluate_condition(edge.condition, status, seen.preferred_label, lookup):
             return Step(edge.target, edge, "condition", edge.edge.condition)
     return None
+
+
+def read_status(planned: PlannedNode, seen: Seen) -> StageStatus:
+    """What ``outcome`` reads in the conditions of a node's edges (ruling 35).
+
+    A partial success is a success there, unless one of them tells the two apart.
+    """
+    is_success = seen.status is StageStatus.PARTIAL_SUCCESS and not planned.tells_partial
+    return StageStatus.SUCCESS if is_success else seen.status
 
 
 def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -> Step | None:
@@ -125,14 +144,16 @@ def match_weight(edges: Sequence[PlannedEdge]) -> Step | None:
 def describe_no_match(planned: PlannedNode, seen: Seen, lookup: Lookup) -> str:
     """Why no edge matched: each condition, and the values that it saw."""
     hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
-    edges = [_refusal(edge, seen, lookup) for edge in planned.edges]
+    edges = [_refusal(planned, edge, seen, lookup) for edge in planned.edges]
     return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
 
 
-def _refusal(edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
+def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
     if edge.condition is None:
         return f"{edge.target} is not for a failure"
-    verdicts = explain_condition(edge.condition, seen.status.value, seen.preferred_label, lookup)
+    verdicts = explain_condition(
+        edge.condition, read_status(planned, seen).value, seen.preferred_label, lookup
+    )
     saw = ", ".join(
         f'`{verdict.clause}` saw "{verdict.value[:MAX_VALUE_CHARACTERS]}"'
         for verdict in verdicts

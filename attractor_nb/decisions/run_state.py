@@ -77,6 +77,7 @@ class RunState:
         next_node: Where it goes on; empty when the last stage had no way on.
         completed: Ids of committed stages in order; a node visited twice is in it twice.
         outcomes: Latest status of each node, in order of first visit; skipped ones are not in it.
+        skipped: Nodes of which each visit so far was skipped, in order of their first.
         visits: How often each node was committed.
         numbers: Highest visit number of each node that was used up, where that is not ``visits``:
             a rewind and a restart count anew and never use a number twice.
@@ -117,6 +118,7 @@ class RunState:
     next_node: str
     completed: list[str] = field(default_factory=list[str])
     outcomes: dict[str, StageStatus] = field(default_factory=dict[str, StageStatus])
+    skipped: dict[str, None] = field(default_factory=dict[str, None])
     visits: dict[str, int] = field(default_factory=dict[str, int])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     retries: dict[str, int] = field(default_factory=dict[str, int])
@@ -155,6 +157,14 @@ class RunState:
     def whole(self) -> RunState:
         """The state of the run of which this is a branch, or this."""
         return self.root or self
+
+    @property
+    def around(self) -> RunState | None:
+        """The state in which the fan-out of this branch is under way; None for the run itself."""
+        if self.root is None:
+            return None
+        outer = self.root.branches.open.get(enclosing(self.branch))
+        return self.root if outer is None else outer.state
 
     @property
     def steps(self) -> int:
@@ -279,9 +289,7 @@ class RunState:
         self.visits[name] = self.visits.get(name, 0) + 1
         if name in self.numbers:
             self.numbers[name] = event.visit
-        if not status.is_skipped:
-            self.outcomes[name] = status
-            self.stale_gates.discard(name)
+        self.note_status(name, status)
         if status.is_success:
             self.retries.pop(name, None)
         elif isinstance(event, StageFailed):
@@ -297,11 +305,21 @@ class RunState:
             self._remember(event)
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
-        """What the run must know of a stage of this branch: its place in the count, its status."""
+        """What all around must know of a stage of this branch: its place in the count, its status."""
         run.branches.steps += 1
-        if not event.outcome.status.is_skipped:
-            run.outcomes[event.name] = event.outcome.status
-            run.stale_gates.discard(event.name)
+        around = self.around
+        while around is not None:
+            around.note_status(event.name, event.outcome.status)
+            around = around.around
+
+    def note_status(self, name: str, status: StageStatus) -> None:
+        """Take in the status of a stage, here or in a branch; a skipped one leaves the last that counts."""
+        if not status.is_skipped:
+            self.outcomes[name] = status
+            self.skipped.pop(name, None)
+            self.stale_gates.discard(name)
+        elif name not in self.outcomes:
+            self.skipped[name] = None
 
     def _remember(self, event: StageEnd) -> None:
         response = event.context.get(f"{event.name}.response")
@@ -384,6 +402,7 @@ class RunState:
         flight = self.in_flight
         return {
             "stale_gates": sorted(self.stale_gates),
+            "skipped": list(self.skipped),
             "redirects": self.redirects,
             "restarts": self.restarts,
             "elapsed_seconds": self.elapsed_seconds,
@@ -465,6 +484,7 @@ class RunState:
         state.retries = dict(checkpoint["node_retries"])
         state.usage = Usage.from_plain(checkpoint["usage"])
         state.stale_gates = set(plain["stale_gates"])
+        state.skipped = dict.fromkeys(plain.get("skipped", ()))
         state.redirects, state.restarts = plain["redirects"], plain["restarts"]
         state.elapsed_seconds = plain["elapsed_seconds"]
         status, label = plain["seen"]

@@ -29,6 +29,7 @@ from attractor_nb.decisions.effects import (
 )
 from attractor_nb.decisions.endings import (
     bound_reached,
+    branch_refused,
     dead_end,
     end_or_redirect,
     is_restart_due,
@@ -126,6 +127,8 @@ def traverse_branch(
         planned = plan.nodes[state.next_node]
         if planned.id == join or planned.is_exit:
             return RunEnd(is_success=True)
+        if end := branch_refused(plan, state, planned):
+            return end
         if end := bound_reached(plan, state, planned.id):
             return end
         if end := (yield from _run_stage(walk, planned)):

@@ -12,6 +12,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.parallel import unanswered_gate
 from attractor_nb.decisions.traversal import traverse_branch
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import TerminalError
@@ -28,14 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor_nb.decisions.branch_states import BranchState
-    from attractor_nb.decisions.effects import RunEnd
     from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.walking import Keeper
     from attractor_nb.model.events import StageStarted
 
 MAX_DEPTH = 8
-"""Fan-outs within fan-outs; a branch that leads back to its own fan-out goes one deeper each time."""
+"""Fan-outs within fan-outs."""
 _OWN_KEYS = frozenset({"outcome", "preferred_label", "current_node", "last_stage"})
 
 
@@ -118,7 +119,7 @@ class FanOut:
         if len(parts_of(self.attempts.branch)) // 2 >= MAX_DEPTH:
             raise TerminalError(
                 f"{self.planned.id} is nested more than {MAX_DEPTH} fan-outs deep in {self.attempts.branch}",
-                hint="a branch that leads back to its own fan-out goes one deeper each time",
+                hint="nest less deep, or make a pipeline of its own of an inner one",
             )
 
     def _begin(self, count: int, max_parallel: int) -> None:
@@ -209,14 +210,21 @@ class FanOut:
         status = seen if end.is_success and not seen.is_failure else StageStatus.FAIL
         reason = end.reason or branch.state.last_reason if status.is_failure else ""
         exit_id = planned.id if planned is not None and planned.is_exit else ""
-        return self._record(branch, status, reason, duration, exit_id)
+        return self._record(branch, replace(end, reason=reason), status, duration, exit_id)
 
     def _cancelled(self, index: int, branch_id: str) -> BranchResult:
-        return self._record(self._opened(index, branch_id), StageStatus.SKIPPED, self._reason, 0.0)
+        end = RunEnd(is_success=False, reason=self._reason)
+        return self._record(self._opened(index, branch_id), end, StageStatus.SKIPPED, 0.0)
 
     def _record(
-        self, branch: BranchState, status: StageStatus, reason: str, duration: float, exit_id: str = ""
+        self, branch: BranchState, end: RunEnd, status: StageStatus, duration: float, exit_id: str = ""
     ) -> BranchResult:
+        veto = end.veto
+        if not status.is_success and not veto and self.attempts.plan.is_gate_strict:
+            gate = unanswered_gate(self.attempts.plan, branch.state, self.planned.id)
+            veto = (
+                f"strict_gates: nobody answered the human gate {gate} in branch {branch.id}" if gate else ""
+            )
         event = ParallelBranchCompleted(
             **self._stage(),
             index=branch.index,
@@ -224,8 +232,10 @@ class FanOut:
             duration=duration,
             success=status.is_success,
             status=status.value,
-            failure_reason=reason,
+            failure_reason=end.reason,
             exit_id=exit_id,
+            veto=veto,
+            return_target=end.return_target,
         )
         self.attempts.announce_in(branch.path, event)
         self.keeper.state.apply(event)
@@ -251,6 +261,8 @@ class FanOut:
             failure_reason=end.failure_reason,
             usage=state.usage if state.usage_by_node else None,
             exit_id=end.exit_id,
+            veto=end.veto,
+            return_target=end.return_target,
         )
 
 

@@ -105,4 +105,8 @@ def _outcome(command: str, result: CommandResult, timeout: str) -> Outcome:
         return Outcome(StageStatus.SUCCESS, notes=f"Tool completed: {command}", context_updates=updates)
     if tail := result.stderr.strip()[-TAIL_CHARACTERS:]:
         reason += f": {tail}"
+    elif tail := result.stdout.strip()[-TAIL_CHARACTERS:]:
+        reason += f"; stdout.txt ends with: {tail}"
+    elif not result.is_timed_out:
+        reason += "; it wrote nothing"
     return Outcome.fail(reason).with_updates(updates)

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph, Node
 
-SEARCHED_CHARACTERS = 64 * 1024
-"""How much of a response's end is searched for its verdict."""
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
-_DECODER = json.JSONDecoder()
+_OPENING = re.compile(r"[{\[]")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def asks_for_verdict(node: Node) -> bool:
@@ -123,21 +122,37 @@ def last_json_block(text: str) -> str:
     >>> last_json_block('No fence: {"a": {"b": 1}} and some words')
     '{"a": {"b": 1}}'
     """
-    tail = text[-SEARCHED_CHARACTERS:]
     fenced, rest = "", 0
-    for found in _FENCED.finditer(tail):
+    for found in _FENCED.finditer(text):
         fenced, rest = found[1].strip(), found.end()
-    return _last_object(tail[rest:]) or fenced
+    return _last_object(text[rest:]) or fenced
 
 
 def _last_object(text: str) -> str:
-    last, position = "", text.find("{")
-    while position >= 0:
-        try:
-            _, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            end = position + 1
-        else:
-            last = text[position:end]
-        position = text.find("{", end)
-    return last
+    """The last JSON object that stands in no other value; one pass, however the text nests.
+
+    A bracket that is never closed has all that follows within it: what a response that was cut off says
+    below it is a part of something, and no verdict.
+    """
+    last, depth, start = "", 0, 0
+    found = _OPENING.search(text)
+    while found:
+        mark, end = found[0], found.end()
+        if mark in "{[":
+            start = start if depth else found.start()
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if not depth and text[start] == "{" and _is_json(text[start:end]):
+                last = text[start:end]
+        # Quotation marks of prose need not be paired: strings are tokens within values only.
+        found = (_TOKEN if depth else _OPENING).search(text, end)
+    return "" if depth else last
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

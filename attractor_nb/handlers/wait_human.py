@@ -13,12 +13,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.choices import check_answer, choices_of, find_choice
+from attractor_nb.decisions.choices import (
+    YES_OR_NO,
+    check_answer,
+    choices_of,
+    default_answer,
+    find_choice,
+    side_of,
+)
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.handlers.forms import named_form
 from attractor_nb.handlers.reviews import under_review
 from attractor_nb.model.duration import Duration
-from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
 from attractor_nb.stage import current_stage
@@ -38,7 +44,6 @@ MAX_ASKED = 10
 """How often a question is put before a gate that gets only refused answers fails."""
 FORM_KEY = "human.gate.form"
 """Where the context has what was filled in: whole, and each field under ``human.gate.form.<field>``."""
-_YES_OR_NO = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
 
 
 class WaitHumanHandler:
@@ -81,7 +86,7 @@ class WaitHumanHandler:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f"human.default_choice {wanted!r} is none of the choices {known}"
             return Outcome.fail(reason, is_terminal=True)
-        if question.type in _YES_OR_NO and _side(choices, AnswerValue.YES) is None:
+        if question.type in YES_OR_NO and side_of(choices, AnswerValue.YES) is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f'human.type {question.type} needs an edge labelled "Yes", not only {known}'
             return Outcome.fail(reason, is_terminal=True)
@@ -134,29 +139,12 @@ def question_of(node: Node, choices: Sequence[Choice], question_id: str) -> Ques
         text=node.label,
         type=kind,
         options=tuple(Option(choice.key, choice.label) for choice in choices) if has_options else (),
-        default=_default_answer(node, kind, choices),
+        default=default_answer(kind, node.get("human.default_choice", str, ""), choices),
         timeout_seconds=None if timeout is None else timeout.seconds,
         stage=node.id,
         metadata=metadata,
         id=question_id,
     )
-
-
-def _default_answer(node: Node, kind: QuestionType, choices: Sequence[Choice]) -> Answer | None:
-    wanted = node.get("human.default_choice", str, "")
-    found = find_choice(choices, wanted) if wanted else None
-    if kind is QuestionType.FREEFORM:
-        return Answer(wanted, text=wanted, answered_by="default") if wanted else None
-    if kind in _YES_OR_NO:
-        for value in (AnswerValue.YES, AnswerValue.NO):
-            if wanted and (normalize_label(wanted) == value or (found and _side(choices, value) == found)):
-                return Answer(value, answered_by="default")
-        return None
-    if found is None:
-        return None
-    option = Option(found.key, found.label)
-    selected = (option,) if kind is QuestionType.MULTI_SELECT else ()
-    return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
 
 
 def _default_without_form(question: Question) -> str:
@@ -179,8 +167,8 @@ def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> O
         chosen = [found] if (found := find_choice(choices, answer.text)) else list(choices[:1])
         if not found and len(choices) > 1:
             return Outcome.success(f"{question.stage}: answered in words").with_updates(updates)
-    elif question.type in _YES_OR_NO:
-        side = _side(choices, answer.value)
+    elif question.type in YES_OR_NO:
+        side = side_of(choices, answer.value)
         if side is None:
             return Outcome.fail(f"the answer was {answer.value}, and no edge stands for it").with_updates(
                 updates
@@ -201,12 +189,3 @@ def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> O
         context_updates=updates,
         notes=f"{question.stage}: {updates['human.gate.label']}",
     )
-
-
-def _side(choices: Sequence[Choice], value: str) -> Choice | None:
-    """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
-    initial = value[0].upper()
-    for choice in choices:
-        if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
-            return choice
-    return None

@@ -17,15 +17,16 @@ from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.form_filling import field_prompt, fill_in
 from attractor_nb.interviewers.line_input import LineInput
 from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
-from attractor_nb.interviewers.terminal_text import shown
+from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
+from attractor_nb.model.terminal_text import shown
 
 if TYPE_CHECKING:
     from typing import TextIO
 
     from attractor_nb.interviewers.form_filling import AskField
     from attractor_nb.model.form import FormField
-    from attractor_nb.model.question import Question
+from attractor_nb.model.question import Question
 
 MAX_LINES = 10
 """Wrong lines after which a question is skipped: a pipe that repeats itself must come to an end."""
@@ -92,7 +93,7 @@ class ConsoleInterviewer(SequentialInterviewer):
         if detail := shown(str(question.metadata.get("detail", ""))):
             self._print(detail)
         for option in question.options:
-            self._print(f"  [{option.key}] {shown(option.label)}")
+            self._print(f"  [{option.key}] {shown(label_text(option.label))}")
         for _ in range(MAX_LINES):
             self._print(_PROMPTS[question.type], end="")
             line = await self._lines.read_line()

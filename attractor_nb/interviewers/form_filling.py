@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.forms import check_form, expected, value_of_text
 from attractor_nb.errors import AnswerRefused
-from attractor_nb.interviewers.terminal_text import shown
+from attractor_nb.model.terminal_text import shown
 
 if TYPE_CHECKING:
     from attractor_nb.model.form import Form, FormField

@@ -12,10 +12,10 @@ from prompt_toolkit.input import create_input
 from prompt_toolkit.output import create_output
 
 from attractor_nb.interviewers.form_filling import field_prompt
-from attractor_nb.interviewers.terminal_text import shown
 from attractor_nb.model.form import FieldKind
-from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
+from attractor_nb.model.terminal_text import shown
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -104,9 +104,7 @@ def _select(question: Question, text: str, terminal: dict[str, Any]) -> question
 
 def _title(option: Option) -> str:
     """The label without its accelerator, which the menu shows itself."""
-    label = option.label.strip()
-    bare = normalize_label(label)
-    return shown(label[-len(bare) :] if bare and label.lower().endswith(bare) else label)
+    return shown(label_text(option.label))
 
 
 async def _picked(prompt: questionary.Question) -> Any:

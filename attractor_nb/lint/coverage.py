@@ -17,17 +17,18 @@ MAX_ROWS: Final = 2_000
 """Tables beyond this are not looked at: nobody wrote such conditions to be complete."""
 
 _OTHER: Final = "\N{SUBSTITUTE}other"
-_ROUTED: Final = (StageStatus.SUCCESS, StageStatus.FAIL, StageStatus.PARTIAL_SUCCESS)
-"""Statuses that edges see; RETRY has become another one by then, and SKIPPED routes like SUCCESS."""
+_ROUTED: Final = (StageStatus.SUCCESS, StageStatus.FAIL)
+"""Statuses that edges see; RETRY has become another one by then, SKIPPED routes like SUCCESS, and so does a
+partial success where no condition names it (ruling 35)."""
 
 
 def find_gap(conditions: Sequence[Condition]) -> str:
     """A case in which none of the conditions holds, in words; empty when there is none.
 
     >>> from attractor_nb.languages.condition import parse_condition
+    >>> find_gap([parse_condition("outcome=success"), parse_condition("outcome=partial_success")])
+    'outcome=fail'
     >>> find_gap([parse_condition("outcome=success"), parse_condition("outcome=fail")])
-    'outcome=partial_success'
-    >>> find_gap([parse_condition("outcome=success"), parse_condition("outcome!=success")])
     ''
     """
     values = _distinguished(conditions)

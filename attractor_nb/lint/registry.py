@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.rules import (
     answers,
+    branches,
     children,
     conditions,
     fan_outs,
@@ -31,6 +32,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *conditions.RULES,
     *routing.RULES,
     *fan_outs.RULES,
+    *branches.RULES,
     *stylesheets.RULES,
     *models.RULES,
     *answers.RULES,

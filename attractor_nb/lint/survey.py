@@ -16,6 +16,8 @@ from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.decisions.joins import Join
     from attractor_nb.decisions.model_choices import ModelChoice
     from attractor_nb.lint.options import LintOptions
@@ -34,13 +36,10 @@ class Survey:
         self.options = options
         self._suggestions: dict[str, str] = {}
 
-    @cached_property
-    def types(self) -> dict[str, str]:
-        """Handler type by node; start and exit nodes that only their id tells are such (ruling 7)."""
-        types = dict(self.graph.handler_types)
-        types.update((node.id, "start") for node in self.graph.start_nodes)
-        types.update((node.id, "exit") for node in self.graph.exit_nodes)
-        return types
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Handler type by node."""
+        return self.graph.handler_types
 
     def of_type(self, handler_type: str) -> list[str]:
         """Ids of the nodes of a handler type, in source order."""
@@ -57,6 +56,10 @@ class Survey:
             node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes])
             for node_id in nodes
         }
+
+    def onward(self, node_id: str) -> tuple[str, ...]:
+        """Where the edges of a node lead."""
+        return self.successors[node_id]
 
     @cached_property
     def predecessors(self) -> dict[str, tuple[str, ...]]:
@@ -119,6 +122,11 @@ class Survey:
             for cycle in find_cycles(self.successors, self.predecessors)
         ]
         return sorted(found, key=lambda cycle: position[cycle[0]])
+
+    @cached_property
+    def cyclic(self) -> frozenset[str]:
+        """The nodes that lie on a cycle."""
+        return frozenset(node_id for cycle in self.cycles for node_id in cycle)
 
     @cached_property
     def suspects(self) -> list[Suspect]:

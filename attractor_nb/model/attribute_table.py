@@ -318,6 +318,49 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
     AttributeSpec("label", Scope.SUBGRAPH, _S, "", "Title of the group; derives a class (spec 2.10)."),
 )
 
+FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
+    _G: {
+        "max_iterations": (_G, "max_steps"),
+        "max_visits": (_G, "max_node_visits"),
+        "model": (_G, "llm_model"),
+        "provider": (_G, "llm_provider"),
+        "stylesheet": (_G, "model_stylesheet"),
+    },
+    _NODE: {
+        "max_visits": (_G, "max_node_visits"),
+        "max_iterations": (_G, "max_node_visits"),
+        "max_loops": (_G, "max_node_visits"),
+        "max_attempts": (_NODE, "max_retries"),
+        "retries": (_NODE, "max_retries"),
+        "timeout_ms": (_NODE, "timeout"),
+        "timeout_seconds": (_NODE, "timeout"),
+        "model": (_NODE, "llm_model"),
+        "provider": (_NODE, "llm_provider"),
+        "temperature": (_NODE, "llm.temperature"),
+        "max_tokens": (_NODE, "llm.max_tokens"),
+        "system": (_NODE, "llm.system_prompt"),
+        "system_prompt": (_NODE, "llm.system_prompt"),
+        "instruction": (_NODE, "prompt"),
+        "instructions": (_NODE, "prompt"),
+        "tool": (_NODE, "tool_command"),
+        "tools": (_NODE, "allowed_tools"),
+        "command": (_NODE, "tool_command"),
+        "cmd": (_NODE, "tool_command"),
+        "script": (_NODE, "tool_command"),
+        "handler": (_NODE, "type"),
+        "on_failure": (_NODE, "retry_target"),
+        "default_choice": (_NODE, "human.default_choice"),
+    },
+    _E: {
+        "cond": (_E, "condition"),
+        "guard": (_E, "condition"),
+        "if": (_E, "condition"),
+        "when": (_E, "condition"),
+        "priority": (_E, "weight"),
+    },
+}
+"""Names that files written for other tools use, and our attribute that does the same, with its place."""
+
 GRAPHVIZ_NAMES: Final = frozenset(
     """arrowhead arrowsize arrowtail bgcolor center charset cluster clusterrank color colorscheme comment
     compound concentrate constraint decorate dir fillcolor fixedsize fontcolor fontname fontpath fontsize

@@ -13,6 +13,7 @@ from attractor_nb.model.attribute_kinds import AttributeSpec, AttrType, AttrValu
 from attractor_nb.model.attribute_table import (
     AGENT_TOOLS,
     FIDELITY_MODES,
+    FOREIGN_NAMES,
     GRAPHVIZ_NAMES,
     REASONING_EFFORTS,
     RETRY_PRESETS,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AGENT_TOOLS",
     "FIDELITY_MODES",
+    "FOREIGN_NAMES",
     "GRAPHVIZ_NAMES",
     "REASONING_EFFORTS",
     "RETRY_PRESETS",
@@ -70,9 +72,7 @@ def coerce(spec: AttributeSpec, value: AttrValue) -> AttrValue | None:
                 return value
             return {"true": True, "false": False}.get(str(value).lower())
         case AttrType.INTEGER:
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-            return int(value) if isinstance(value, str) and _INTEGER.match(value) else None
+            return _whole_number(value)
         case AttrType.FLOAT:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return float(value)
@@ -83,6 +83,17 @@ def coerce(spec: AttributeSpec, value: AttrValue) -> AttrValue | None:
             return None if isinstance(value, bool) else parse_duration(str(value))
         case _:
             return literal_text(value)
+
+
+def _whole_number(value: AttrValue) -> int | None:
+    """An integer, also written as the number ``2.0``; None for anything else."""
+    if isinstance(value, str):
+        if _INTEGER.match(value):
+            return int(value)
+        value = float(value) if _FLOAT.match(value) else value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def literal_text(value: AttrValue) -> str:

@@ -32,6 +32,8 @@ class BranchResult:
         failure_reason: Why it failed or was cancelled, or empty.
         usage: What its stages consumed, or None.
         exit_id: The exit node that it came to, or empty.
+        veto: Why the fan-out fails whatever its policies say, or empty.
+        return_target: Where the fan-out is to go on, then, or empty (ruling 36).
     """
 
     id: str
@@ -42,6 +44,8 @@ class BranchResult:
     failure_reason: str = ""
     usage: Usage | None = None
     exit_id: str = ""
+    veto: str = ""
+    return_target: str = ""
 
     @property
     def is_success(self) -> bool:

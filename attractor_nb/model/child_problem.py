@@ -15,6 +15,7 @@ class ChildProblem:
         is_of_graph: The attribute stands on the graph and not on the node.
         message: What is wrong.
         remedy: How to mend it.
+        lacks_handler: It can be read, and a node of it has no handler here.
     """
 
     node_id: str
@@ -22,3 +23,4 @@ class ChildProblem:
     message: str
     remedy: str
     is_of_graph: bool = False
+    lacks_handler: bool = False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS, Attributed
 from attractor_nb.model.attributes import Scope
 from attractor_nb.model.duration import Duration
-from attractor_nb.model.shapes import type_of_shape
+from attractor_nb.model.shapes import SHAPE_ALIASES, type_of_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +69,7 @@ class Node(Attributed):
 
     @property
     def handler_type(self) -> str:
-        """The type that selects the handler: the explicit one, else the shape's (spec 4.2)."""
+        """The explicit type, else the shape's (spec 4.2); ``Graph.handler_types`` knows all ends."""
         return self.type or type_of_shape(self.shape)
 
     @property
@@ -293,24 +293,33 @@ class Graph(Attributed):
 
     @cached_property
     def start_nodes(self) -> tuple[Node, ...]:
-        """Candidates for the start: by shape or type, else by the ids ``start``/``Start`` (ruling 7)."""
+        """Candidates for the start: by shape or type, else by alias, else by id (rulings 6a, 7)."""
         return self._ends("start", ("start", "Start"))
 
     @cached_property
     def exit_nodes(self) -> tuple[Node, ...]:
-        """Candidates for the exit: by shape or type, else by the ids ``exit``/``end`` (ruling 7)."""
+        """Candidates for the exit: by shape or type, else by alias, else by id (rulings 6a, 7)."""
         return self._ends("exit", ("exit", "end", "Exit", "End"))
 
     @cached_property
     def handler_types(self) -> Mapping[str, str]:
-        """The handler type of each node, as its type or shape says; asked often, so resolved once."""
+        """The handler type of each node: its type or shape's, or that of the end it is (rulings 6a, 7)."""
+        types = dict(self._own_types)
+        for ends, handler_type in ((self.start_nodes, "start"), (self.exit_nodes, "exit")):
+            types.update((node.id, handler_type) for node in ends if not node.type)
+        return types
+
+    @cached_property
+    def _own_types(self) -> dict[str, str]:
         return {node.id: node.handler_type for node in self.nodes.values()}
 
     def _ends(self, handler_type: str, ids: tuple[str, ...]) -> tuple[Node, ...]:
-        by_shape = tuple(
-            self.nodes[node_id] for node_id, found in self.handler_types.items() if found == handler_type
-        )
-        return by_shape or tuple(self.nodes[name] for name in ids if name in self.nodes)
+        nodes = self.nodes
+        if by_shape := tuple(nodes[name] for name, found in self._own_types.items() if found == handler_type):
+            return by_shape
+        aliases = {shape for shape, meant in SHAPE_ALIASES.items() if type_of_shape(meant) == handler_type}
+        by_alias = tuple(node for node in nodes.values() if not node.type and node.shape in aliases)
+        return by_alias or tuple(nodes[name] for name in ids if name in nodes)
 
     @cached_property
     def content_hash(self) -> str:

@@ -38,9 +38,11 @@ class Manifest(BaseModel):
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
+        is_simulated: Prompts of it were answered by nobody: what models said in it is made up.
         bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
         log_sequence: Number of a record that the log had for good when this was written: a log that ends
             before it has lost records.
+        source_path: File that the pipeline was read from, absolute; empty when it came from elsewhere.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
         duration: Seconds of running time at its latest end; None when it has had none, or did not say.
         stages: Stages committed by then, likewise.
@@ -66,8 +68,10 @@ class Manifest(BaseModel):
     fork_of: dict[str, str | int] = Field(default_factory=dict[str, str | int])
     continued_from: str = ""
     backend: str = ""
+    is_simulated: bool = False
     bounds: dict[str, int | float | str] = Field(default_factory=dict)
     log_sequence: int = Field(default=0, ge=0)
+    source_path: str = ""
     is_source_redacted: bool = False
     duration: float | None = Field(default=None, ge=0)
     stages: int | None = Field(default=None, ge=0)

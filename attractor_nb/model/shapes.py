@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+HUMAN_TYPE: Final = "wait.human"
 SHAPE_TO_TYPE: Final = {
     "Mdiamond": "start",
     "Msquare": "exit",
     "box": "codergen",
-    "hexagon": "wait.human",
+    "hexagon": HUMAN_TYPE,
     "diamond": "conditional",
     "component": "parallel",
     "tripleoctagon": "parallel.fan_in",
@@ -25,19 +26,19 @@ BUILT_IN_TYPES: Final = frozenset({*SHAPE_TO_TYPE.values(), PIPELINE_TYPE})
 """The handler types of spec 2.8, and the one of a sub-pipeline node, which has no shape of its own."""
 
 SHAPE_ALIASES: Final = {"circle": "Mdiamond", "doublecircle": "Msquare"}
-"""Shapes found in the wild that are read as another one, with a WARNING (ruling 6)."""
+"""Shapes that are read as another one, with a WARNING, where no node has that one (rulings 6, 6a)."""
 
 DEFAULT_SHAPE: Final = "box"
 DEFAULT_TYPE: Final = "codergen"
 
 
 def type_of_shape(shape: str) -> str:
-    """The handler type a shape stands for; an unknown shape stands for codergen (ruling 6).
+    """The handler type a shape stands for by itself; an unknown shape stands for codergen (ruling 6).
 
-    >>> type_of_shape("hexagon"), type_of_shape("circle"), type_of_shape("star")
-    ('wait.human', 'start', 'codergen')
+    >>> type_of_shape("hexagon"), type_of_shape("star")
+    ('wait.human', 'codergen')
     """
-    return SHAPE_TO_TYPE.get(SHAPE_ALIASES.get(shape, shape), DEFAULT_TYPE)
+    return SHAPE_TO_TYPE.get(shape, DEFAULT_TYPE)
 
 
 def child_attributes(handler_type: str) -> tuple[tuple[str, str], int]:

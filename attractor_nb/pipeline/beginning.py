@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.backends import SimulatedBackend
+from attractor_nb.cassettes import REPLAY
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.pipeline.workplaces import recorded_workdir
-from attractor_nb.storage.child_directories import child_home, keep_source, sweep_home
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.child_directories import child_home
+from attractor_nb.storage.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
+    from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import Clock, Randomness, RunStore
@@ -114,7 +118,10 @@ def begin(
     if not is_part:
         check_trust(plan.graph, pipeline.origin, options)
     inputs = checked_inputs({**pipeline.params, **options.params} if inputs is None else inputs)
-    store, run_id = _new_store(pipeline, plan, options, seams, is_part=is_part)
+    try:
+        store, run_id = _new_store(pipeline, plan, options, seams, is_part=is_part)
+    except StorageError as error:
+        raise before_a_record(error) from error
     context = Context(store=store.values)
     try:
         mirror_graph(plan, context)
@@ -151,6 +158,13 @@ def describe_backend(backend: BackendSpec) -> str:
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
+def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
+    """Whether prompts are answered by nobody: no model is asked, and no recording has an answer."""
+    backend = options.backend
+    is_made_up = backend in (None, "simulated") or isinstance(backend, SimulatedBackend)
+    return is_made_up and options.cassette_mode != REPLAY and is_model_asked(graph)
+
+
 def _new_store(
     pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams, *, is_part: bool
 ) -> tuple[RunStore, str]:
@@ -178,14 +192,12 @@ def _new_store(
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
         **recorded_workdir(options),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
+        **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
-    homes = list(_homes(pipeline, logs_root))
-    for home, child in homes:
-        text, _ = stored_source(child.to_dot(), child.parsed)
-        keep_source(seams.disk, home, text, is_synced=options.durability == "full")
     if not is_part:
         note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
@@ -195,19 +207,14 @@ def _new_store(
         manifest=manifest,
         clock=seams.clock,
         disk=seams.disk,
+        child_sources=dict(_child_sources(pipeline, Path())),
     )
-    try:
-        for home, _ in homes:
-            sweep_home(seams.disk, home)  # now that it is owned
-    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
-        store.close()
-        raise
     return store, run_id
 
 
-def _homes(pipeline: Pipeline, logs_root: Path) -> Iterator[tuple[Path, Pipeline]]:
-    """Where the sources of child pipelines are, however deep: a run directory alone is enough to go on."""
+def _child_sources(pipeline: Pipeline, place: Path) -> Iterator[tuple[str, str]]:
+    """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
     for node_id, child in pipeline.family.children.items():
-        home = child_home(logs_root, node_id)
-        yield home, child
-        yield from _homes(child, home)
+        home = child_home(place, node_id)
+        yield str(home), stored_source(child.to_dot(), child.parsed)[0]
+        yield from _child_sources(child, home)

@@ -8,7 +8,7 @@ from attractor_nb.backends import ProviderBackend
 from attractor_nb.backends.agents import AgentBackend
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.model_choices import is_model_asked, nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -49,18 +49,13 @@ def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
     if isinstance(backend, AgentBackend):
         return (
             ""
-            if backend.dialect.tells_price or not _asks(graph)
+            if backend.dialect.tells_price or not is_model_asked(graph)
             else f"{backend.dialect.name} tells no price"
         )
     if isinstance(backend, ProviderBackend):
         for node_id, name in unpriced_models(graph, backend):
             return f"the price of {name}, which {node_id} asks, is not known"
     return ""
-
-
-def _asks(graph: Graph) -> bool:
-    """Whether any node of a graph or of its child pipelines asks a backend."""
-    return any(True for _ in nodes_that_ask(graph)) or any(_asks(child) for child in graph.children.values())
 
 
 def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, ModelName]]:

@@ -15,6 +15,8 @@ from attractor_nb.handlers.registry import HandlerRegistry
 from attractor_nb.handlers.schemas import SchemaModels, checked_schemas
 from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.languages.dot import write_dot
+from attractor_nb.lint import HANDLER_MISSING
+from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.estimating import Estimate, estimate
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.bounds import Bounds
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.model.diagnostic import Diagnostic, Severity
+    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -351,7 +353,7 @@ class Definition(Mendable, Sharing):
         return examine(
             self.graph,
             name=self.name,
-            diagnostics=self.diagnostics,
+            diagnostics=self.judged_for_a_run(),
             backend=self._defaults["backend"] if backend is None else backend,
             runs_dir=None if place is None else as_path(place, "runs_dir"),
             is_online=online,
@@ -376,7 +378,7 @@ class Definition(Mendable, Sharing):
         result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
         result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
         for node in self.graph.nodes.values():
-            result.add_node(node.id, handler_type=node.handler_type, **_plain(node.attrs))
+            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **_plain(node.attrs))
         for index, edge in enumerate(self.graph.edges):
             result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
         return result
@@ -393,8 +395,21 @@ class Definition(Mendable, Sharing):
         Raises:
             ValidationError: It found some.
         """
-        if any(found.is_error for found in self.diagnostics):
-            raise ValidationError(self.diagnostics)
+        found = self.judged_for_a_run()
+        if any(each.is_error for each in found):
+            raise ValidationError(found)
+
+    def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
+        """All findings as a run takes them: who is missing a handler now cannot execute the node.
+
+        For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
+        """
+        if HANDLER_MISSING in self._severity:
+            return self.diagnostics
+        return tuple(
+            replace(found, severity=Severity.ERROR) if found.rule == HANDLER_MISSING else found
+            for found in self.diagnostics
+        )
 
     # -- showing -------------------------------------------------------------------------------------
 

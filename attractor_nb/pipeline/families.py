@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, SourceError
+from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.child_problem import ChildProblem
+from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.shapes import CHILD_TYPES, child_attributes
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.storage.child_directories import kept_source
@@ -114,11 +116,30 @@ class FamilySearch:
                     family.children[node.id] = self._load(kept, graph)
                 return
             family.children[node.id] = self._child(graph, node, *named[:2])
+            self._note_missing_handlers(family.children[node.id], node, named, family)
         except _Refused as refused:
             attribute, _, is_of_graph = named or ("", "", False)
             family.problems.append(
                 ChildProblem(node.id, attribute, refused.message, refused.remedy, is_of_graph)
             )
+
+    def _note_missing_handlers(
+        self, child: Pipeline, node: Node, named: tuple[str, str, bool], family: Family
+    ) -> None:
+        """What a child lacks its parent lacks: a warning of the text, and a run of either is refused."""
+        attribute, value, is_of_graph = named
+        family.problems.extend(
+            ChildProblem(
+                node.id,
+                attribute,
+                f"{value}: {found.message}",
+                found.fix.title if found.fix else "register a handler for it",
+                is_of_graph,
+                lacks_handler=True,
+            )
+            for found in child.diagnostics
+            if found.rule == HANDLER_MISSING and found.severity is Severity.WARNING
+        )
 
     def _child(self, graph: Graph, node: Node, attribute: str, value: str) -> Pipeline:
         is_name = attribute.endswith(("child_pipeline", ".name"))

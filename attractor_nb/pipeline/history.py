@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.pipeline.history_filter import Filter
 from attractor_nb.pipeline.options import as_path
-from attractor_nb.storage.listing import RunSummary, list_runs
+from attractor_nb.storage.listing import RunSummary
 from attractor_nb.storage.removal import remove_run
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_tags import change_tags
 from attractor_nb.views.history_table import history_table
 from attractor_nb.views.table import table_html, table_text
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.views.table import Table
 
 _FIELDS = tuple(entry.name for entry in fields(RunSummary))
+_VALUES = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +222,7 @@ def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:
     """
     path = as_path(base, "the runs base")
     found = list_runs(path)
-    return RunTable(path, [RunRow(*(getattr(entry, name) for name in _FIELDS)) for entry in found])
+    return RunTable(path, [RunRow(*_VALUES(entry)) for entry in found])
 
 
 def _check_confirmed(what: str, confirm: object) -> None:
@@ -230,7 +233,7 @@ def _check_confirmed(what: str, confirm: object) -> None:
 def _record_names() -> tuple[str, ...]:
     return (
         "kind", "status", "pipeline", "start_time", "end_time", "duration", "stages", "tokens", "cost_usd",
-        "tags", "lineage", "note", "run_id", "logs_root",
+        "tags", "is_simulated", "lineage", "note", "run_id", "logs_root",
     )  # fmt: skip
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
 from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.labels import label_text
 from attractor_nb.pipeline.open_gates import runs_under_way
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.recorded import interviews_under_way
 from attractor_nb.storage.event_log import read_log
-from attractor_nb.storage.listing import list_runs
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.views.questions import spoken_label
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _answers(asked: WaitingQuestion) -> str:
     """How a question is answered, with its choices."""
     if asked.run is None:
         return asked.how
-    labels = [f"{key} = {spoken_label(label)}" for key, label in asked.event.options]
+    labels = [f"{key} = {label_text(label)}" for key, label in asked.event.options]
     fields = [str(entry["name"]) for entry in asked.event.form.get("fields", ())]
     parts = [", ".join(labels) or asked.event.kind.replace("_", " ")]
     return "; ".join([*parts, f"form: {', '.join(fields)}"] if fields else parts)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.history import way_taken
-from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
+from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.pipeline.asking import is_somebody_asked
-from attractor_nb.pipeline.beginning import Beginning, Seams
+from attractor_nb.pipeline.beginning import Beginning, Seams, is_answered_by_nobody
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.recorded import (
@@ -25,6 +27,7 @@ from attractor_nb.pipeline.recorded import (
     restored_state,
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
+from attractor_nb.pipeline.sources import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
 from attractor_nb.storage.run_directory import SOURCE_NAME, utc_text
@@ -38,12 +41,12 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import Event, PipelineRewound
+    from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.storage.event_lines import LogScan
 
 GRAPH_CHANGES = ("error", "warn", "accept")
-HOW_TO_GO_BACK = "go back with run.rewind(node) or `attractor-nb resume DIR --from NODE`, or start a new run"
 
 
 def continue_run(
@@ -94,7 +97,7 @@ def continue_run(
             context.restore(way_on.rewound.context)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-        _record_options(store, options)
+        _record_options(store, plan.graph, options)
         owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
@@ -108,9 +111,20 @@ def continue_run(
         events=way,
         kept=kept_directories(way_on.whole, way),
         interviews=interviews_under_way(way),
-        warning=way_on.warning,
+        warning=way_on.warning or _stored_goes_on(pipeline, logs_root),
         rewound=way_on.rewound,
         left=left,
+    )
+
+
+def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
+    """That an edited file is not what goes on, and how it would; empty when it is as the run began."""
+    path = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
+    if path is None:
+        return ""
+    return (
+        f"{path} has changed since this run began: the graph stored in the run directory goes on; the edited "
+        'one does when a resume is given it with on_graph_change="accept"'
     )
 
 
@@ -134,9 +148,11 @@ def _complete_manifest(store: DirectoryRunStore, latest: _Latest, *, is_restarte
         store.save_manifest(facts if is_restarted else {**facts, "reason": state.reason, **state.totals()})
 
 
-def _record_options(store: DirectoryRunStore, options: RunOptions) -> None:
+def _record_options(store: DirectoryRunStore, graph: Graph, options: RunOptions) -> None:
     """Keep what a later resume shall find, where it is not what the run had before."""
-    now = {"bounds": options.recorded_bounds, **recorded_workdir(options)}
+    now: dict[str, Any] = {"bounds": options.recorded_bounds, **recorded_workdir(options)}
+    if is_answered_by_nobody(graph, options):
+        now["is_simulated"] = True
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
         store.save_manifest(now)
 
@@ -251,7 +267,7 @@ def _way_on(plan: Plan, latest: _Latest, wish: _Wish) -> _WayOn:
     check_is_on_the_way(stored)
     whole, rewound = stored, None
     if wish.rewind is None:
-        _check_end(state)
+        _check_end(plan, stored, state)
     else:
         place = find_place(stored, wish.rewind)
         whole, stored, rewound = place.stored, place.shortened, place.record(state)
@@ -368,24 +384,63 @@ def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
-    """Own a directory of the run."""
-    return DirectoryRunStore.open(
-        logs_root,
-        durability=options.durability,
-        clock=seams.clock,
-        disk=seams.disk,
-        take_over=options.take_over,
-    )
+    """Own a directory of the run.
+
+    Raises:
+        RunNotFound: The disk refused, and the run had not begun: no way on is promised.
+        StorageError: The disk refused.
+    """
+    try:
+        return DirectoryRunStore.open(
+            logs_root,
+            durability=options.durability,
+            clock=seams.clock,
+            disk=seams.disk,
+            take_over=options.take_over,
+        )
+    except StorageError:
+        _check_begun(read_run(logs_root))
+        raise
 
 
-def _check_end(state: RunState) -> None:
+def _check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
     if state.ended == "completed":
-        raise RunError("the run has ended in success; there is nothing to go on with", hint=HOW_TO_GO_BACK)
+        raise RunError(
+            "the run has ended in success; there is nothing to go on with",
+            hint=_how_to_go_back(plan, stored, state),
+        )
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
             f"the run has failed for good: {state.reason}",
-            hint=f"every stage is committed and none would run again; mend the cause, then {HOW_TO_GO_BACK}",
+            hint="every stage is committed and none would run again; mend the cause, then "
+            + _how_to_go_back(plan, stored, state),
         )
+
+
+def _how_to_go_back(plan: Plan, stored: StoredRun, state: RunState) -> str:
+    """The calls that go back to where there is something to be done differently."""
+    node_id = _place_to_go_back_to(plan, state)
+    command = shlex.join(["attractor-nb", "resume", str(stored.logs_root), "--from", node_id])
+    return f"go back with run.rewind({node_id!r}) or `{command}`, or start a new run"
+
+
+def _place_to_go_back_to(plan: Plan, state: RunState) -> str:
+    """The goal gate that kept the run from ending, else the latest stage that did some work.
+
+    A diamond passes on what the stage before it reported, so a run that failed there failed in that stage.
+    """
+    gate = unsatisfied_gate(plan, state) if state.ended == "failed" else None
+    if gate in state.completed:
+        return gate
+    ends = {plan.start, *(node.id for node in plan.graph.exit_nodes)}
+    return next(
+        (
+            name
+            for name in reversed(state.completed)
+            if name not in ends and not plan.nodes[name].is_conditional
+        ),
+        plan.start,
+    )
 
 
 _CHANGED = 'resume with pipeline.dot of the run directory, or say on_graph_change="accept" or "warn"'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -69,7 +70,7 @@ class TrustQuestion:
         name = spelled_out(str(self.origin))
         if self.was_trusted:
             return f"{name} runs {what}, and they are not those that were trusted before"
-        return f"{name} comes from elsewhere and runs {what}"
+        return f"{name} runs {what} that nobody has trusted yet"
 
     def remember(self) -> None:
         """Note that a person has read these commands and let them run; a mere name has no memory."""
@@ -175,10 +176,15 @@ def untrusted(question: TrustQuestion) -> UntrustedSource:
     return UntrustedSource(
         "\n".join([question.headline, *shown]),
         surface_hash=question.surface.full_hash,
-        hint="read them (`attractor-nb commands FILE` prints them whole), then vouch for them: "
+        hint=f"read them (`{_reading(question.origin)}` prints them whole), then vouch for them: "
         f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, '
         f"--trust on the command line, or {TRUST_VARIABLE}={digits} where nobody can be asked",
     )
+
+
+def _reading(origin: Origin) -> str:
+    """The command that prints all commands of a source."""
+    return shlex.join(["attractor-nb", "commands", str(origin) if isinstance(origin, Path) else "FILE"])
 
 
 def _check_hash(graph: Graph, origin: Origin, given: str) -> None:

@@ -48,6 +48,7 @@ class PipelineLine(Sent):
     stages: int | None
     usage: Plain | None
     tags: list[str]
+    is_simulated: bool
     lineage: str
     note: str
     is_here: bool
@@ -209,7 +210,7 @@ class StageFileText(Sent):
 
 
 class Validation(Sent):
-    """What lint says of a source, and what it would execute."""
+    """What lint says of a source, and what it would execute; of a fix the text that it made, else empty."""
 
     is_valid: bool
     name: str
@@ -217,6 +218,8 @@ class Validation(Sent):
     nodes: int
     diagnostics: list[Plain]
     executes: Plain
+    svg: str = ""
+    source: str = ""
 
 
 class Ticket(Sent):

@@ -22,6 +22,7 @@ from attractor_nb.server.openapi import openapi_document
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import page_routes
 from attractor_nb.server.problems import Problem, internal_problem, problem_of
+from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply, problem_response
 from attractor_nb.server.streams import Streams
 from attractor_nb.server.tickets import Tickets
@@ -52,6 +53,7 @@ class Server:
         self.house = House(
             settings, desk, Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
         )
+        self._recovery = Recovery(desk)
         self._ledger = Ledger(settings.root)
         self._version = version
         places: dict[str, dict[str, Operation]] = {}
@@ -75,9 +77,12 @@ class Server:
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         del app
+        if self.house.settings.is_recovering:
+            self._recovery.start()
         try:
             yield
         finally:
+            self._recovery.stop()
             self.house.streams.close()
             await run_in_threadpool(self.house.desk.close)
 

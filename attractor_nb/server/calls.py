@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from attractor_nb.server.streams import Streams
     from attractor_nb.server.tickets import Tickets
 
-MAX_DRAINED_BYTES: Final = 16 * 1024 * 1024
-"""How much of a body that is too long is read and let go, so that its sender hears why."""
 _MAX_ERRORS: Final = 20
 
 
@@ -79,23 +77,20 @@ async def read_body(request: Request, settings: ServerSettings) -> bytes:
             "The body is not JSON",
             hint="send Content-Type: application/json, also with an empty body",
         )
-    pieces, size, most = list[bytes](), 0, settings.max_body_bytes
+    most = settings.max_body_bytes
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > most:  # said before it is sent; see ``wire.py``
+        raise _too_long(settings)
+    body = bytearray()
     try:
         async with asyncio.timeout(settings.body_seconds):
             async for piece in request.stream():
-                size += len(piece)
-                if size > most:
-                    pieces.clear()
-                    # A connection that is closed on what it still sends would lose the answer, too.
-                    if size > most + MAX_DRAINED_BYTES:
-                        break
-                else:
-                    pieces.append(piece)
+                body += piece
+                if len(body) > most:
+                    raise _too_long(settings)
     except TimeoutError:
         raise Problem(408, "timeout", "The body did not arrive in time") from None
-    if size > most:
-        raise _too_long(settings)
-    return b"".join(pieces)
+    return bytes(body)
 
 
 def read_values(model: type[BaseModel], body: bytes) -> BaseModel:

@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
@@ -17,21 +18,26 @@ from attractor_nb.errors import AttractorError, RunError, RunLocked
 from attractor_nb.pipeline.run import Run
 from attractor_nb.server.places import run_place
 from attractor_nb.server.problems import Problem, stopping
+from attractor_nb.server.requests import Resumption
+from attractor_nb.server.started import StartedRuns
 from attractor_nb.source import SourceText
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.listing import list_runs, summarize
+from attractor_nb.storage.listing import LIVE, summarize
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.standing import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.server.requests import Bounds, Fork, Resumption, Submission
+    from attractor_nb.server.requests import Bounds, Fork, Submission
     from attractor_nb.storage.listing import RunSummary
 
 POSTED: Final = "a posted source"
 """The origin of what comes by a request."""
+WAITS: Final = "its server was lost; it is about to be taken up again"
 KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
@@ -39,12 +45,21 @@ _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
 
 
 class Desk:
-    """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them."""
+    """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them.
+
+    Attributes:
+        root: The runs base.
+        started: Which runs servers of this root have begun or gone on with.
+        words: What is said of a run that a lost server left, by its id.
+    """
 
     def __init__(self, root: Path, max_runs: int) -> None:
         self.root = root
+        self.started = StartedRuns(root)
+        self.words: dict[str, str] = {}
         self._max_runs = max_runs
         self._lock = threading.Lock()
+        self._listing = threading.Lock()
         self._live: dict[str, Run] = {}
         self._beginning = 0
         self._is_closing = False
@@ -109,11 +124,20 @@ class Desk:
         found = summarize(place)
         if found is None:
             raise Problem(404, "no-such-pipeline", "There is no such pipeline", f"{run_id} holds no run")
-        return found
+        return self._spoken(found)
 
     def summaries(self) -> list[RunSummary]:
         """All runs and maps on the disk, newest first."""
-        return list_runs(self.root)
+        with self._listing:  # who asks meanwhile profits by what the first one read
+            found = list_runs(self.root)
+        return [self._spoken(entry) for entry in found]
+
+    def _spoken(self, found: RunSummary) -> RunSummary:
+        """The line of a run with what is said of it here, until it has ended."""
+        words = self.words.get(found.logs_root.name)
+        if not words or found.status not in {ABANDONED, *LIVE}:
+            return found
+        return replace(found, note=", ".join(filter(None, (found.note, words))))
 
     # -- acting ---------------------------------------------------------------------------------------
 
@@ -136,15 +160,16 @@ class Desk:
             place, _ = new_run_directory(self.root, clock=SystemClock(), randomness=SystemRandomness())
             try:
                 note(place.name)
-                run: Run = pipeline.run(
-                    wait=False,
-                    logs_root=place,
-                    params=wish.params,
-                    durability=wish.durability,
-                    session=place if wish.session else None,
-                    **_given(wish, "backend", "trust"),
-                    **_HOW,
-                )
+                with self.started.noted(place.name):
+                    run: Run = pipeline.run(
+                        wait=False,
+                        logs_root=place,
+                        params=wish.params,
+                        durability=wish.durability,
+                        session=place if wish.session else None,
+                        **_given(wish, "backend", "trust"),
+                        **_HOW,
+                    )
             except BaseException:
                 with contextlib.suppress(OSError):
                     place.rmdir()  # only as long as nothing of a run is in it
@@ -159,12 +184,30 @@ class Desk:
             UntrustedSource: Nobody vouched for its commands.
             Problem: Too many runs are under way.
         """
+        self.place(run_id)
+        with self.started.held(run_id):
+            words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
+            if words and (run := self.live(run_id)) and wish == Resumption():
+                return run_id, run  # it was taken up again while the person asked for just that
+            return self._go_on(run_id, wish)
+
+    def take_up(self, run_id: str, *, tries: int, last_id: str) -> None:
+        """Go on with a run that a lost server left; ``started.held`` is the caller's, the rest as ``resume``.
+
+        Args:
+            run_id: The run.
+            tries: How often that has been tried, with this time.
+            last_id: Its last event.
+        """
+        self._go_on(run_id, Resumption(), tries=tries, last_id=last_id)
+
+    def _go_on(self, run_id: str, wish: Resumption, **tried: Any) -> tuple[str, Run]:
         self._refuse_live(run_id)
         place, summary = self.place(run_id), self.summary(run_id)
         if summary.is_live:
             raise locked_elsewhere(run_id, summary.owner)
         names = ("backend", "trust", "on_interrupted", "rewind_to", "visit", "context", "prompt")
-        with self._room():
+        with self._room(), self.started.noted(run_id, **tried):
             run = Run.load(place).resume(
                 on_graph_change=wish.on_graph_change,
                 session=place if (place / ".founder-mode").is_dir() else None,
@@ -192,7 +235,8 @@ class Desk:
             # A fork has its name when it is complete, so the name is free until then.
             name = run_directory_name(SystemClock().time(), SystemRandomness().new_id())
             note(name)
-            run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
+            with self.started.noted(name):
+                run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
             return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:
@@ -249,6 +293,10 @@ class Desk:
         finally:
             with self._lock:
                 self._beginning -= 1
+
+    def is_awaited(self, run_id: str) -> bool:
+        """Whether a run that a lost server left is about to be taken up again."""
+        return self.words.get(run_id) == WAITS
 
     def _refuse_live(self, run_id: str) -> None:
         if self.live(run_id) is not None:

@@ -9,7 +9,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.findings import plain_finding, plain_surface, plain_syntax_error
+from attractor_nb.server.findings import mended, plain_finding, plain_surface, plain_syntax_error
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply
@@ -155,9 +155,12 @@ def get_session(call: Call) -> Reply:
 
 
 def validate(call: Call) -> Reply:
-    """What lint says of a source; nothing of it is run."""
+    """What lint says of a source, after a fix of it if one is named; nothing of it is run."""
+    asked = call.body
     try:
-        pipeline = posted_pipeline(call.body.source, strict=call.body.strict)
+        pipeline = posted_pipeline(asked.source, strict=asked.strict)
+        if asked.fix is not None:
+            pipeline = mended(pipeline, asked.fix)
     except SourceError as error:
         found: list[dict[str, Any]] = [plain_syntax_error(error)]
         executes: dict[str, Any] = {"hash": "", "commands": []}
@@ -172,6 +175,8 @@ def validate(call: Call) -> Reply:
             nodes=len(pipeline.graph.nodes),
             diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
             executes=plain_surface(pipeline.graph),
+            svg=pipeline.to_svg() if asked.with_drawing else "",
+            source=pipeline.to_dot() if asked.fix is not None else "",
         )
     )
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.errors import OptionError
+from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.source import render_excerpt
+from attractor_nb.views.commands import shown_command
+from attractor_nb.views.findings import finding_plain
+from attractor_nb.views.marks import SEVERITY_LETTERS
 
 if TYPE_CHECKING:
     from attractor_nb.errors import SourceError
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.source import Span
 
 
@@ -18,12 +25,9 @@ def plain_finding(found: Diagnostic) -> dict[str, Any]:
     """A finding: what, where, how to mend it; without secrets, for it cites the source."""
     return redacted_value(
         {
-            "rule": found.rule,
-            "severity": found.severity.value,
-            "message": found.message,
+            **finding_plain(found),
             "node": found.node_id,
             "edge": list(found.edge) if found.edge else None,
-            "fix": found.fix.title if found.fix else "",
             **_place(found.span),
             "report": "\n".join(found.report_lines()),
         }
@@ -35,11 +39,14 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
     return redacted_value(
         {
             "rule": "syntax",
-            "severity": "error",
+            "severity": Severity.ERROR.value,
+            "letter": SEVERITY_LETTERS[Severity.ERROR],
+            "place": f"{error.span.line}:{error.span.column}" if error.span is not None else "",
             "message": error.message,
             "node": "",
             "edge": None,
             "fix": error.hint,
+            "can_fix": False,
             **_place(error.span),
             "report": str(error),
         }
@@ -54,11 +61,43 @@ def plain_surface(graph: Graph) -> dict[str, Any]:
     return {
         "hash": surface.full_hash,
         "commands": [
-            {"node": entry.node_id, "attribute": entry.attribute, "text": redacted(entry.text)}
+            {
+                "node": entry.node_id,
+                "attribute": entry.attribute,
+                "text": redacted(entry.text),
+                "shown": shown_command(redacted(entry.text)),
+            }
             for entry in surface.commands
         ],
     }
 
 
-def _place(span: Span | None) -> dict[str, int]:
-    return {"line": span.line, "column": span.column} if span is not None else {"line": 0, "column": 0}
+def mended(pipeline: Pipeline, number: int) -> Pipeline:
+    """The pipeline after the fix of a finding, by its place among the diagnostics.
+
+    Raises:
+        OptionError: There is no such finding, it has no fix that is an edit, or the text would not come
+            back as it was sent.
+    """
+    found = pipeline.diagnostics
+    if number >= len(found):
+        raise OptionError(f"there is no finding {number}: the text has {len(found)}")
+    editor = pipeline.edit().fix_one(found[number])
+    if redacted(editor.source) != editor.source:
+        raise OptionError("the text holds a secret, and no answer repeats it", hint="mend it by hand")
+    return editor.pipeline()
+
+
+def _place(span: Span | None) -> dict[str, Any]:
+    """Where a finding begins and ends, both from 1 on, and the line with carets under it."""
+    if span is None:
+        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0, "excerpt": ""}
+    outer = span.outermost()
+    end_line, end_column = outer.source.position(outer.end)
+    return {
+        "line": span.line,
+        "column": span.column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "excerpt": "\n".join(render_excerpt(span)[1:]),
+    }

@@ -98,7 +98,7 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
                 "id": node.id,
                 "label": redacted(node.label),
                 "shape": node.shape,
-                "type": node.handler_type,
+                "type": graph.handler_types[node.id],
                 "attributes": _plain(node.attrs),
             }
             for node in graph.nodes.values()
@@ -219,6 +219,7 @@ def _facts(summary: RunSummary, live: Run | None) -> dict[str, Any]:
         "stages": summary.stages,
         "usage": summary.usage.to_plain() if summary.usage is not None else None,
         "tags": list(summary.tags),
+        "is_simulated": summary.is_simulated,
         "lineage": summary.lineage,
         "note": redacted(summary.note),
         "is_here": live is not None,

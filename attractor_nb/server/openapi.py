@@ -32,6 +32,7 @@ _TITLES: Final = {
     415: "The body is not JSON",
     422: "A value is unusable",
     429: "Too much at a time",
+    431: "The head is too long",
     503: "The disk refused, or the server is ending",
 }
 _DESCRIPTION: Final = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.server.replies import Reply
 
 EVENT_STREAM: Final = "text/event-stream"
-ALWAYS: Final = (400, 401, 403, 405, 422, 429, 503)
+ALWAYS: Final = (400, 401, 403, 405, 422, 429, 431, 503)
 """Problems that any operation may have: of the request's head, its query, and the disk."""
 WITH_BODY: Final = (408, 409, 413, 415)
 WITH_PATH: Final = (404, 409)

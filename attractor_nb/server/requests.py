@@ -64,6 +64,10 @@ class Source(Body):
 
     source: Text
     strict: bool = False
+    with_drawing: bool = Field(default=False, description="Draw it as well.")
+    fix: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
+        default=None, description="Number of a finding whose fix is applied first."
+    )
 
 
 class Resumption(Bounds):

@@ -23,6 +23,7 @@ from attractor_nb.server.settings import (
     hosts_of,
     shown_host,
 )
+from attractor_nb.server.wire import Connection
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import make_directory
 
@@ -46,6 +47,7 @@ def run_server(
     on_ready: Callable[[str], None] | None,
     allow_remote: bool,
     allowed_hosts: Sequence[str],
+    recover: bool,
     max_runs: int,
     max_streams: int,
     version: str,
@@ -65,6 +67,7 @@ def run_server(
             token=token,
             hosts=hosts_of(host, port, allowed_hosts),
             prefix=prefix,
+            is_recovering=recover,
             max_runs=max_runs,
             max_streams=max_streams,
         )
@@ -89,7 +92,7 @@ class ServerProcess(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 proxy_headers=False,
-                http="h11",  # whatever is installed beside it: its bound on a request's head is the one below
+                http=Connection,  # whatever is installed beside it: its bound on a head is the one below
                 ws="none",
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 h11_max_incomplete_event_size=64 * 1024,

@@ -35,6 +35,7 @@ class ServerSettings:
         prefix: Path before all others, without a slash at its end.
         is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it,
             and the page may stand in a frame of the proxy's own pages.
+        is_recovering: Runs that a lost server of this root left are taken up again at start.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
         max_body_bytes: Length of a request's body at most.
@@ -49,6 +50,7 @@ class ServerSettings:
     hosts: frozenset[str] | None
     prefix: str = ""
     is_proxied: bool = False
+    is_recovering: bool = True
     max_runs: int = DEFAULT_MAX_RUNS
     max_streams: int = DEFAULT_MAX_STREAMS
     max_body_bytes: int = 1024 * 1024

@@ -100,6 +100,6 @@ def _row(desk: Desk, index: int, summary: RunSummary) -> dict[str, Any]:
 
 def _types(graph: Graph) -> Iterator[str]:
     """The handler types of a graph and of its children's."""
-    yield from (node.handler_type for node in graph.nodes.values())
+    yield from graph.handler_types.values()
     for child in graph.children.values():
         yield from _types(child)

@@ -107,7 +107,7 @@ class Streams:
         channel = Channel(
             place,
             live,
-            lambda: desk.summary(run_id).is_live,
+            lambda: desk.is_awaited(run_id) or desk.summary(run_id).is_live,
             lambda: desk.summary(run_id).status,
             when_closed=partial(self._forget_unheard, run_id),
         )

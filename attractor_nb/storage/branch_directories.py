@@ -107,7 +107,7 @@ class BranchDirectories:
                 self._disk,
                 directory,
                 self._names.of(branch),
-                announce_escape=lambda _: None,  # the log's order says it again
+                announce_escape=None,
                 latest=self._latest.get(branch, {}),
                 is_taken_over=branch in self._not_replaced,
             )

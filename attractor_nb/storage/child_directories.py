@@ -71,7 +71,7 @@ def latest_run(home: Path) -> Path | None:
 
 
 def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
-    """Write the source of a node's child.
+    """Write the source of a node's child; for the owner of the run alone, who removes what was half written.
 
     Raises:
         StorageError: The disk refused, or something else stands in its place.
@@ -79,6 +79,7 @@ def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
     make_home(disk, home, is_synced=is_synced)
     place = RunDirectory(disk, home)
     try:
+        sweep(disk, place.descriptor)
         write_whole(
             disk,
             place.descriptor,
@@ -87,19 +88,6 @@ def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
             directory=home,
             is_synced=is_synced,
         )
-    finally:
-        place.close()
-
-
-def sweep_home(disk: Disk, home: Path) -> None:
-    """Remove the temporary files beside the source of a node's child; for the owner of the run alone.
-
-    Raises:
-        StorageError: It cannot be opened.
-    """
-    place = RunDirectory(disk, home)
-    try:
-        sweep(disk, place.descriptor)
     finally:
         place.close()
 

@@ -140,12 +140,13 @@ def check_durability(durability: str) -> Durability:
     raise OptionError(f"durability {durability!r} is not known", hint="use full or fast")
 
 
+_RESUMABLE = "; the run can then be resumed"
 _HINTS = {
-    errno.ENOSPC: "free some space; the run can then be resumed",
-    errno.EDQUOT: "the quota is used up: free some space; the run can then be resumed",
-    errno.EACCES: "check who owns the run directory and its permissions; the run can then be resumed",
-    errno.EPERM: "check who owns the run directory and its permissions; the run can then be resumed",
-    errno.EROFS: "make the file system writable and resume the run, or choose another run directory",
+    errno.ENOSPC: f"free some space{_RESUMABLE}",
+    errno.EDQUOT: f"the quota is used up: free some space{_RESUMABLE}",
+    errno.EACCES: f"check who owns the run directory and its permissions{_RESUMABLE}",
+    errno.EPERM: f"check who owns the run directory and its permissions{_RESUMABLE}",
+    errno.EROFS: f"make the file system writable, or choose another run directory{_RESUMABLE}",
     errno.EIO: "copy the run directory to a sound disk, and resume the run there",
     errno.EMLINK: "put a copy of the file in its place",
     errno.ELOOP: "a symbolic link stands in its place; remove it",
@@ -161,3 +162,9 @@ def storage_error(error: OSError, action: str, path: Path | str) -> StorageError
     reason = error.strerror or type(error).__name__
     hint = _HINTS.get(error.errno or 0, "")
     return StorageError(f"cannot {action} {path}: {reason.lower()}", path=str(path), hint=hint)
+
+
+def before_a_record(error: StorageError) -> StorageError:
+    """The error of a run that has no record yet: there is nothing to be resumed."""
+    anew = "; then start the run anew, for nothing of it was recorded"
+    return StorageError(error.message, path=error.path, hint=error.hint.replace(_RESUMABLE, anew))

@@ -1,8 +1,8 @@
-"""The runs under a runs base, as lines of a list: how each stands, what it took, and what is wrong with it.
+"""A run as a line of the list of runs: how it stands, what it took, and what is wrong with it.
 
-A list is made of manifests and of the ends of logs. A whole log is read where there is no manifest, and where
-a run that stands still has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as the
-doctor does, whether a resume could read it.
+A line is made of a manifest and of the end of a log. A whole log is read where there is no manifest, and
+where a run that stands still has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as
+the doctor does, whether a resume could read it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import RunError, StorageError
-from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.events import InterviewStarted, PipelineRestarted
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
-from attractor_nb.storage.checkpoint_file import read_checkpoint
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.legacy import find_legacy_checkpoints
 from attractor_nb.storage.lock import LOCK_NAME, is_owned, read_owner
@@ -25,9 +24,16 @@ from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
 from attractor_nb.storage.map_directory import MAP_NAME, read_map
 from attractor_nb.storage.removal import is_remains
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_tags import read_tags
-from attractor_nb.storage.sealed_file import unseal
-from attractor_nb.storage.standing import ABANDONED, DAMAGED, GOES_ON, standing_of
+from attractor_nb.storage.run_tags import TAGS_NAME, read_tags
+from attractor_nb.storage.sealed_file import previous_name, unseal
+from attractor_nb.storage.standing import (
+    ABANDONED,
+    DAMAGED,
+    GOES_ON,
+    RESTARTED,
+    UNFINISHED,
+    standing_of,
+)
 from attractor_nb.storage.stored_run import read_facts, read_run
 from attractor_nb.storage.strict_json import JsonProblem
 
@@ -44,6 +50,8 @@ HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN = "half-written", "half-deleted", "ne
 UNREADABLE: Final = frozenset({DAMAGED, HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN})
 """How a directory stands that is no whole run of ours."""
 LIVE: Final = frozenset({"running", "resumed"})
+LASTING: Final = frozenset({"completed", "failed", *GOES_ON})
+"""How something whole stands that nobody works at."""
 _SCHEMA_VERSION: Final = 1
 _LINEAGE: Final = (("fork_of", "fork of"), ("continued_from", "continues"), ("restart_of", "restart of"))
 
@@ -68,6 +76,7 @@ class RunSummary:
         stages: Stages committed, of a map its rows; None when that is not known.
         usage: What model calls consumed; None when that is not known.
         tags: What people tagged it with.
+        is_simulated: What models said in it is made up.
         lineage: Where it comes from, and where it went on, in words; empty for most.
         note: Where a live run is, why one failed, or what is wrong with the directory and what to do.
     """
@@ -84,6 +93,7 @@ class RunSummary:
     stages: int | None = None
     usage: Usage | None = None
     tags: tuple[str, ...] = ()
+    is_simulated: bool = False
     lineage: str = ""
     note: str = ""
 
@@ -98,52 +108,64 @@ class RunSummary:
         return self.status in GOES_ON
 
 
-def list_runs(base: Path) -> list[RunSummary]:
-    """The runs and maps under a runs base, newest first; directories that are neither are passed over.
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a line was made of: as long as none of it changes, it is the line.
 
-    So is what a killed process had begun to write and never gave its name: a fork.
-
-    Raises:
-        StorageError: The base may not be read, so there is no telling.
+    Attributes:
+        places: The directory itself, which is empty, and those inside in which the run went on.
+        names: Names of the files that were read there, if they are there.
+        asks_lock: The line holds only as long as nobody owns one of the places.
     """
-    try:
-        entries = [
-            entry.name
-            for entry in os.scandir(base)
-            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(TEMPORARY_PREFIX)
-        ]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise storage_error(error, "read", base) from error
-    found = [(summary, _begun(summary.logs_root)) for name in entries if (summary := summarize(base / name))]
-    found.sort(key=lambda pair: (pair[0].start_time, pair[1], pair[0].logs_root.name), reverse=True)
-    return [summary for summary, _ in found]
+
+    places: tuple[str, ...]
+    names: tuple[str, ...]
+    asks_lock: bool
+
+
+ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)
+"""Of a run whose manifest is whole and says all."""
+_PROJECTIONS: Final = (MANIFEST_NAME, CHECKPOINT_NAME)
+RUN_FILES: Final = (
+    *(EVENT_LOG_NAME, TAGS_NAME, SOURCE_NAME),
+    *_PROJECTIONS,
+    *map(previous_name, _PROJECTIONS),
+)
+MAP_FILES: Final = (MAP_NAME, previous_name(MAP_NAME), TAGS_NAME)
 
 
 def summarize(path: Path) -> RunSummary | None:
     """The line of one directory; None for one that is no run, no map, and the rest of neither."""
+    return summarize_with_grounds(path)[0]
+
+
+def summarize_with_grounds(path: Path) -> tuple[RunSummary | None, Grounds | None]:
+    """The line of one directory, and what it was made of; None for one that is to be made anew each time.
+
+    So is that of a run under way, and of whatever is not whole.
+    """
     if is_remains(path):
         note = "its removal was cut off; delete it again"
-        return RunSummary(path, "", "", HALF_DELETED, "", None, note=note)
+        return RunSummary(path, "", "", HALF_DELETED, "", None, note=note), None
     try:
         if os.path.lexists(path / EVENT_LOG_NAME):
             return _summary_of_run(path)
         if os.path.lexists(path / MAP_NAME):
             return _summary_of_map(path)
-        return _summary_of_rest(path)
+        return _summary_of_rest(path), None
     except (OSError, StorageError) as error:
-        return _damaged(path, str(error))
+        return _damaged(path, str(error)), None
 
 
-def _summary_of_run(path: Path) -> RunSummary:
+def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
     manifest, problems = read_manifest(path)
     if problems and (version := _newer_version(path)):
-        return _newer(path, version, manifest or {})
+        return _newer(path, version, manifest or {}), None
+    is_whole = manifest is not None and not problems and os.path.lexists(path / MANIFEST_NAME)
     try:
         manifest = manifest or read_facts(path)
     except RunError as error:
-        return _damaged(path, error.message)
+        return _damaged(path, error.message), None
     standing = standing_of(path, manifest)
     status, note = standing.status, ""
     if standing.status == DAMAGED:
@@ -152,7 +174,7 @@ def _summary_of_run(path: Path) -> RunSummary:
         status, note = DAMAGED, problem
     tags, tags_problem = read_tags(path)
     duration, stages, usage = _totals(standing)
-    return RunSummary(
+    summary = RunSummary(
         path,
         manifest.get("run_id", ""),
         manifest.get("pipeline_name", ""),
@@ -164,22 +186,41 @@ def _summary_of_run(path: Path) -> RunSummary:
         stages=stages,
         usage=usage,
         tags=tags,
+        is_simulated=manifest.get("is_simulated") is True,
         lineage=_lineage(manifest, standing),
         note=_with_remedy(note, path) if note else _news(standing) or tags_problem,
     )
+    return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
 
 
-def _summary_of_map(path: Path) -> RunSummary:
+def _grounds_of_run(summary: RunSummary, manifest: Mapping[str, Any], standing: Standing) -> Grounds | None:
+    path, is_stopped = summary.logs_root, summary.status in GOES_ON
+    is_inside = all(place.is_relative_to(path) for place in standing.places)
+    # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
+    is_between = summary.status == ABANDONED and (
+        standing.manifest.get("status") == RESTARTED or isinstance(standing.last, PipelineRestarted)
+    )
+    if standing.owner or summary.status not in LASTING or not is_inside or is_between:
+        return None
+    is_told = not is_stopped and "stages" in standing.manifest and len(standing.places) == 1
+    return Grounds(
+        tuple("" if place == path else place.relative_to(path).as_posix() for place in standing.places),
+        ENDED_FILES if is_told else RUN_FILES,
+        asks_lock=manifest.get("status", "running") in {*UNFINISHED, RESTARTED},
+    )
+
+
+def _summary_of_map(path: Path) -> tuple[RunSummary, Grounds | None]:
     try:
         facts = read_map(path)
     except RunError as error:
-        return _damaged(path, error.message)
+        return _damaged(path, error.message), None
     owned = is_owned(path)
     status = str(facts["status"])
     if status in LIVE and not owned:
         status = ABANDONED
     tags, note = read_tags(path)
-    return RunSummary(
+    summary = RunSummary(
         path,
         str(facts.get("map_id", "")),
         str(facts.get("pipeline_name", "")),
@@ -192,6 +233,7 @@ def _summary_of_map(path: Path) -> RunSummary:
         tags=tags,
         note=str(facts.get("reason", "")) if status == "failed" else note,
     )
+    return summary, Grounds(("",), MAP_FILES, facts["status"] in LIVE) if status in LASTING else None
 
 
 def _summary_of_rest(path: Path) -> RunSummary | None:
@@ -256,7 +298,7 @@ def _totals(standing: Standing) -> tuple[float | None, int | None, Usage | None]
             Usage.from_plain(usage) if usage is not None else None,
         )
     with contextlib.suppress(OSError):
-        if (standing.logs_root / "checkpoint.json").lstat().st_size <= MAX_CHECKPOINT_BYTES:
+        if (standing.logs_root / CHECKPOINT_NAME).lstat().st_size <= MAX_CHECKPOINT_BYTES:
             checkpoint, _ = read_checkpoint(standing.logs_root)
             if checkpoint is not None:
                 seconds = checkpoint.get("state", {}).get("elapsed_seconds")
@@ -290,11 +332,3 @@ def _news(standing: Standing) -> str:
         return ""
     reason = str(standing.manifest.get("reason", ""))
     return "" if reason in {"paused", "cancelled"} else reason
-
-
-def _begun(path: Path) -> int:
-    """When a directory was begun, finer than in seconds: its source is written once."""
-    try:
-        return os.lstat(path / SOURCE_NAME).st_mtime_ns
-    except OSError:
-        return 0

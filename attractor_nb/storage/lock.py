@@ -7,6 +7,7 @@ the run over puts another lock file in its place, and ``fence.py`` sees to it th
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -45,7 +46,15 @@ class OwnerLock:
         is_contested: The lock file is not the one that the last owner locked: that owner may still live.
     """
 
-    def __init__(self, disk: Disk, root: RunDirectory, clock: Clock, *, take_over: bool = False) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        root: RunDirectory,
+        clock: Clock,
+        *,
+        take_over: bool = False,
+        is_synced: bool = True,
+    ) -> None:
         """Take the lock.
 
         Args:
@@ -53,6 +62,7 @@ class OwnerLock:
             root: The run directory.
             clock: For the time since when.
             take_over: Take it from an owner who has it and is frozen, or was on another machine.
+            is_synced: A lock file that is made here outlives a power loss.
 
         Raises:
             RunLocked: Another process, or another run in this one, owns the directory.
@@ -63,6 +73,7 @@ class OwnerLock:
         self._lock = _new_lock(root.path / LOCK_NAME)
         self._file = 0
         try:
+            self._make_file(disk, is_synced=is_synced)
             self._acquire(disk, take_over=take_over)
         except OSError as error:
             self.release()
@@ -70,6 +81,13 @@ class OwnerLock:
         before = _read_facts(root.path)
         self.token = _token_of(before) + 1
         self.is_contested = before.get(_LOCK_FILE_KEY) != self._file
+
+    def _make_file(self, disk: Disk, *, is_synced: bool) -> None:
+        """Make the lock file where there is none. Nothing of ours outlives it, so it tells what is ours."""
+        with contextlib.suppress(FileExistsError):
+            disk.close(disk.create(LOCK_NAME, self._root.descriptor))
+            if is_synced:
+                disk.sync(self._root.descriptor)
 
     def _acquire(self, disk: Disk, *, take_over: bool) -> None:
         # Made first, and looked at before and after: the lock is then known to be on that very file.

@@ -85,6 +85,12 @@ def _of_fork(event: Event) -> dict[str, Any]:
     return {"start_time": utc_text(event.time), "fork_of": fork_facts(event), "restart_of": ""}
 
 
+def was_simulated(directory: Path) -> bool:
+    """Whether what models said in a run is made up; not of one whose manifest is lost."""
+    facts, _ = read_manifest(directory)
+    return facts is not None and facts.get("is_simulated") is True
+
+
 def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
     """A manifest whose file is lost, made again from the log."""
     plain: dict[str, Any] = {"schema_version": 1, "status": "running", "end_time": None}

@@ -12,12 +12,15 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.brought_rows import put_run, sweep_runs
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.disk import Disk, check_durability
+from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.fence import FencedDisk
-from attractor_nb.storage.lock import OwnerLock
+from attractor_nb.storage.lock import OWNER_NAME, OwnerLock
+from attractor_nb.storage.ownership import check_free, has_content, holds_one
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
 MAP_NAME = "map.json"
 INPUTS_NAME = "inputs.jsonl"
+_WHOLE = (MAP_NAME, EVENT_LOG_NAME, CHECKPOINT_NAME)
+_BEGAN = frozenset({OWNER_NAME, SOURCE_NAME, INPUTS_NAME})
+"""What is in the directory of a map before its manifest."""
 _MAX_INPUTS_BYTES = 4 * 1024**3
 _MAX_SOURCE_BYTES = 64 * 1024 * 1024
 
@@ -105,9 +111,10 @@ class MapDirectory:
 
         Raises:
             RunLocked: Another process owns the directory.
-            StorageError: The directory holds a map or a run already, or the disk refused.
+            StorageError: The directory holds a map, a run, or what neither wrote; or the disk refused.
         """
         make_directory(disk or Disk(), path, is_synced=durability == "full")
+        check_free(path, began=_BEGAN, whole=_WHOLE)
         found = cls(path, durability=durability, clock=clock, disk=disk)
         try:
             found._begin(source_text, facts, rows)
@@ -134,14 +141,9 @@ class MapDirectory:
         return found
 
     def _begin(self, source_text: str, facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        for name in (MAP_NAME, "events.jsonl", "checkpoint.json"):
-            if (self.path / name).exists():
-                what = "map" if name == MAP_NAME else "run"
-                raise StorageError(
-                    f"{self.path} holds a {what} already",
-                    path=str(self.path / name),
-                    hint="resume it, or choose another directory",
-                )
+        for name in _WHOLE:
+            if has_content(self.path, name):
+                raise holds_one(self.path, name)
         lines = b"".join(json_bytes(inputs) + b"\n" for inputs in rows)
         for name, data in (
             (SOURCE_NAME, source_text.encode("utf-8", "surrogatepass")),

@@ -1,5 +1,8 @@
 """Removing a run: never one that is alive, never what is no run, never what a link leads to.
 
+It refuses, before it changes anything, a directory whose top level holds what no run wrote (ruling 37): an
+earlier version took ``--logs-root .`` for a run directory, and the user's files stood in it.
+
 The directory is given another name first, in one step, so that whoever looks finds either a whole run or what
 is plainly the rest of one (``is_remains``). Removing the rest again ends what a killed process began.
 """
@@ -8,16 +11,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import RunError, RunNotFound, StorageError
+from attractor_nb.model.events import StageStarted
+from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.disk import Disk, storage_error
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME, OwnerLock, is_owned
-from attractor_nb.storage.map_directory import MAP_NAME
-from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.lock import LOCK_NAME, OwnerLock, is_owned
+from attractor_nb.storage.manifest_file import read_manifest
+from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
+from attractor_nb.storage.ownership import listed
+from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
+from attractor_nb.storage.run_tags import TAGS_NAME
+from attractor_nb.storage.salvage import UNFINISHED_LOG
+from attractor_nb.storage.sealed_file import previous_name
+from attractor_nb.storage.stage_directories import recorded_attempt
+from attractor_nb.storage.stage_names import RUN_ENTRIES, StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +38,13 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
 
 REMAINS_BEGINNING: Final = ".deleted-"
-_OUR_FILES: Final = (EVENT_LOG_NAME, MAP_NAME, LOCK_NAME, OWNER_NAME)
+_OURS: Final = RUN_ENTRIES | {MAP_NAME, previous_name(MAP_NAME), INPUTS_NAME, TAGS_NAME, UNFINISHED_LOG}
+_OUR_PATTERN: Final = re.compile(
+    rf"{re.escape(TEMPORARY_PREFIX)}.*|restart-\d+(-leftover-\d+)?|row-\d+(\.sent)?", re.DOTALL
+)
+_ASIDE: Final = re.compile(r"-taken-over-\d+\Z")
+_NOT_OF_A_STAGE: Final = re.compile(r"0\.0(-\d+)?")
+"""Under a stage's ``visits``: what an earlier version found in the place of a stage, and moved there."""
 
 
 def is_remains(path: Path) -> bool:
@@ -45,7 +64,7 @@ def remove_run(base: Path, logs_root: Path, *, clock: Clock, disk: Disk | None =
     Raises:
         RunNotFound: There is no run of ours in that directory.
         RunLocked: A process owns it.
-        RunError: It is not in the base, or something inside it is alive.
+        RunError: It is not in the base, something inside it is alive, or it holds what no run wrote.
         StorageError: It is a link, or the disk refused; what is left is listed as half-deleted.
     """
     disk = disk or Disk()
@@ -69,8 +88,14 @@ def remove_run(base: Path, logs_root: Path, *, clock: Clock, disk: Disk | None =
 def _set_aside(disk: Disk, home: RunDirectory, target: RunDirectory, clock: Clock) -> Path:
     """Take a run's ownership and give its directory the name of remains."""
     path = target.path
-    if not any(os.path.lexists(path / name) for name in _OUR_FILES):
+    names = _stage_names(path)
+    if names is None and not os.path.lexists(path / LOCK_NAME):  # events.jsonl is a common name
         raise RunNotFound(f"{path} holds no run, so it is left alone", hint="remove it by hand if it may go")
+    if foreign := list(_foreign_entries(path, names)):
+        raise RunError(
+            f"{path} holds what no run wrote: {listed(foreign)}; nothing was deleted",
+            hint="move it elsewhere, then delete the run; or remove by hand what may go",
+        )
     for inner in _inner_directories(path):
         if is_owned(inner):
             raise RunError(f"{inner} is alive, so {path} is not deleted", hint="stop it first: run.cancel()")
@@ -83,6 +108,40 @@ def _set_aside(disk: Disk, home: RunDirectory, target: RunDirectory, clock: Cloc
     finally:
         lock.release()
     return home.path / name
+
+
+def _stage_names(path: Path) -> set[str] | None:
+    """The directories that the log of a run gives its stages; None when no log of ours can be read."""
+    try:
+        events = read_log(path).events
+        facts, _ = read_manifest(path)
+    except RunError:
+        return None
+    visited = [event.name for event in events if isinstance(event, StageStarted) and not event.branch]
+    names = StageNames((facts or {}).get("stage_directories", {}), visited)
+    return {names.name_of(node_id) for node_id in visited} if events else None
+
+
+def _foreign_entries(path: Path, stages: set[str] | None) -> Iterator[str]:
+    """What no run wrote, of the top level of a run directory and of the visits of its stages."""
+    for entry in sorted(path.iterdir()):
+        if entry.name in _OURS or _OUR_PATTERN.fullmatch(entry.name):
+            continue
+        if entry.is_symlink() or not entry.is_dir():
+            yield entry.name
+        elif _ASIDE.sub("", entry.name) in (stages or ()) or _is_left_by_a_stage(entry):
+            visits = entry / VISITS_NAME
+            if visits.is_dir() and not visits.is_symlink():
+                for place in sorted(visits.iterdir()):
+                    if _NOT_OF_A_STAGE.fullmatch(place.name):
+                        yield place.relative_to(path).as_posix()
+        else:
+            yield entry.name
+
+
+def _is_left_by_a_stage(directory: Path) -> bool:
+    """Whether a directory of which the log says nothing is a stage's: empty, or with a status of ours."""
+    return not any(directory.iterdir()) or recorded_attempt(directory / STATUS_NAME) != (0, 0)
 
 
 def _inner_directories(path: Path) -> Iterator[Path]:

@@ -12,19 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.model.events import StageStarted
-from attractor_nb.storage.artifact_store import ArtifactStore
+from attractor_nb.storage.artifact_store import ARTIFACTS_NAME, ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.branch_directories import BranchDirectories, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
-from attractor_nb.storage.disk import Disk, check_durability, storage_error
+from attractor_nb.storage.child_directories import CHILDREN_NAME, keep_source
+from attractor_nb.storage.disk import (
+    Disk,
+    before_a_record,
+    check_durability,
+    entry_names,
+    storage_error,
+)
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.manifest_file import (
+    MANIFEST_NAME,
     ManifestFile,
     manifest_from_events,
     read_manifest,
 )
-from attractor_nb.storage.ownership import Ownership
-from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
+from attractor_nb.storage.ownership import Ownership, check_free, has_content, holds_one
+from attractor_nb.storage.run_directory import (
+    SOURCE_NAME,
+    THREADS_NAME,
+    RunDirectory,
+    make_directory,
+    utc_text,
+)
+from attractor_nb.storage.sealed_file import previous_name
 from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
 from attractor_nb.storage.stage_names import StageNames
 from attractor_nb.storage.threads import ThreadDirectory
@@ -41,6 +57,14 @@ if TYPE_CHECKING:
     from attractor_nb.storage.event_lines import LogScan
 
 _MAX_RESTART_LEFTOVERS = 1000
+_WHOLE = (EVENT_LOG_NAME, CHECKPOINT_NAME)
+_BEGAN = frozenset(
+    {
+        *(OWNER_NAME, SOURCE_NAME, EVENT_LOG_NAME, MANIFEST_NAME, previous_name(MANIFEST_NAME)),
+        *(CHILDREN_NAME, ARTIFACTS_NAME, THREADS_NAME),
+    }
+)
+"""What is in a run directory before the first record."""
 _NOT_OF_A_RESTART = (
     "stage_directories",
     "restarted_as",
@@ -65,6 +89,7 @@ class DirectoryRunStore:
         clock: Clock,
         disk: Disk,
         source_text: str | None,
+        child_sources: Mapping[str, str] | None = None,
         take_over: bool = False,
     ) -> None:
         """Take ownership; ``create`` and ``open`` are the ways to come here."""
@@ -77,10 +102,11 @@ class DirectoryRunStore:
         self._ownership = Ownership(disk, root, self._durability, clock, take_over=take_over)
         self._disk = self._ownership.disk
         try:
-            self._refuse_other_run(is_new=source_text is not None)
+            if source_text is not None:
+                self._refuse_other_run()
             self._ownership.announce()
             if source_text is not None:
-                self._write_source(source_text)
+                self._write_sources(source_text, child_sources or {})
             self._log = self._ownership.open_log()
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
             self._values.sweep()
@@ -103,6 +129,7 @@ class DirectoryRunStore:
         manifest: Mapping[str, Any],
         clock: Clock,
         disk: Disk | None = None,
+        child_sources: Mapping[str, str] | None = None,
     ) -> DirectoryRunStore:
         """Begin a run in a directory, which is made if need be.
 
@@ -113,18 +140,27 @@ class DirectoryRunStore:
             manifest: Entries of manifest.json; status and start time are filled in.
             clock: Time.
             disk: The disk's operations; tests give their own.
+            child_sources: The sources of child pipelines, by the place of their runs in the directory.
 
         Raises:
             OptionError: The durability is not known.
             RunLocked: Another process owns the directory.
-            StorageError: The directory holds a run already, or the disk refused.
+            StorageError: The directory holds a run already, or what no run wrote, or the disk refused.
         """
         check_durability(durability)
         disk = disk or Disk()
         make_directory(disk, logs_root, is_synced=durability == "full")
         root = RunDirectory(disk, logs_root)
         try:
-            store = cls(root, durability=durability, clock=clock, disk=disk, source_text=source_text)
+            check_free(root.path, began=_BEGAN, whole=_WHOLE)
+            store = cls(
+                root,
+                durability=durability,
+                clock=clock,
+                disk=disk,
+                source_text=source_text,
+                child_sources=child_sources,
+            )
         except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
@@ -213,20 +249,13 @@ class DirectoryRunStore:
                 raise
         return self
 
-    def _refuse_other_run(self, *, is_new: bool) -> None:
-        if not is_new:
-            return
-        for name in (EVENT_LOG_NAME, CHECKPOINT_NAME):
-            path = self._root.path / name
-            is_there = os.path.lexists(path) and os.lstat(path).st_size
-            if is_there and (name != EVENT_LOG_NAME or _has_records(self._root.path)):
-                raise StorageError(
-                    f"{self._root.path} holds a run already",
-                    path=str(path),
-                    hint="resume it, or choose another directory",
-                )
+    def _refuse_other_run(self) -> None:
+        """Look again, now that it is owned: another run may have begun and ended here meanwhile."""
+        for name in _WHOLE:
+            if has_content(self._root.path, name):
+                raise holds_one(self._root.path, name)
 
-    def _write_source(self, source_text: str) -> None:
+    def _write_sources(self, source_text: str, child_sources: Mapping[str, str]) -> None:
         write_whole(
             self._disk,
             self._root.descriptor,
@@ -235,6 +264,8 @@ class DirectoryRunStore:
             directory=self._root.path,
             is_synced=self._is_full,
         )
+        for home, text in child_sources.items():
+            keep_source(self._disk, self._root.path / home, text, is_synced=self._is_full)
 
     @property
     def logs_root(self) -> Path:
@@ -273,7 +304,12 @@ class DirectoryRunStore:
             RunLocked: Another process took the run over.
             StorageError: The disk refused; the log is as before.
         """
-        self._log.append(event, is_synced=is_synced)
+        try:
+            self._log.append(event, is_synced=is_synced)
+        except StorageError as error:
+            if self._log.sequence or self._manifest.plain.get("restart_of"):
+                raise
+            raise before_a_record(error) from error
 
     def check_owner(self) -> None:
         """Check that this process still owns the run.
@@ -366,7 +402,7 @@ class DirectoryRunStore:
         A directory of that name is left over from a restart that never began; it is renamed.
 
         Raises:
-            StorageError: The disk refused.
+            StorageError: The disk refused, or something that no run wrote has that name.
         """
         facts = self._manifest.plain
         first = self._root.path.parent if facts.get("restart_of") else self._root.path
@@ -413,6 +449,13 @@ class DirectoryRunStore:
             stack.callback(self._disk.close, parent)
             leftover = self._disk.open_directory(path.name, parent)
             stack.callback(self._disk.close, leftover)
+            entries = entry_names(leftover)
+            if entries and LOCK_NAME not in entries:
+                raise StorageError(
+                    f"{path} stands where a restart goes, and no run wrote it",
+                    path=str(path),
+                    hint="move it out of the run directory, then resume the run",
+                )
             sweep(self._disk, leftover)
             self._disk.rename(path.name, name, parent)
 
@@ -429,16 +472,19 @@ class DirectoryRunStore:
             self._ownership.release()
 
 
-def _has_records(directory: Path) -> bool:
-    """Whether a log has begun; one that was cut off before its first record may be begun anew."""
-    try:
-        return bool(read_log(directory).events)
-    except RunError:
-        return True
-
-
 def _check_is_run(path: Path) -> None:
+    """Look before anything is written: many programs have an ``events.jsonl`` (ruling 37).
+
+    A run that was copied or salvaged has no lock file; its log then says whether it is one.
+
+    Raises:
+        RunNotFound: There is no run of ours.
+        CheckpointCorrupt: There is no lock file, and the log is damaged or somebody else's.
+    """
     if not os.path.lexists(path / EVENT_LOG_NAME):
-        raise RunNotFound(
-            f"{path} holds no run: it has no {EVENT_LOG_NAME}", hint="name the run's own directory"
-        )
+        reason = f"it has no {EVENT_LOG_NAME}"
+    elif not os.path.lexists(path / LOCK_NAME) and not read_log(path).events:
+        reason = f"its {EVENT_LOG_NAME} has no record of ours"
+    else:
+        return
+    raise RunNotFound(f"{path} holds no run: {reason}", hint="name the run's own directory")

@@ -44,7 +44,7 @@ _NOT_COPIED = frozenset(
         OWNER_NAME,
     }
 )
-_UNFINISHED_LOG = "events.jsonl.unfinished"
+UNFINISHED_LOG = "events.jsonl.unfinished"
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -121,7 +121,7 @@ def salvage(
         if plan.is_from_checkpoint and survey.checkpoint is not None:
             place = {"log_sequence": sequence, "log_offset": offset}
             SealedFile(disk, root, CHECKPOINT_NAME, is_synced=True).write({**survey.checkpoint, **place})
-        disk.rename(_UNFINISHED_LOG, EVENT_LOG_NAME, root.descriptor)
+        disk.rename(UNFINISHED_LOG, EVENT_LOG_NAME, root.descriptor)
         disk.sync(root.descriptor)
     except OSError as error:
         raise storage_error(error, "write", target) from error
@@ -140,7 +140,7 @@ def _write_log(
     """Copy the whole records, and say what is lost; offset and number of the record that says so."""
     log = survey.log
     sequence, offset = plan.records, 0
-    target = disk.create(_UNFINISHED_LOG, root.descriptor)
+    target = disk.create(UNFINISHED_LOG, root.descriptor)
     try:
         if plan.records:
             offset = _copy_bytes(disk, open_plain(EVENT_LOG_NAME, survey.logs_root), target, log.offset)

@@ -219,7 +219,7 @@ class StageDirectories:
         root: RunDirectory,
         names: StageNames,
         *,
-        announce_escape: Callable[[Mapping[str, str]], None],
+        announce_escape: Callable[[Mapping[str, str]], None] | None,
         latest: Mapping[str, tuple[int, int]],
         is_taken_over: bool = False,
     ) -> None:
@@ -229,7 +229,8 @@ class StageDirectories:
             disk: Where.
             root: The run directory.
             names: Which directory belongs to which node.
-            announce_escape: Records the escaped names, before the first use of a new one.
+            announce_escape: Records the escaped names, before the first use of a new one; None in a branch,
+                whose names the log alone decides.
             latest: Visit and attempt whose files each node's directory holds now.
             is_taken_over: An earlier owner, or a command of it, may hold directories open: each that was
                 there before is replaced by a new one when it is first needed.
@@ -265,10 +266,28 @@ class StageDirectories:
 
     def _learn(self, node_id: str) -> str:
         name = self._names.name_of(node_id)
-        if name != node_id:
-            self._announce_escape(self._names.escaped)
+        if self._announce_escape is not None:
+            if name == node_id and node_id not in self._latest and self._is_of_another(name):
+                name = self._names.escape(node_id)
+            if name != node_id:
+                self._announce_escape(self._names.escaped)
         self._known[node_id] = name
         return name
+
+    def _is_of_another(self, name: str) -> bool:
+        """Whether what has the name of a stage that never began is none of ours, and stays (ruling 37).
+
+        The directory of an attempt is made before its record, so an empty one is ours, and one with a status
+        of ours is that of an attempt whose record a power loss took.
+        """
+        try:
+            found = self._disk.open_directory(name, self._root.descriptor)
+        except OSError:  # nothing is there; or a file or a link, which making the directory refuses
+            return False
+        try:
+            return bool(self._evidence(found)) and recorded_attempt(STATUS_NAME, found) == (0, 0)
+        finally:
+            self._disk.close(found)
 
     def _replace(self, node_id: str, name: str) -> None:
         """Put a new directory in the place of one that others hold open, and the old one under its visits.
@@ -285,7 +304,7 @@ class StageDirectories:
                 self._disk.rename(VISITS_NAME, VISITS_NAME, old, stage)
             visits = self._open_visits(stage)
             try:
-                visit, attempt = self._latest.get(node_id) or _recorded_attempt(old)
+                visit, attempt = self._latest.get(node_id) or recorded_attempt(STATUS_NAME, old)
                 taken = entry_names(visits)
                 place = next(place for place in _places(visit, attempt) if place not in taken)
                 self._disk.rename(aside, place, root, visits)
@@ -306,7 +325,7 @@ class StageDirectories:
             entries = self._evidence(stage)
             if not entries:
                 return
-            visit, attempt = self._latest.get(node_id) or _recorded_attempt(stage)
+            visit, attempt = self._latest.get(node_id) or recorded_attempt(STATUS_NAME, stage)
             # The status file leaves first: whatever happens next, it cannot be taken for a new one.
             entries.sort(key=lambda entry: (entry != STATUS_NAME, entry))
             visits = self._open_visits(stage)
@@ -353,10 +372,10 @@ def _places(visit: int, attempt: int) -> Iterator[str]:
         yield f"{visit}.{attempt}-{number}"
 
 
-def _recorded_attempt(stage: int) -> tuple[int, int]:
+def recorded_attempt(name: str | Path, parent: int | None = None) -> tuple[int, int]:
     """Visit and attempt that a status file of ours names; (0, 0) when there is no telling."""
     try:
-        plain = read_json(read_plain_file(STATUS_NAME, stage, max_bytes=MAX_STATUS_BYTES) or b"")
+        plain = read_json(read_plain_file(name, parent, max_bytes=MAX_STATUS_BYTES) or b"")
         visit, attempt = plain["visit"], plain["attempt"]
     except (StorageError, JsonProblem, KeyError, TypeError):
         return (0, 0)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_NAME_LENGTH = 100
 _SAFE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-_RESERVED = frozenset(
+RUN_ENTRIES = frozenset(
     {
         *(
             "artifacts",
@@ -34,6 +34,7 @@ _RESERVED = frozenset(
         *("checkpoint.json", "checkpoint.previous.json", "manifest.json", "manifest.previous.json"),
     }
 )
+"""What the run directory needs itself."""
 _RESERVED_BEGINNING = "restart-"
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
@@ -50,7 +51,7 @@ def is_safe_name(node_id: str) -> bool:
     if len(node_id) > MAX_NAME_LENGTH or not _SAFE.fullmatch(node_id):
         return False
     lowered = node_id.lower()
-    if lowered in _RESERVED or lowered.startswith(_RESERVED_BEGINNING):
+    if lowered in RUN_ENTRIES or lowered.startswith(_RESERVED_BEGINNING):
         return False
     return lowered.partition(".")[0] not in _DEVICES
 
@@ -94,6 +95,12 @@ class StageNames:
                 name = escaped_name(node_id)
             self._names[node_id] = name
             self._taken.add(name.casefold())
+        return name
+
+    def escape(self, node_id: str) -> str:
+        """Give a node another name than its id: what is not ours has that one."""
+        name = self._names[node_id] = escaped_name(node_id)
+        self._taken.add(name.casefold())
         return name
 
     @property

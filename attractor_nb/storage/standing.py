@@ -32,8 +32,8 @@ ABANDONED = "abandoned"
 DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
 """How a run stands that a resume takes to its end."""
-_UNFINISHED = frozenset({"running", "resumed"})
-_RESTARTED = "restarted"
+UNFINISHED = frozenset({"running", "resumed"})
+RESTARTED = "restarted"
 _MAX_RESTART_HOPS = 10_000
 _FIRST_TAIL_BYTES = 16 * 1024
 
@@ -51,6 +51,7 @@ class Standing:
         logs_root: Where it stands so: the run's directory, or that of its latest restart.
         manifest: The manifest there.
         last: The last whole event there, or None.
+        places: The directories that were looked at, from the run's own to that one.
     """
 
     status: str
@@ -59,26 +60,28 @@ class Standing:
     logs_root: Path = Path()
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any])
     last: Event | None = None
+    places: tuple[Path, ...] = ()
 
 
 def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
     """How the run of a directory stands, whose manifest is that."""
     last: Event | None = None
+    places = [logs_root]
 
     def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> Standing:
-        return Standing(status, end_time, owner or {}, logs_root, manifest, last)
+        return Standing(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
 
     for _ in range(_MAX_RESTART_HOPS):
         status: str = manifest.get("status", "running")
         last = read_last_event(logs_root)
         if (last.sequence if last else 0) < manifest.get("log_sequence", 0):
             return so(DAMAGED)  # what the manifest says of the run is not to be had any more
-        if status not in _UNFINISHED and status != _RESTARTED:
+        if status not in UNFINISHED and status != RESTARTED:
             return so(status, manifest.get("end_time"))
         if is_owned(logs_root):
-            return so("running" if status == _RESTARTED else status, owner=read_owner(logs_root))
-        restart = str(manifest.get("restarted_as", "")) if status == _RESTARTED else ""
-        if status in _UNFINISHED:
+            return so("running" if status == RESTARTED else status, owner=read_owner(logs_root))
+        restart = str(manifest.get("restarted_as", "")) if status == RESTARTED else ""
+        if status in UNFINISHED:
             if isinstance(last, PipelineRestarted):
                 restart = last.logs_root
             elif ended := _ended_status(last):
@@ -87,6 +90,7 @@ def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
         if found is None:
             return so(ABANDONED)
         logs_root, manifest = found
+        places.append(logs_root)
     return so(ABANDONED)
 
 

@@ -60,7 +60,7 @@ def _note_in_branch(view: RunView, path: str, node_id: str, state: NodeState) ->
     else:
         view.going.pop(path, None)
     if branch := view.branches.get(path):
-        branch.nodes[node_id] = None
+        branch.nodes[node_id] = state.visits or branch.nodes.get(node_id, 0)
 
 
 def _going_at(view: RunView, node_id: str) -> NodeState | None:
@@ -88,7 +88,7 @@ def _cleared(view: RunView, fan_out: FanOutView) -> tuple[str, ...]:
             changed.update(dict.fromkeys(_cleared(view, view.fan_outs.pop(key))))
         view.branches.pop(branch.path, None)
         view.going.pop(branch.path, None)
-        changed.update(branch.nodes)
+        changed.update(dict.fromkeys(branch.nodes))
         if branch.status == _CANCELLED and branch.start_node in view.nodes:
             changed[branch.start_node] = None
     for node_id in changed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.terminal_text import shown
 from attractor_nb.views.markup import clean
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ _GAP: Final = "  "
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that would move the cursor."""
-    return " ".join(clean(text).split())
+    """The text on one line, with the escapes of characters that would move the cursor (ruling 38)."""
+    return clean(shown(" ".join(text.split())))
 
 
 def cells(text: str) -> int:

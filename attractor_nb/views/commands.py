@@ -46,8 +46,13 @@ def command_lines(commands: Sequence[Command]) -> list[str]:
     lines: list[str] = []
     for entry in commands:
         lines.append(f"{_owner(entry)}  {entry.attribute}")
-        lines.extend(f"  | {spelled_out(line)}" for line in _without_empty_runs(entry.text.split("\n")))
+        lines.extend(f"  | {line}" for line in shown_command(entry.text).split("\n"))
     return lines
+
+
+def shown_command(text: str) -> str:
+    """A command whole, with every character of its lines spelled out."""
+    return "\n".join(map(spelled_out, _without_empty_runs(text.split("\n"))))
 
 
 def listed_commands(commands: Sequence[Command]) -> list[str]:

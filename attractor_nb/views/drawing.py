@@ -79,7 +79,7 @@ def draw_scene(graph: Graph) -> Scene:
     An undeclared target is drawn as a box of its own, so that the slip can be seen.
     """
     density = density_of(len(graph.nodes))
-    boxes = [_box(node, density) for node in graph.nodes.values()]
+    boxes = [_box(node, graph.handler_types[node.id], density) for node in graph.nodes.values()]
     positions = {box.node_id: position for position, box in enumerate(boxes)}
     for edge in graph.edges:
         for node_id in (edge.source, edge.target):
@@ -93,19 +93,19 @@ def draw_scene(graph: Graph) -> Scene:
     return _with_lanes(scene, lanes_of(graph), positions)
 
 
-def detail_of(node: Node) -> str:
+def detail_of(node: Node, handler_type: str) -> str:
     """The small grey line: the model, the first words of the command, or the handler type."""
-    if node.handler_type == "tool" and node.tool_command:
+    if handler_type == "tool" and node.tool_command:
         return " ".join(node.tool_command.split(maxsplit=6)[:6])
-    if node.handler_type == "codergen" and node.llm_model:
+    if handler_type == "codergen" and node.llm_model:
         return node.llm_model
-    if node.handler_type == "parallel":
+    if handler_type == "parallel":
         return node.get("join_policy", str, "wait_all")
-    return node.handler_type
+    return handler_type
 
 
-def _box(node: Node, density: Density) -> Box:
-    shape = SHAPE_OF_TYPE.get(node.handler_type, Shape.BOX)
+def _box(node: Node, handler_type: str, density: Density) -> Box:
+    shape = SHAPE_OF_TYPE.get(handler_type, Shape.BOX)
     chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
     label = clean(node.label[:_MAX_CHARS])
     lines = wrap(label, chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines)
@@ -113,9 +113,11 @@ def _box(node: Node, density: Density) -> Box:
     detail = ""
     if has_detail:
         detail = shorten(
-            clean(detail_of(node)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
+            clean(detail_of(node, handler_type)[:_MAX_CHARS]),
+            density.label_chars * _AVERAGE_CHAR,
+            DETAIL_SIZE,
         )
-    room = _NOTE_ROOM if detail and node.handler_type in _NOTED_TYPES else ""
+    room = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
     width, height = _size(shape, lines, max(detail, room, key=len), density)
     return Box(node.id, shape, lines, detail, width, height)
 

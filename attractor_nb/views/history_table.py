@@ -156,7 +156,8 @@ def _price(usage: Usage | None) -> str:
 
 def _note(run: RunSummary) -> str:
     what = "map" if run.kind == "map" else ""
-    parts = [part for part in (what, run.lineage, run.note) if part]
+    made_up = "simulated" if run.is_simulated else ""
+    parts = [part for part in (what, made_up, run.lineage, run.note) if part]
     return first_words(_shown("; ".join(parts)), NOTE_CHARS)
 
 

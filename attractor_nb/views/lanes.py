@@ -54,7 +54,7 @@ def _lanes(graph: Graph, fan_out: str, join: Join, starts: list[str]) -> list[La
     lanes: list[Lane] = []
     for number, (branch_id, nodes) in enumerate(zip(branch_ids(starts), reached, strict=True)):
         others = {name for other in (*reached[:number], *reached[number + 1 :]) for name in other}
-        members = {name for name in nodes - others if graph.nodes[name].handler_type not in {"start", "exit"}}
+        members = {name for name in nodes - others if graph.handler_types[name] not in {"start", "exit"}}
         if members:
             lanes.append(Lane(fan_out, branch_id, frozenset(members)))
     return lanes

@@ -107,8 +107,8 @@ class Picture:
         state = self.states.get(box.node_id, _NO_STATE)
         mark = self.dress.nodes.get(box.node_id, NO_MARK)
         shape = outline_path(box)
-        kind = "missing" if node is None else node.handler_type
-        tooltip = _node_tooltip(box.node_id, node, state, self.joins.get(box.node_id), mark.tip)
+        kind = self.graph.handler_types.get(box.node_id, "missing")
+        tooltip = _node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
         parts = [
             element("title", None, tooltip),
             element("path", {"class": "outline", "d": shape}),
@@ -281,11 +281,15 @@ def _counts(state: NodeState) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _node_tooltip(node_id: str, node: Node | None, state: NodeState, join: Join | None, tip: str) -> str:
+def _node_tooltip(
+    node_id: str, node: Node | None, handler_type: str, state: NodeState, join: Join | None, tip: str
+) -> str:
     if node is None:
         return f"{node_id}\nnot declared"
     lines = [node.label] if node.label != node_id else []
-    lines.append(f"{node_id} · {detail_of(node)}" if node.handler_type != "tool" else f"{node_id} · tool")
+    lines.append(
+        f"{node_id} · {detail_of(node, handler_type)}" if handler_type != "tool" else f"{node_id} · tool"
+    )
     lines += (text for text in (node.prompt, node.tool_command) if text)
     if join is not None:
         lines.append(f"branches meet at {join.node_id}" if join.node_id else _NO_JOIN)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.forms import form_words
 from attractor_nb.model.events import InterviewTimeout
-from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import QuestionType
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plain_question(
         "about": about,
         "detail": detail if isinstance(detail, str) else "",
         "kind": event.kind or QuestionType.MULTIPLE_CHOICE.value,
-        "choices": [{"key": choice, "label": spoken_label(label)} for choice, label in event.options],
+        "choices": [{"key": choice, "label": label_text(label)} for choice, label in event.options],
         "form": dict(event.form),
         "materials": _materials(event.metadata.get("review")),
         "since": event.time,
@@ -62,17 +62,6 @@ def _materials(given: Any) -> list[dict[str, str]]:
     return [{name: str(part.get(name, "")) for name in ("name", "text", "note")} for part in mappings]
 
 
-def spoken_label(label: str) -> str:
-    """A label without its accelerator prefix, which the underlined key replaces.
-
-    >>> spoken_label("[A] Approve"), spoken_label("Fix it")
-    ('Approve', 'Fix it')
-    """
-    bare = normalize_label(label)
-    shown = label.strip()[-len(bare) :] if bare else label
-    return shown if shown.lower() == bare else label
-
-
 def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
     """What remains of a question: ``Approve, by you, after 41 s``.
 
@@ -82,7 +71,7 @@ def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
     after = f"after {_spell(event.duration)}"
     if isinstance(event, InterviewTimeout):
         return f"no answer at {event.stage} {after}"
-    label = spoken_label(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
+    label = label_text(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
     filled = f" ({_shortened(form_words(event.form))})" if event.form else ""
     by = WHO.get(event.answered_by, event.answered_by)
     return ", ".join(

@@ -121,7 +121,7 @@ class BranchView:
             when it was cancelled.
         duration: Seconds, once it has ended.
         reason: Why it failed or was cancelled, or empty.
-        nodes: What it visited, in order of first visit.
+        nodes: What it visited, in order of first visit, with the number of the latest visit.
     """
 
     id: str
@@ -132,7 +132,7 @@ class BranchView:
     status: str = "running"
     duration: float = 0.0
     reason: str = ""
-    nodes: dict[str, None] = field(default_factory=dict[str, None])
+    nodes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ def _next_call(view: RunView, graph: Graph, name: str) -> str:
         for node_id, state in view.nodes.items()
         if state.status in wanted
         and node_id in graph.nodes
-        and graph.nodes[node_id].handler_type not in _SILENT_TYPES
+        and graph.handler_types[node_id] not in _SILENT_TYPES
     ]
     return f'{name}["{max(reached)[1]}"]' if reached else ""
 

@@ -67,7 +67,11 @@ def text_table(
     header = ["node", "type", "label", *(["used"] if usage else []), "leads to"]
     rows: list[list[str]] = []
     for node in graph.nodes.values():
-        row = [node.id, _type(node), one_line(node.label) if node.label != node.id else ""]
+        row = [
+            node.id,
+            _type(node, graph.handler_types[node.id]),
+            one_line(node.label) if node.label != node.id else "",
+        ]
         if states is not None:
             row.insert(0, _state_text(states.get(node.id, _NO_STATE)))
         if usage:
@@ -132,9 +136,9 @@ def text_tree(graph: Graph, states: Mapping[str, NodeState] | None = None) -> st
         stack.append((rest, "", "", ""))
 
 
-def _type(node: Node) -> str:
+def _type(node: Node, handler_type: str) -> str:
     gate = ", goal gate" if node.goal_gate else ""
-    return one_line(node.handler_type) + gate
+    return one_line(handler_type) + gate
 
 
 def _way(edge: Edge, passes: int) -> str:
@@ -175,5 +179,9 @@ def _tree_entry(graph: Graph, node_id: str, states: Mapping[str, NodeState] | No
     mark = "" if states is None else STATUS_LETTERS[states.get(node_id, _NO_STATE).status] + " "
     reason = "" if states is None else states.get(node_id, _NO_STATE).reason
     is_failed = states is not None and states.get(node_id, _NO_STATE).status is NodeStatus.FAIL
-    after = f": {one_line(reason)}" if is_failed and reason else f"  ({one_line(detail_of(node))})"
+    after = (
+        f": {one_line(reason)}"
+        if is_failed and reason
+        else f"  ({one_line(detail_of(node, graph.handler_types[node_id]))})"
+    )
     return f"{mark}{node_id}{after}"

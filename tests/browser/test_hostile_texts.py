@@ -311,6 +311,49 @@ def test_in_the_served_page(driver, run, serve_page):
         check_page()
 
 
+def test_in_the_form_of_a_new_run(driver, serve_page, tmp_path):
+    """Texts, findings, commands, inputs, names and refusals, and the same again as a kept draft."""
+    (tmp_path / "runs").mkdir()
+    text = hostile_graph(PAYLOADS).replace("x.own", "tool_command")
+    (tmp_path / "all.dot").write_text(text, "utf-8")
+    said = []
+    with driver.new_page(width=1300, height=900) as page:
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+
+        def check_page():
+            page.wait_for_timeout(300)  # as of check
+            assert said == []
+            inside = ", ".join(f".ap-main {name.strip()}" for name in FOREIGN.split(","))
+            assert page.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == []
+
+        page.goto(serve_page(tmp_path / "runs"))
+        page.get_by_role("button", name="New run").click()
+        area = page.get_by_label("DOT text")
+        page.get_by_label("A file to read").set_input_files(tmp_path / "all.dot")
+        page.locator(".an-command").nth(len(PAYLOADS) - 1).wait_for()
+        check_page()
+        for text in GROUPS:
+            area.fill(text)
+            page.locator(".an-verdict", has_text="It cannot be read").wait_for()
+            page.locator(".af-table tbody tr").wait_for()
+        check_page()
+        area.fill(hostile_graph(GROUPS).replace("x.own", "timeout"))
+        page.locator(".an-sketch [data-node=n1]").wait_for()
+        page.get_by_role("button", name="Add an input").click()
+        page.get_by_label("Name of the input").fill(PAYLOADS[0])
+        page.locator(".an-value").fill(GROUPS[1])
+        page.get_by_label("Name of the run").fill(PAYLOADS[1])
+        page.locator(".an-bounds summary").click()
+        page.get_by_label("Time at most").fill(PAYLOADS[2])
+        check_page()
+        page.reload()
+        page.locator(".an-sketch [data-node=n1]").wait_for()
+        assert page.get_by_label("Name of the input").input_value() == PAYLOADS[0]
+        check_page()
+
+
 def test_in_the_debuggers_bar(open_view, run):
     stop = {
         "number": 1,

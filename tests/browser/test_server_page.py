@@ -56,9 +56,9 @@ class Served:
         self.process = None
         self.line = ""
 
-    def start(self):
+    def start(self, *options):
         command = [sys.executable, "-m", "attractor_nb.cli", "serve", "--runs-dir", self.root]
-        command += ["--port", str(self.port)]
+        command += ["--port", str(self.port), *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
         )
@@ -224,7 +224,7 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.locator(".ap-banner", has_text="The server does not answer.").wait_for()
         assert page.locator(".al-stop").is_disabled()
         page.screenshot(path=str(pictures / "page_gone_dark.png"))
-        server.start()
+        server.start("--no-recover")
         page.locator(".ap-banner").wait_for(state="hidden")
         page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
@@ -241,6 +241,51 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
     assert re.search(r"last_event_id=0\.\d+", page.streams[-1]), (
         "it goes on behind the event that was had last"
     )
+
+
+def test_a_question_of_a_run_that_stands_still_has_the_way_on_on_its_card(driver, serve, pictures):
+    server = serve()
+    ids = [submit(server.line) for _ in range(2)]
+    with open_page(driver, server.line) as page:
+        page.locator(".ap-inbox .ag-card").get_by_role("button", name="Approve").nth(1).wait_for()
+        server.kill()
+        server.start("--no-recover")
+        resume = page.locator(".ap-inbox .ag-card").get_by_role("button", name="Resume")
+        resume.nth(1).wait_for()
+        page.screenshot(path=str(pictures / "page_inbox_abandoned_light.png"))
+        assert page.locator(".ap-inbox .ag-card button").all_inner_texts() == ["Resume", "Resume"]
+        page.locator(".ap-inbox .ag-card").nth(0).press(
+            "a"
+        )  # nor can it be answered by a key: all is as it was
+        assert page.locator(".ag-card button:disabled").count() == 0
+        resume.nth(0).click()  # by a click here, and by keys on its own page
+        page.locator("h1", has_text="Review of one change").wait_for()
+        page.locator(".ag-card").get_by_role("button", name="Approve").click()
+        page.locator(".al-line[data-status=success]").wait_for()
+        done = page.url.rpartition("=")[2]
+        [other] = set(ids) - {done}
+        page.goto(f"{server.base}#run={other}")
+        card = page.locator(".ag-card").get_by_role("button", name="Resume")
+        card.wait_for()
+        page.screenshot(path=str(pictures / "page_card_abandoned_light.png"))
+        card.focus()
+        page.keyboard.press("Enter")
+        page.locator(".ag-card").get_by_role("button", name="Approve").click()
+        page.locator(".al-line[data-status=success]").wait_for()
+
+
+def test_what_a_killed_server_left_goes_on_while_the_page_looks(driver, serve, pictures):
+    server = serve()
+    run = submit(server.line)
+    with open_page(driver, f"{server.line}") as page:
+        page.locator(".ap-inbox .ag-card").wait_for()
+        server.kill()
+        page.locator(".ap-banner", has_text="The server does not answer.").wait_for()
+        server.start()
+        page.locator(f"tr[data-run='{run}']", has_text="taken up again after its server was lost").wait_for()
+        page.screenshot(path=str(pictures / "page_taken_up_light.png"))
+        page.locator(".ap-inbox .ag-card").get_by_role("button", name="Approve").click()
+        page.locator(f"tr[data-run='{run}']", has_text="completed").wait_for()
 
 
 def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve_page, tmp_path, pictures):

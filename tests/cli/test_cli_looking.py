@@ -173,3 +173,12 @@ def test_no_runs_is_no_error(command, sources):
 @pytest.mark.parametrize("arguments", [["review.dot"], ["broken.dot"], ["broken.dot", "--json"]])
 def test_lint_is_another_name_of_validate(command, sources, arguments):
     assert command("lint", *arguments) == command("validate", *arguments)
+
+
+@pytest.mark.parametrize("output", ["review.dot", "./review.dot", "link.dot"])
+def test_graph_never_writes_over_its_input(command, sources, output):
+    before = (sources / "review.dot").read_text()
+    (sources / "link.dot").symlink_to("review.dot")
+    ended = command("graph", "review.dot", "-f", "svg", "-o", output)
+    assert (ended.code, (sources / "review.dot").read_text()) == (2, before)
+    assert "is the input itself" in ended.err

@@ -193,3 +193,21 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures():
     assert "2 of 3 rows" in text
     assert "no" in text
     assert "\x1b[31mluck" not in text
+
+
+def test_the_results_never_go_over_the_rows(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.jsonl", "--out", "./rows.jsonl")
+    assert (ended.code, (tickets / "rows.jsonl").read_text()) == (2, ROWS)
+    assert "is the input itself" in ended.err
+    assert not (tickets / ".attractor").exists()
+
+
+def test_a_resumed_map_says_that_the_file_was_edited(command, tickets):
+    command("map", "failing.dot", "--params", "rows.jsonl", "--out", "kept", "--trust")
+    assert "has changed" not in command("map", "--resume", "kept", "--trust").err
+    (tickets / "failing.dot").write_text((tickets / "failing.dot").read_text().replace("echo no", "echo yes"))
+    ended = command("map", "--resume", "kept", "--trust")
+    assert "warning: failing.dot has changed since this map began" in ended.err
+    line = "attractor-nb map failing.dot --resume kept --on-graph-change accept"
+    assert f"`{line}`" in ended.err
+    assert "has changed" not in command(*line.split()[1:], "--trust").err

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -165,16 +166,41 @@ def test_a_terminal_shows_colours_unless_no_color_is_set(screen):
     assert "\x1b[32m" not in plain.text
 
 
-def test_a_reader_of_stdout_that_goes_away_is_no_error(started, sources):
+@pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["graph", "review.dot", "-f", "svg"], 0),
+        (["validate", "review.dot"], 0),
+        (["validate", "review.dot", "--json"], 0),
+        (["validate", "no_such.dot"], 2),
+        (["run", "straight.dot", "--json"], 0),
+        (["--help"], 0),
+    ],
+    ids=["picture", "findings", "findings-json", "error", "run", "help"],
+)
+def test_a_reader_of_stdout_and_stderr_that_goes_away_is_no_error(
+    started, sources, monkeypatch, arguments, code, is_unbuffered
+):
+    if is_unbuffered:
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     read_end, write_end = os.pipe()
     os.close(read_end)
-    process = started("graph", "review.dot", "-f", "svg", stdout=write_end)
+    to_nobody = started(*arguments, stdout=write_end)
+    in_silence = started(*arguments, stdout=write_end, stderr=write_end)
     os.close(write_end)
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert (process.returncode, err) == (0, b"")
+    _, err = to_nobody.communicate(timeout=PATIENCE_SECONDS)
+    assert b"Traceback" not in err
+    assert b"Exception ignored" not in err
+    assert in_silence.wait(PATIENCE_SECONDS) == to_nobody.returncode == code
 
 
-def test_a_reader_of_progress_that_goes_away_does_not_stop_the_run(started, sources):
+@pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
+def test_a_reader_of_progress_that_goes_away_does_not_stop_the_run(
+    started, sources, monkeypatch, is_unbuffered
+):
+    if is_unbuffered:
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     read_end, write_end = os.pipe()
     os.close(read_end)
     process = started("run", "straight.dot", "--json", stderr=write_end)
@@ -220,3 +246,78 @@ def test_a_run_is_taken_over_from_a_frozen_owner_who_loses_when_it_goes_on(start
     assert not any(tool.is_running() for tool in tools)
     assert (sources / "out/events.jsonl").read_bytes() == log
     assert json.loads((sources / "out/manifest.json").read_text())["status"] == "completed"
+
+
+# -- texts of strangers (ruling 38) -------------------------------------------------------------------------
+
+HOSTILE = r"""digraph Hostile {
+    start [shape=Mdiamond]
+    t [shape=parallelogram, label="T ESC[31m DEL C1 BIDI",
+       tool_command="printf '\\033]0;PWN\\007\\033[2Jx\\177\\302\\233y\\342\\200\\256z\\rq' | tee out >&2; cat out; exit 1"]
+    done [shape=Msquare]
+    start -> t -> done
+}
+"""
+OUR_OWN = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b[=>78]|\x1b\\(B")
+"""What rich itself writes to a terminal; no letters of a title, no C1."""
+STEERING_LEFT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+SHOWING = [
+    ("watch", "r"),
+    ("doctor", "r"),
+    ("runs", "--runs-dir", "."),
+    ("diff", "r", "r"),
+    ("commands", "hostile.dot"),
+    ("graph", "--format", "text", "hostile.dot"),
+    ("validate", "hostile.dot"),
+    ("resume", "r"),
+]
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    text = (
+        HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
+    )
+    (tmp_path / "hostile.dot").write_text(text)
+    command = [sys.executable, "-m", "attractor_nb.cli", "run", "hostile.dot", "--trust", "--logs-root", "r"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert ran.returncode == 1
+    return tmp_path, ran
+
+
+def test_ruling_38_a_run_shows_the_escapes_of_what_a_tool_wrote(hostile):
+    _, ran = hostile
+    told = (ran.stdout + ran.stderr).decode()
+    assert not STEERING_LEFT.search(told)
+    assert r"\x1b]0;PWN\x07\x1b[2Jx\x7f\x9by\u202ez" in told
+
+
+@pytest.mark.parametrize("words", SHOWING, ids=lambda words: words[0])
+def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
+    directory, _ = hostile
+    screen = Screen(*words, directory=directory)
+    try:
+        screen.read_to_the_end()
+    finally:
+        screen.close()
+    assert not STEERING_LEFT.search(OUR_OWN.sub("", screen.text)), screen.text
+    assert "\x1b[31m DEL" not in screen.text
+    assert "\x1b[2J" not in screen.text
+    piped = subprocess.run(
+        [sys.executable, "-m", "attractor_nb.cli", *words], cwd=directory, capture_output=True, check=False
+    )
+    assert not STEERING_LEFT.search((piped.stdout + piped.stderr).decode())
+
+
+def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(hostile):
+    directory, _ = hostile
+    ask = [sys.executable, "-m", "attractor_nb.cli"]
+    listed = subprocess.run([*ask, "resume", "r", "--json"], cwd=directory, capture_output=True, check=False)
+    assert not STEERING_LEFT.search(listed.stdout.decode())
+    assert "\x1b]0;PWN" in json.dumps(json.loads(listed.stdout), ensure_ascii=False).replace(
+        "\\u001b", "\x1b"
+    )
+    raw = subprocess.run(
+        [*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True
+    )
+    assert b"\x1b[31m" in raw.stdout

@@ -208,6 +208,11 @@ def test_a_resumed_run_says_where_it_goes_on():
     assert Watched().after(PipelineResumed(next_node="test")) == ["↻ test   goes on here"]
 
 
+def test_a_stage_whose_id_is_a_letter_of_the_sentence_goes_on_here_too():
+    line = Watched().after(PipelineResumed(next_node="e", interrupted_node="e", on_interrupted="rerun"))
+    assert line == ["↻ e      goes on here, which was cut off and is run again"]
+
+
 def test_the_heading_comes_with_the_first_event():
     watched = Watched(heading=[("Title", Tone.STRONG), ("", Tone.PLAIN)])
     assert watched.after() == []
@@ -222,7 +227,7 @@ def test_verbose_shows_a_response_without_what_could_take_over_a_terminal():
         StageOutput(name="write", text="there."),
         completed("write"),
     )
-    assert lines[1:] == ["    Hello[2J there."]
+    assert lines[1:] == ["    Hello\\x1b[2J there."]
 
 
 def test_a_tool_s_output_is_no_response():
@@ -237,8 +242,8 @@ def test_a_tool_s_output_is_no_response():
 def test_quiet_progress_counts_and_shows_nothing():
     watched = Watched(is_quiet=True)
     assert watched.after(StageStarted(name="write"), completed("write"), completed("write")) == []
-    assert watched.progress.tally.seconds == {"write": 3.0}
-    assert watched.progress.tally.attempts == {"write": 1}
+    assert watched.progress.tally.seconds == {("", "write"): 3.0}
+    assert watched.progress.tally.attempts == {("", "write"): 1}
     watched.after(PipelineFailed(error="bound", duration=1.0, is_resumable=True))
     assert watched.progress.tally.is_resumable
 

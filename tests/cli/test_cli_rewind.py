@@ -34,7 +34,7 @@ def test_quiet_and_json_tell_the_result_alone(command, finished):
         (("--from", "wrote"), 'did you mean "write"'),
         (("--from", "write", "--visit", "7"), "visits of write: 1"),
         (("--visit", "1"), "not of which node"),
-        ((), "--from NODE"),
+        ((), "--from write`"),
     ],
     ids=["unknown_node", "no_such_visit", "visit_of_nothing", "ended"],
 )

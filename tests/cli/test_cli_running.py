@@ -1,6 +1,7 @@
 """`run` and `resume`: what they print where, and what they end with."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -241,3 +242,113 @@ def test_warnings_are_said_before_the_run(command, sources):
     )
     warned = [line for line in command("run", "warned.dot").err.splitlines() if line.startswith("! ")]
     assert any("[dead_end]" in line for line in warned)
+
+
+def test_json_and_quiet_say_that_responses_are_simulated(command, sources):
+    plain = json.loads(command("run", "straight.dot", "--json", "-q").out)
+    assert plain["is_simulated"] is True
+    assert "simulated" in command("run", "straight.dot", "-q").out
+
+
+def test_made_up_answers_are_told_wherever_the_run_is_seen(command, sources):
+    command("run", "straight.dot", "--max-steps", "2", "--logs-root", ".attractor/runs/first")
+    assert "simulated" in command("runs").out
+    assert json.loads(command("runs", "--json").out)[0]["is_simulated"] is True
+    assert "   simulated" in command("watch", ".attractor/runs/first", "--once").out
+    resumed = command("resume", ".attractor/runs/first", "-q", "--max-steps", "9", "--backend", "simulated")
+    assert "simulated" in resumed.out
+    command("run", "failing.dot", "--trust", "--logs-root", "out/tools")
+    assert "simulated" not in command("watch", "out/tools", "--once").out
+
+
+def test_a_model_that_nobody_names_is_asked_for_in_words_of_the_command_line(command, sources):
+    ended = command("run", "straight.dot", "--backend", "llm")
+    assert ended.code == 2
+    assert ended.err == (
+        "error: node 'write' names no model\n"
+        ' hint: write llm_model="…" on the node or the graph, or model_stylesheet="* { llm_model: …; }"\n'
+    )
+
+
+def test_a_resume_says_that_the_file_was_edited_and_how_to_run_it(command, sources):
+    command("run", "failing.dot", "--trust", "--max-steps", "1", "--logs-root", "out/run")
+    assert "has changed" not in command("resume", "out/run", "--trust", "--max-steps", "1").err
+    (sources / "failing.dot").write_text((sources / "failing.dot").read_text().replace("echo no", "echo yes"))
+    refused = command("resume", "out/run", "--trust", "--from", "nowhere")
+    assert refused.code == 2
+    assert "has changed" not in refused.err
+    ended = command("resume", "out/run", "--trust", "--max-steps", "9")
+    line = "attractor-nb resume out/run --graph failing.dot --on-graph-change accept"
+    assert f"hint: `{line}` goes on with failing.dot as it is now\n" in ended.err
+    assert "failing.dot has changed since this run began" in " ".join(ended.err.split())
+    assert "exit code 3: no" in ended.out
+
+
+FAILS_ONCE = 'tool_command="test -e mended || exit 3"'
+FOR_GOOD = {
+    "failed_stage": f"check [shape=parallelogram, {FAILS_ONCE}]  start -> check -> done",
+    "behind_a_diamond": f"""check [shape=parallelogram, {FAILS_ONCE}]  sure [shape=diamond]
+        start -> check -> sure  sure -> done [condition="outcome=success"]""",
+    "gate": f"""on_fail=continue  check [shape=parallelogram, goal_gate=true, {FAILS_ONCE}]  tidy [label=Tidy]
+        start -> check -> tidy -> done""",
+}
+
+
+@pytest.mark.parametrize("body", FOR_GOOD.values(), ids=FOR_GOOD)
+def test_a_run_that_failed_for_good_names_the_command_that_goes_back(command, sources, body):
+    (sources / "for_good.dot").write_text(f"digraph {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}")
+    run = ["run", "for_good.dot", "--trust", "--workdir", str(sources), "--logs-root", "out/run"]
+    assert command(*run).code == 1
+    refused = command("resume", "out/run", "--trust")
+    assert refused.code == 2
+    line = f"`attractor-nb resume {sources / 'out/run'} --from check`"
+    assert line in refused.err
+    (sources / "mended").touch()
+    again = command(*line.strip("`").split()[1:], "--trust")
+    assert again.out.startswith("✓ success")
+
+
+def test_a_gate_over_a_pipe_shows_each_key_once(command, sources):
+    ended = command("run", "review.dot", "--gates", "console", stdin=b"A\n")
+    assert "  [A] Approve\n  [R] Again\n" in ended.err
+
+
+IN_BRANCHES = """\
+digraph InBranches {
+    graph [default_max_retries=0]
+    start [shape=Mdiamond]
+    split [shape=component]
+    left  [shape=parallelogram, max_retries=2, retry_policy="none",
+           tool_command="echo x >> left; test $(wc -l < left) -gt 1"]
+    right [shape=parallelogram, tool_command="echo x >> right; test $(wc -l < right) -gt 2"]
+    join  [shape=tripleoctagon]
+    done  [shape=Msquare]
+    start -> split
+    split -> left
+    split -> right
+    left -> join
+    right -> right [condition="outcome=fail"]
+    right -> join [condition="outcome=success"]
+    join -> done
+}
+"""
+
+
+def test_json_counts_visits_and_attempts_of_branches_as_the_log_does(command, sources):
+    (sources / "branches.dot").write_text(IN_BRANCHES)
+    ended = command("run", "branches.dot", "--trust", "--json", "--logs-root", "out")
+    log = [json.loads(line) for line in (sources / "out/events.jsonl").read_text().splitlines()]
+    starts = Counter(
+        (entry["branch"], entry["name"])
+        for entry in log
+        if entry["type"] == "StageStarted" and entry.get("branch")
+    )
+    stages = [
+        (branch["path"], stage) for branch in json.loads(ended.out)["branches"] for stage in branch["stages"]
+    ]
+    counted = {(path, stage["id"]): stage["attempts"] for path, stage in stages}
+    assert counted == starts
+    assert {stage["id"]: (stage["visits"], stage["attempts"]) for _, stage in stages} == {
+        "left": (1, 2),
+        "right": (3, 3),
+    }

@@ -53,3 +53,11 @@ def test_export_as_json_names_the_page(two, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["export", two[0], "-o", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"page": str(page), "bytes": page.stat().st_size}
+
+
+def test_export_writes_no_page_into_a_run(two, tmp_path, capsys):
+    manifest = tmp_path / "one/manifest.json"
+    before = manifest.read_text()
+    assert main(["export", two[1], "-o", str(manifest)]) == 2
+    assert "lies in the directory of a run" in capsys.readouterr().err
+    assert manifest.read_text() == before

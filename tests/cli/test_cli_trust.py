@@ -69,7 +69,9 @@ def at_a_terminal(tmp_path):
 def test_without_a_terminal_a_file_with_commands_is_refused(command, file, tmp_path):
     ended = command(*RUN)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: {file} comes from elsewhere and runs 1 command (hash {HASH[:12]})\n")
+    assert ended.err.startswith(
+        f"error: {file} runs 1 command (hash {HASH[:12]}) that nobody has trusted yet\n"
+    )
     assert '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"\n' in ended.err
     assert "--trust" in ended.err
     assert not (tmp_path / "out").exists()
@@ -122,7 +124,7 @@ def test_a_rehearsal_asks_nobody(command, file, tmp_path):
 def test_what_comes_through_a_pipe_is_from_elsewhere(command):
     ended = command("run", "-", stdin=TEXT.encode())
     assert ended.code == 2
-    assert ended.err.startswith("error: stdin comes from elsewhere")
+    assert ended.err.startswith("error: stdin runs 1 command")
     assert command("run", "-", "--trust", stdin=TEXT.encode()).code == 0
 
 
@@ -130,7 +132,7 @@ def test_lint_errors_are_said_before_anybody_is_asked(command, file):
     file.write_text(TEXT.replace("build -> done", "build -> dnoe"))
     ended = command("run", "build.dot")
     assert ended.code == 2
-    assert "comes from elsewhere" not in ended.err
+    assert "nobody has trusted" not in ended.err
 
 
 def test_a_yes_at_the_terminal_runs_what_was_shown(at_a_terminal, command, file, tmp_path):
@@ -169,9 +171,9 @@ def test_a_run_directory_from_elsewhere_is_asked_about(command, file, monkeypatc
     command(*RUN, "--trust", "--max-steps", "1")
     monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path / "another-user"))
     ended = command("resume", "out/run", "--max-steps", "50")
-    assert (ended.code, "pipeline.dot comes from elsewhere" in ended.err) == (2, True)
+    assert (ended.code, "pipeline.dot runs 1 command" in ended.err) == (2, True)
     ended = command("resume", "out/run", "--max-steps", "50", "--graph", "build.dot")
-    assert (ended.code, "build.dot comes from elsewhere" in ended.err) == (2, True)
+    assert (ended.code, "build.dot runs 1 command" in ended.err) == (2, True)
     assert command("resume", "out/run", "--max-steps", "50", "--trust").code == 0
 
 

@@ -83,7 +83,7 @@ def test_as_it_stands_a_live_run_shows_states_and_the_question_that_waits(comman
     ended = command("watch", "out", "--once")
     assert (ended.code, ended.err) == (0, "")
     head, *rows = ended.out.splitlines()
-    assert re.match(r"● running   Gates   2 stages   .* s$", head)
+    assert re.match(r"● running   Gates   2 stages   .* s   simulated$", head)
     assert [row.split()[:2] for row in rows[:5]] == [
         ["✓", "success"], ["✓", "success"], ["?", "waiting"], [PENDING, "pending"], [PENDING, "pending"],
     ]  # fmt: skip

@@ -189,7 +189,7 @@ REFUSED = {
     "no such choice": (
         GATE,
         Answer("maybe"),
-        '"maybe" is none of the choices: Y = "[Y] Yes, deploy", N = "No"',
+        '"maybe" is none of the choices: Y = "Yes, deploy", N = "No"',
     ),
     "an option of another question": (GATE, Answer(selected_option=THREE[0]), '"A" is none of the choices'),
     "nothing": (GATE, Answer(), "the answer names no choice"),

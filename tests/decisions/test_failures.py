@@ -210,3 +210,44 @@ def test_a_diamond_of_its_own_outcome_is_not_a_route_for_failures(build):
 def test_a_diamond_of_its_own_outcome_leaves_as_any_stage(build):
     plan = build.plan([("check", "done")], {"check": DIAMOND}, conditional_outcome="own")
     assert after(plan, Outcome.success(), Seen(StageStatus.FAIL), "check").target == "done"
+
+
+AROUND = [
+    ("start", "plan"),
+    ("plan", "fan"),
+    ("fan", "work"),
+    ("fan", "other"),
+    ("work", "join"),
+    ("other", "join"),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "attrs", "graph_attrs", "expected"),
+    [
+        ("plan", {}, {}, ("plan", "retry_target")),
+        ("fan", {}, {}, ("fan", "retry_target")),
+        ("work", {}, {}, ("work", "retry_target")),
+        ("plan", {"error_policy": "ignore"}, {}, None),
+        ("work", {"error_policy": "ignore"}, {}, ("work", "retry_target")),
+        ("", {}, {"retry_target": "plan"}, None),
+    ],
+    ids=["before", "the-fan-out", "within", "before-ignored", "within-ignored", "of-the-graph"],
+)
+def test_ruling_36_where_a_failure_in_a_branch_goes(build, target, attrs, graph_attrs, expected):
+    nodes = {
+        "fan": {"shape": "component", **attrs},
+        "join": {"shape": "tripleoctagon"},
+        "work": {"retry_target": target},
+    }
+    plan = build.plan(AROUND, nodes, **graph_attrs)
+    step = next_step(plan, plan.nodes["work"], LOST, Seen(LOST.status), {}.get, "fan/work")
+    assert (step and (step.target, step.reason)) == expected
+
+
+def test_ruling_36_a_fan_out_goes_where_a_branch_of_it_leads_back_to(build):
+    nodes = {"fan": {"shape": "component", "retry_target": "start"}, "join": {"shape": "tripleoctagon"}}
+    plan = build.plan(AROUND, nodes)
+    failed = Outcome(StageStatus.FAIL, failure_reason="red", suggested_next_ids=("plan",))
+    step = next_step(plan, plan.nodes["fan"], failed, Seen(failed.status), {}.get)
+    assert (step.target, step.reason) == ("plan", "retry_target")

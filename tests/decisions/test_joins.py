@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.joins import Join, branch_edges, join_of, joins_of
+from attractor_nb.decisions.joins import Join, branch_edges, join_of, joins_of, surroundings_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node
 
@@ -175,3 +175,32 @@ def test_joins_are_found_in_about_linear_time(graphs):
     for graph in (small, large):
         assert all(join.node_id for join in joins_of(graph).values())  # what a graph keeps is there now
     assert effort(lambda: joins_of(large)) < 10 * effort(lambda: joins_of(small))  # square: 16
+
+
+BEFORE = {
+    "nothing-but-itself": ("fan a, fan b, a j, b j", "start fan"),
+    "what-leads-to-it": ("plan fan, fan a, a j, j done", "start plan fan"),
+    "what-a-branch-leads-back-to": ("plan fan, fan a, a j, a plan", "start plan fan"),
+    "all-ways-to-it": ("x fan, x y, y fan, fan a, a j, a x, a y", "start x y fan"),
+    "a-way-back-beside-the-branches": ("plan fan, fan a, a j, replan plan", "start plan replan fan"),
+    "a-stage-within-that-is-jumped-to": ("plan fan, fan a, a j, mend a, j plan", "start plan fan"),
+    "behind-the-join-in-a-loop": ("plan fan, fan a, a j, j review, review plan", "start plan review fan"),
+    "a-way-back-of-a-branch-alone": ("plan fan, fan a, a j, a fix, fix plan", "start plan fan"),
+    "a-node-of-both": ("plan fan, fan a, a j, plan fix, a fix, fix plan", "start plan fix fan"),
+    "a-first-node-that-is-before-it": ("plan fan, fan plan, fan a, a j, plan j", "start plan fan"),
+    "a-join-that-can-be-skipped-to": ("plan fan, plan j, fan a, a j, j plan", "start plan fan"),
+    "an-outer-fan-out-and-its-branch": ("out o1, o1 fan, out o2, o2 k, fan a, a j, j k", "start out o1 fan"),
+    "not-another-branch-of-it": ("out o1, o1 fan, out o2, o2 k, fan a, a j, a o2, j k", "start out o1 fan"),
+}
+
+
+@pytest.mark.parametrize(("edges", "before"), BEFORE.values(), ids=BEFORE)
+def test_ruling_36_what_lies_before_a_fan_out(edges, before):
+    first = edges.partition(" ")[0]
+    graph = graph_of(f"start {first}, {edges}", ["j", "k"], ("fan", "out"))
+    nodes = {**graph.nodes, "start": Node("start", {"shape": "Mdiamond"})}
+    graph = Graph("g", nodes=nodes, edges=graph.edges)
+    found = surroundings_of(graph, "fan", join_of(graph, "fan").node_id)
+    assert found.before == {*before.split()}
+    assert not found.before & found.within
+    assert "j" not in found.before | found.within

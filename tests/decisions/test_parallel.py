@@ -10,6 +10,7 @@ from attractor_nb.decisions.parallel import (
     ERROR_POLICIES,
     JOIN_POLICIES,
     FanOutPolicy,
+    goes_on_without,
     judged,
     kept,
     policy_of,
@@ -229,3 +230,42 @@ def test_when_the_branches_that_still_run_are_cancelled(join, error, letters, re
 def test_ruling_22_ignore_hands_on_successful_results_alone(error, names):
     given = FanOutPolicy("wait_all", error, 4, 4)
     assert "".join(result.id for result in kept(given, results_of("SFPC"))) == names
+
+
+RETURNS = BranchResult("b", StageStatus.FAIL, failure_reason="b broke", veto="b broke", return_target="plan")
+
+
+@pytest.mark.parametrize(
+    ("join", "error"), list(product(["wait_all", "first_success", "quorum"], ERROR_POLICIES))
+)
+def test_ruling_36_a_branch_that_leads_back_stops_the_others_and_fails_the_fan_out(join, error):
+    fan = policy(join, error, count=2, join_quorum=0.5)
+    assert settled(fan, [RETURNS]) == "cancelled: b leads back to plan"
+    outcome = judged(fan, [*results_of("S"), RETURNS])
+    assert (outcome.status, outcome.failure_reason) == (StageStatus.FAIL, "b broke")
+    assert outcome.suggested_next_ids == ("plan",)
+    assert outcome.is_terminal, "it is not tried again"
+
+
+def test_ruling_39_a_branch_with_a_veto_fails_the_fan_out_under_each_policy():
+    vetoed = BranchResult("b", StageStatus.SKIPPED, veto="nobody answered")
+    for join, error in product(["wait_all", "first_success"], ERROR_POLICIES):
+        outcome = judged(policy(join, error, count=2), [*results_of("S"), vetoed])
+        assert (outcome.status, outcome.failure_reason) == (StageStatus.FAIL, "nobody answered")
+
+
+@pytest.mark.parametrize(
+    ("join", "error", "count", "attrs", "goes_on"),
+    [
+        ("wait_all", "continue", 2, {}, True),
+        ("wait_all", "ignore", 2, {}, True),
+        ("wait_all", "fail_fast", 2, {}, False),
+        ("wait_all", "continue", 1, {}, False),
+        ("first_success", "fail_fast", 2, {}, True),
+        ("k_of_n", "continue", 2, {"join_k": 1}, True),
+        ("k_of_n", "continue", 2, {"join_k": 2}, False),
+        ("quorum", "continue", 2, {"join_quorum": 1.0}, False),
+    ],
+)
+def test_ruling_39_which_fan_outs_go_on_without_a_branch(join, error, count, attrs, goes_on):
+    assert goes_on_without(policy(join, error, count, **attrs)) is goes_on

@@ -28,7 +28,7 @@ def test_11_1_the_supported_subset_is_accepted():
         pytest.param("digraph a { x } digraph b { y }", id="two_graphs"),
         pytest.param("digraph g { a [label=<b>bold</b>] }", id="html_label"),
         pytest.param("digraph g { a -- b }", id="undirected_edge"),
-        pytest.param("digraph g { a [x=1 y=2] }", id="no_comma"),
+        pytest.param('digraph g { a [x="1"y=2] }', id="no_comma"),
     ],
 )
 def test_11_1_what_is_outside_the_subset_is_refused_with_its_place(text):

@@ -20,15 +20,27 @@ def test_task_verification_1_an_unknown_type_is_a_warning_where_its_shape_has_a_
     assert pipeline.run(wait=True, durability="none").status == "success"
 
 
-def test_task_verification_1_an_unknown_type_never_becomes_a_models_task(dot):
+def test_task_verification_1_an_unknown_type_never_becomes_a_models_task(dot, tmp_path):
     """4.2 would end at the model: a success that nobody had. The safe side wins."""
     pipeline = Pipeline(dot('a [type="wait.humann"] start -> a -> done'))
-    (found,) = pipeline.lint().errors
-    assert (found.rule, found.fix.title) == ("handler_missing", 'write "wait.human"')
+    (found,) = [found for found in pipeline.lint().warnings if found.rule == "handler_missing"]
+    assert found.message.endswith('did you mean "wait.human"?')
     with pytest.raises(ValidationError, match="no handler is registered"):
-        pipeline.run(wait=True)
+        pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     pipeline.register("wait.humann", lambda *_: Outcome.success())
     assert pipeline.run(wait=True, durability="none").status == "success"
+
+
+def test_7_2_an_unknown_type_refuses_the_run_and_not_the_text(dot):
+    """7.2 has it as a warning: the handler may be registered before a run."""
+    pipeline = Pipeline(dot('a [type="team.review"] start -> a -> done'))
+    assert pipeline.lint().errors == ()
+    (found,) = [found for found in pipeline.lint().warnings if found.rule == "handler_missing"]
+    assert found.message == 'no handler is registered for the type "team.review" of "a": a run is refused'
+    assert found.fix.title.startswith(
+        'register a handler for "team.review", or use one of the types codergen, '
+    )
 
 
 @pytest.mark.parametrize(

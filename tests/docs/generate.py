@@ -19,6 +19,7 @@ from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.model.attributes import TABLE, AttributeSpec, Scope, literal_text
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
+from attractor_nb.model.terminal_text import shown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -54,8 +55,8 @@ TYPES = {
 
 
 def code(text: str) -> str:
-    """Text as inline code that survives in a Markdown table."""
-    text = " ".join(text.split())
+    """Text as inline code that survives in a Markdown table; control characters are their escapes."""
+    text = shown(" ".join(text.split()))
     if not text:
         return ""
     fence = "``" if "`" in text else "`"
@@ -66,7 +67,7 @@ def code(text: str) -> str:
 def prose(text: str) -> str:
     """Text of ours in a Markdown table: an angle bracket is no markup."""
     return (
-        " ".join(text.split())
+        shown(" ".join(text.split()))
         .replace("|", "\\|")
         .replace("<", "&lt;")
         .replace("*", "\\*")

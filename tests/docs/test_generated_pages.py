@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb.model.terminal_text import STEERING
+
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 
@@ -28,3 +30,9 @@ def test_the_page_is_fresh(name):
 def test_the_page_of_errors_has_every_malformed_source():
     rows = [line for line in (DOCS / "errors.md").read_text("utf-8").splitlines() if line.startswith("| ")]
     assert len(rows) > 220
+
+
+def test_no_page_holds_a_control_character():
+    for page in sorted(DOCS.rglob("*.md")):
+        found = STEERING.search(page.read_text("utf-8"))
+        assert found is None, f"{page.name}: {found[0]!r}"

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.events import ParallelStarted, RunWarning, StageStarted
+from attractor_nb.model.events import ParallelStarted, RunWarning, StageFailed, StageStarted
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.response import Response
 from attractor_nb.testing import ScriptedBackend
@@ -138,12 +138,17 @@ def test_ruling_22_a_failure_that_only_a_diamond_let_through_stays_a_failure_of_
     assert result.context["parallel.fan_in.best_id"] == ("b" if status == "fail" else "a")
 
 
-def test_ruling_22_fan_outs_nest_at_most_eight_deep_and_a_branch_that_leads_back_ends(run):
-    result, _, events = run("fan -> a -> fan fan -> b -> join", max_steps=500)
+def test_ruling_22_fan_outs_nest_at_most_eight_deep(run):
+    inner = " ".join(
+        f"f{n} [shape=component] f{n} -> f{n + 1} k{n} [shape=tripleoctagon] k{n + 1} -> k{n}"
+        for n in range(8)
+    )
+    body = f"{inner} f8 [shape=component] x f8 -> x -> k8 k8 [shape=tripleoctagon] k0 -> join fan -> a -> f0 fan -> b -> join"
+    _, _, events = run(body, max_steps=500)
     begun = [each.branch for each in events if isinstance(each, ParallelStarted)]
-    assert begun == ["/".join(["fan/a"] * depth) for depth in range(8)]
-    assert result.status == "fail"
-    assert "fan is nested more than 8 fan-outs deep in fan/a/fan/a" in result.reason
+    assert [branch.count("/") for branch in begun] == [max(0, 2 * depth - 1) for depth in range(8)]
+    failed = next(each for each in events if isinstance(each, StageFailed) and each.name == "f7")
+    assert "f7 is nested more than 8 fan-outs deep in fan/a/f0/f1" in failed.error
 
 
 def test_ruling_22_stages_of_branches_have_directories_under_their_branch(run):

@@ -256,6 +256,19 @@ def test_ruling_18_a_run_that_a_bound_ended_goes_on_with_a_higher_one(make, tmp_
     )
 
 
+def test_a_resume_warns_when_the_file_of_the_run_was_edited(make, tmp_path):
+    file = tmp_path / "review.dot"
+    file.write_text(make("a b start -> a -> b -> done").to_dot())
+    root = tmp_path / "run"
+    Pipeline(file).run(logs_root=root, stop_after=2, wait=True)
+    file.write_text(make(CHANGED).to_dot())
+    run = Run.load(root).resume()
+    assert run.result(20).status == "success"
+    (warning,) = (event.message for event in run.events() if isinstance(event, RunWarning))
+    assert warning.startswith(f"{file} has changed since this run began")
+    assert 'on_graph_change="accept"' in warning
+
+
 CHANGED = "a b c start -> a -> b -> c -> done"
 
 

@@ -53,6 +53,21 @@ def test_a_fault_in_mid_run_is_a_storage_error_and_the_run_can_go_on(tmp_path, s
     assert (result.status, result.completed_nodes) == ("success", PATH)
 
 
+@pytest.mark.parametrize("at", range(1, 40))
+def test_a_full_disk_promises_a_resume_only_where_the_log_has_a_record(tmp_path, at):
+    disk = FaultyDisk(fail_at=at, error=errno.ENOSPC, lasts=10**6)
+    root, pipeline = tmp_path / "run", Pipeline(SOURCE)
+    with pytest.raises(StorageError) as caught:
+        pipeline.run(wait=True, logs_root=root, durability="fast", disk=disk)
+    if "can then be resumed" in caught.value.hint:
+        assert pipeline.resume(root).result(20).status == "success"
+        return
+    assert "then start the run anew, for nothing of it was recorded" in caught.value.hint
+    with pytest.raises(RunNotFound):
+        pipeline.resume(root, disk=FaultyDisk(fail_at=1, error=errno.ENOSPC, lasts=10**6))
+    assert pipeline.run(wait=True, logs_root=root, durability="fast").status == "success"
+
+
 @pytest.mark.parametrize("at", range(8))
 def test_one_fault_that_passes_never_makes_a_wrong_end(tmp_path, at):
     count = operations_of_a_run(tmp_path)

@@ -58,11 +58,7 @@ TABLE = [
     Example(
         "spec_11_13_smoke",
         "start plan implement review done",
-        (
-            ("goal_gate_has_retry", "implement"),
-            ("all_conditions_may_fail", "implement"),
-            ("all_conditions_may_fail", "review"),
-        ),
+        (("goal_gate_has_retry", "implement"),),
     ),
     Example("verification_3_goal_gate", "start implement test done"),
     Example("verification_4_multi_path", "start check next_step done"),

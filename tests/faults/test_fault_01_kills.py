@@ -132,7 +132,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     "attractor_nb/pipeline/children.py",
     "complete_end(pipeline, place, options, self._household.seams)",
 )
-@pytest.mark.protects("attractor_nb/pipeline/beginning.py", "sweep_home(seams.disk, home)")
+@pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
 def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaign, figures):
     """Protected by: a child that never began begins in the directory that it has; of one that has ended the
     manifest says so; what was half written beside the source of a child is removed.

@@ -13,6 +13,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -157,6 +158,47 @@ def test_a_disk_that_is_really_full(small_disk, figures):
         "a real disk of 1 MB that runs full",
         f"StorageError after {len(committed)} stages, resumed to the end once freed",
     )
+
+
+@pytest.mark.protects(
+    "attractor_nb/storage/disk.py", "error.hint.replace(_RESUMABLE, anew)", instead="error.hint"
+)
+def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures):
+    """Protected by: where nothing was recorded, nobody is told to resume, and the place can be used anew."""
+    place, _ = small_disk
+    (place / "straight.dot").write_text(
+        "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }"
+    )
+    begun = 0
+    for pages in range(6):
+        for name in ("other files", "run"):
+            subprocess.run(["rm", "-rf", str(place / name)], check=True)
+        free = os.statvfs(place).f_bavail - pages
+        (place / "other files").write_bytes(bytes(4096 * free))
+        ended, resumed = (_at_the_command_line(place, *words) for words in (RUN, ("resume", "run", "-q")))
+        (place / "other files").unlink()
+        if "nothing of it was recorded" not in ended.stderr:
+            assert "can then be resumed" in ended.stderr
+            assert _at_the_command_line(place, "resume", "run", "-q").returncode == 0
+            continue
+        begun += 1
+        assert "then start the run anew" in ended.stderr
+        assert "can then be resumed" not in resumed.stderr
+        assert "holds no run" in resumed.stderr or "start the pipeline anew" in resumed.stderr, resumed.stderr
+        assert _at_the_command_line(place, *RUN).returncode == 0
+    assert begun > 1
+    figures.record(
+        3, "a real disk that is full before the first record", f"{begun} places, started anew once freed"
+    )
+
+
+RUN = ("run", "straight.dot", "-q", "--logs-root", "run")
+
+
+def _at_the_command_line(place, *words):
+    """The command as a process of its own."""
+    command = [str(Path(sys.executable).with_name("attractor-nb")), *words]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.protects("attractor_nb/storage/disk.py", "errno.EROFS: ", instead="-1: ")

@@ -97,7 +97,7 @@ def went(call):
 )
 @pytest.mark.protects(
     "attractor_nb/storage/stage_names.py",
-    "    if lowered in _RESERVED or lowered.startswith(_RESERVED_BEGINNING):",
+    "    if lowered in RUN_ENTRIES or lowered.startswith(_RESERVED_BEGINNING):",
     instead="    if not node_id:",
 )
 def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_path, figures):

@@ -364,8 +364,8 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
 )
 @pytest.mark.protects(
     "attractor_nb/cli/looking.py",
-    "print(redacted(write_dot(document.graph))",
-    instead="print((write_dot(document.graph))",
+    "print_source(redacted(write_dot(document.graph))",
+    instead="print_source((write_dot(document.graph))",
 )
 @pytest.mark.protects(
     "attractor_nb/cli/looking.py",

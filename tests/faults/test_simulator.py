@@ -42,7 +42,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
 )
 @pytest.mark.protects(
     ROUTING,
-    "if evaluate_condition(edge.condition, seen.status, seen.preferred_label, lookup):",
+    "if evaluate_condition(edge.condition, status, seen.preferred_label, lookup):",
     instead="if edge.weight >= 0:",
 )
 @pytest.mark.protects(

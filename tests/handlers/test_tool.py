@@ -107,6 +107,18 @@ def test_a_real_command_reads_the_context_and_its_environment(tmp_path):
     assert json.loads(outcome.context_updates["tool.stderr"]) == {"a": "ü"}
 
 
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo boom; exit 1", "exit code 1; stdout.txt ends with: boom"),
+        ("exit 1", "exit code 1; it wrote nothing"),
+    ],
+)
+def test_a_failed_command_without_stderr_shows_the_end_of_its_output(tmp_path, command, reason):
+    trial = run_real(tmp_path, tool(command))
+    assert trial.outcome.failure_reason == f"the command ended with {reason}"
+
+
 def test_a_real_command_leaves_its_full_output_in_the_stage_directory(tmp_path):
     trial = run_real(tmp_path, tool("echo hello; echo oops >&2; exit 3"))
     assert trial.outcome.failure_reason == "the command ended with exit code 3: oops"
@@ -116,5 +128,7 @@ def test_a_real_command_leaves_its_full_output_in_the_stage_directory(tmp_path):
 
 def test_a_real_command_that_takes_too_long_is_ended(tmp_path):
     outcome = run_real(tmp_path, tool("echo begun; sleep 30", timeout=Duration(300))).outcome
-    assert outcome.failure_reason == "the command timed out after 300ms and was ended"
+    assert outcome.failure_reason == (
+        "the command timed out after 300ms and was ended; stdout.txt ends with: begun"
+    )
     assert outcome.context_updates["tool.output"] == "begun\n"

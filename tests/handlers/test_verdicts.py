@@ -19,7 +19,16 @@ from attractor_nb.handlers.verdicts import last_json_block
         ('```json\n{"a": 1}\n``` later {"b": 2}', '{"b": 2}'),
         ('{"a": 1}\n```json\n{"b": \n```', '{"b":'),
         ("a set {x} of {y}", ""),
-        ('{broken {"a": 1}', '{"a": 1}'),
+        ('{broken} then {"a": 1}', '{"a": 1}'),
+        ('He said "done: {"a": 1}', '{"a": 1}'),
+        ('{broken {"a": 1}', ""),
+        (
+            '{"outcome": "fail", "checks": [{"outcome": "success"}, {"outcome": "fail", "notes": "tests mis',
+            "",
+        ),
+        ('{"items": [' + '{"a": 1}, ' * 10_000 + "{}]}", '{"items": [' + '{"a": 1}, ' * 10_000 + "{}]}"),
+        ('[{"a": 1}]', ""),
+        ('{"a": "\\"}"}', '{"a": "\\"}"}'),
         ('text with a brace in a string {"a": "}"}', '{"a": "}"}'),
     ],
     ids=[
@@ -31,6 +40,12 @@ from attractor_nb.handlers.verdicts import last_json_block
         "broken-fence-counts",
         "no-json",
         "after-broken",
+        "after-unpaired-quote",
+        "below-unbalanced",
+        "cut-off",
+        "over-64-kilobytes",
+        "within-an-array",
+        "escaped-quote",
         "brace-in-string",
     ],
 )
@@ -44,9 +59,11 @@ def test_any_text_is_searched_without_an_error(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["{" * 500_000, '{"a":' * 100_000, "```\n" * 100_000], ids=["braces", "nesting", "fences"]
+    "text",
+    ["{" * 500_000, '{"a":' * 100_000, "```\n" * 100_000, "{" + '"\\' * 30_000, "{" + '\\"' * 30_000],
+    ids=["braces", "nesting", "fences", "quotes", "escaped-quotes"],
 )
 def test_hostile_responses_cost_no_time(text):
     started = time.process_time()
     last_json_block(text)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 0.5

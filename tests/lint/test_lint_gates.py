@@ -59,3 +59,72 @@ def test_material_of_the_graphs_own_stages_is_fine(review):
 def test_material_of_a_stage_that_there_is_not_is_a_warning(review, words):
     (finding,) = found("review_exists", f'human.review="{review}"')
     assert finding.message == f'the human.review of "ask" names what is no stage of the graph: {words}'
+
+
+GATE = """digraph d {{ start [shape=Mdiamond] ask [shape=hexagon, label="Go?", {attrs}] a [prompt="A"]
+    exit [shape=Msquare] start -> ask {edges} a -> exit }}"""
+YES_NO = 'ask -> exit [label="[Y] Yes"] ask -> a [label="[N] No"]'
+
+
+@pytest.mark.parametrize(
+    ("attrs", "edges", "severity", "words"),
+    [
+        (
+            "human.default_choice=zzz",
+            YES_NO,
+            "error",
+            'the human.default_choice "zzz" of "ask" is none of its choices "[Y] Yes", "[N] No"',
+        ),
+        ("human.type=multi_select, human.default_choice=zzz", YES_NO, "error", "is none of its choices"),
+        ("human.type=yes_no, human.default_choice=zzz", YES_NO, "error", "is none of its choices"),
+        (
+            "human.type=yes_no",
+            'ask -> exit [label="Ship"] ask -> a [label="No"]',
+            "error",
+            'no edge is labelled "Yes", only "Ship", "No"',
+        ),
+        (
+            "human.type=confirmation",
+            'ask -> exit [label="Ship"] ask -> a [label="No"]',
+            "error",
+            'no edge is labelled "Yes"',
+        ),
+        (
+            "human.type=yes_no",
+            'ask -> exit [label="Yes"] ask -> a [label="Later"]',
+            "warning",
+            'no edge is labelled "No"',
+        ),
+        (
+            "",
+            'ask -> exit [condition="outcome=fail"] ask -> a [condition="outcome!=success"]',
+            "error",
+            "offers no choice",
+        ),
+        ("human.timeout=5m", YES_NO, "warning", "when the time of the gate"),
+    ],
+)
+def test_a_gate_that_cannot_work_is_found_before_anybody_is_asked(attrs, edges, severity, words):
+    report = validate(parse_dot(GATE.format(attrs=attrs, edges=edges)))
+    (finding,) = [each for each in report if each.rule == "gate_can_work"]
+    assert str(finding.severity) == severity
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        "",
+        "human.default_choice=Y",
+        "human.default_choice=no",
+        "human.default_choice=a",
+        "human.type=yes_no, human.default_choice=yes",
+        "human.type=freeform, human.default_choice=anything",
+        "human.timeout=5m, human.default_choice=no",
+        "human.timeout=5m, retry_target=a",
+        "human.timeout=5m, max_retries=2",
+    ],
+)
+def test_a_gate_that_can_work_is_fine(attrs):
+    report = validate(parse_dot(GATE.format(attrs=attrs, edges=YES_NO)))
+    assert not [each for each in report if each.rule == "gate_can_work"]

@@ -106,16 +106,15 @@ def test_these_rules_mend_the_source_themselves():
         "provider_known",
         "retry_target_exists",
         "shape_alias",
-        "shape_known",
         "start_node",
         "status_as_key",
         "style_value",
         "terminal_node",
         "tools_known",
-        "type_known",
         "unknown_property",
         "unused_class",
         "unused_selector",
+        "whole_number",
     }
 
 

@@ -62,7 +62,7 @@ def test_every_shape_of_spec_2_8_has_its_type(shape, kind):
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind"), [("circle", "start"), ("doublecircle", "exit"), ("star", "codergen")]
+    ("shape", "kind"), [("circle", "codergen"), ("doublecircle", "codergen"), ("star", "codergen")]
 )
 def test_ruling_6_other_shapes(shape, kind):
     assert type_of_shape(shape) == kind

@@ -95,7 +95,45 @@ def test_a_machine_without_apt_is_told_what_the_tests_need(repository, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "script", ["apt-install", "find-python", "install", "make-venv", "run", "system-packages"]
+    "script",
+    [
+        *("apt-install", "each-part", "find-python", "install", "make-venv", "run", "run-tests"),
+        *("system-packages", "test-versions"),
+    ],
 )
 def test_scripts_are_executable(repository, script):
     assert os.access(repository / ".ci" / script, os.X_OK)
+
+
+def test_the_parts_after_one_that_fails_are_made_and_the_summary_names_both(repository, tmp_path):
+    (tmp_path / "Makefile").write_text("good:\n\t@echo made\nbad:\n\t@false\n")
+    done = subprocess.run(
+        [repository / ".ci" / "each-part", "make", "good", "bad", "good"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stdout.count("made") == 2
+    parts = [line.split()[:2] for line in done.stdout.partition("== summary\n")[2].splitlines()]
+    assert parts == [["good", "passed"], ["bad", "FAILED"], ["good", "passed"]]
+
+
+def test_versions_that_a_machine_lacks_are_named(repository, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('"Programming Language :: Python :: 3.99",\n')
+    done = subprocess.run(
+        [repository / ".ci" / "test-versions", tmp_path / "versions", "2", "tests"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (
+        0,
+        "== summary\nPython 3.99  not run: this machine does not have it\n",
+    )
+
+
+def test_ci_gives_the_tests_nothing_that_a_stranger_does_not_have(repository):
+    script = (repository / ".ci" / "run").read_text()
+    assert "export" not in script
+    assert script.count("make test") == script.count("stranger make test") == 1

@@ -726,6 +726,22 @@ def test_a_child_that_cannot_run_is_refused_before_anything_runs(child, message,
     assert not (tmp_path / "run").exists()
 
 
+def test_a_child_without_a_handler_is_a_warning_of_the_text_and_refuses_the_run(tmp_path):
+    child = (
+        'digraph { start [shape=Mdiamond] a [type="team.review"] done [shape=Msquare] start -> a -> done }'
+    )
+    family(tmp_path, top=by_file("middle.dot"), middle=by_file("child.dot"), child=child)
+    pipeline = Pipeline(tmp_path / "top.dot")
+    (found,) = (each for each in pipeline.diagnostics if each.rule == "handler_missing")
+    assert not any(each.is_error for each in pipeline.diagnostics)
+    assert 'child.dot: no handler is registered for the type "team.review" of "a"' in found.message
+    with pytest.raises(ValidationError, match=r"team\.review"):
+        pipeline.run(wait=True, logs_root=tmp_path / "run", trust=True)
+    assert not (tmp_path / "run").exists()
+    able = Pipeline(tmp_path / "top.dot", handlers={"team.review": lambda *given: Outcome.success()})
+    assert not [each for each in able.diagnostics if each.rule == "handler_missing"]
+
+
 def test_child_roots_allow_another_directory(tmp_path, monkeypatch):
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -418,11 +418,23 @@ def test_a_backend_that_does_not_start_runs_no_row():
 
 
 def test_a_row_that_cannot_be_run_is_a_failure_of_its_own(tmp_path):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "row-00001").write_text("in the way")
-    result = Pipeline(TWO_STAGES).map(rows(3), wait=True, map_dir=tmp_path / "kept")
+    def plant(prompt):
+        (tmp_path / "kept" / "row-00001").write_text("in the way")
+        return prompt
+
+    result = Pipeline(TWO_STAGES).map(
+        rows(3), wait=True, map_dir=tmp_path / "kept", backend=plant, max_parallel=1
+    )
     assert [result[row].status for row in result] == ["success", "fail", "success"]
     assert "StorageError" in result[1].reason
+
+
+def test_ruling_37_a_map_is_refused_where_other_files_are(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "inputs.jsonl").write_text("mine")
+    with pytest.raises(StorageError, match=r"holds what no run wrote: inputs.jsonl"):
+        Pipeline(TWO_STAGES).map(rows(3), wait=True, map_dir=tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["inputs.jsonl"]
 
 
 # -- the directory ----------------------------------------------------------------------------------------

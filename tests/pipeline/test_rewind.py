@@ -198,7 +198,8 @@ def test_a_failed_run_can_go_back_and_end_well(make, tmp_path):
     assert run.result(20).status == "fail"
     with pytest.raises(RunError, match="failed for good") as caught:
         run.resume()
-    assert "run.rewind(node)" in caught.value.hint
+    assert "run.rewind('b')" in caught.value.hint
+    assert f"`attractor-nb resume {tmp_path / 'run'} --from b`" in caught.value.hint
     assert run.rewind("b").result(20).status == "success"
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["status"] == "completed"

@@ -125,7 +125,7 @@ def test_processes_of_the_users_own_that_run_commands_need_trust(file):
 
 def test_text_of_a_foreign_origin_needs_trust():
     pipeline = Pipeline(TEXT, origin="https://example.org/build.dot")
-    with pytest.raises(UntrustedSource, match=r"https://example\.org/build\.dot comes from elsewhere"):
+    with pytest.raises(UntrustedSource, match=r"https://example\.org/build\.dot runs 2 commands"):
         pipeline.run()
     assert pipeline.run(wait=True, trust=HASH).status == "success"
     with pytest.raises(UntrustedSource):
@@ -143,11 +143,11 @@ def test_the_refusal_says_what_would_run_and_how_to_go_on(file):
     digits = HASH[:12]
     assert caught.value.surface_hash == HASH
     assert str(caught.value).splitlines() == [
-        f"{file} comes from elsewhere and runs 2 commands (hash {digits})",
+        f"{file} runs 2 commands (hash {digits}) that nobody has trusted yet",
         '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"',
         "  check  tool_command  true",
         (
-            " hint: read them (`attractor-nb commands FILE` prints them whole), then vouch for them: "
+            f" hint: read them (`attractor-nb commands {file}` prints them whole), then vouch for them: "
             f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, --trust on the command line, '
             f"or ATTRACTOR_TRUST={digits} where nobody can be asked"
         ),
@@ -238,7 +238,7 @@ def test_a_run_directory_from_elsewhere_needs_trust(monkeypatch, tmp_path):
         lambda: Run.load("run").resume(),
         lambda: load_pipeline("run").run(),
     ):
-        with pytest.raises(UntrustedSource, match=r"pipeline\.dot comes from elsewhere"):
+        with pytest.raises(UntrustedSource, match=r"pipeline\.dot runs 2 commands"):
             call()
     assert load_pipeline("run").resume("run", trust=HASH).result(30).status == "success"
 

@@ -263,7 +263,7 @@ def test_commands_of_a_posted_source_need_their_hash(client, root, sources, tmp_
     refused = client.post("/pipelines", {"source": sources.tool})
     assert (refused.status_code, refused.json()["type"]) == (403, "urn:attractor-nb:problem:untrusted-source")
     assert "touch made" in refused.json()["detail"]
-    assert list(root.iterdir()) == []
+    assert [path for path in root.rglob("*") if path.is_file()] == []
     other = client.post("/pipelines", {"source": sources.tool, "trust": "0" * 64})
     assert other.status_code == 403
     digest = refused.json()["surface_hash"]

@@ -134,7 +134,7 @@ def test_a_ticket_is_no_answer_to_keep(client, root, sources):
         client.post(f"/pipelines/{run_id}/events/ticket", headers=key).json()["ticket"] for _ in range(2)
     }
     assert len(tickets) == 2
-    assert not (root / ".server").exists()
+    assert not (root / ".server/keys").exists()
 
 
 def test_a_key_is_kept_out_while_its_request_works(root):

@@ -5,6 +5,8 @@ import hashlib
 import re
 import time
 from collections import Counter
+from dataclasses import fields
+from typing import get_args
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,6 +14,8 @@ import httpx
 from attractor_nb import Pipeline
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
+from attractor_nb.server.requests import BackendName, Bounds
+from attractor_nb.server.settings import ServerSettings
 from attractor_nb.views.frontend import modules_of, script
 from attractor_nb.views.svg import render_svg
 
@@ -146,6 +150,16 @@ def test_the_script_is_of_modules_that_share_no_name_and_make_no_markup_of_texts
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\s*=",
             source(name),
         )
+
+
+def test_the_form_of_a_new_run_knows_the_backends_and_the_limit_of_the_api():
+    offered = re.findall(r"^  (\w+): \"", source("page_options").partition("};")[0], re.MULTILINE)
+    assert offered == list(get_args(BackendName))
+    assert "MOST_BYTES = 1024 * 1024;" in source("page_source")
+    limit = next(one for one in fields(ServerSettings) if one.name == "max_body_bytes").default
+    assert limit == 1024 * 1024
+    bounds = re.findall(r"^  (max_\w+): \[", source("page_options"), re.MULTILINE)
+    assert set(bounds) <= set(Bounds.model_fields)
 
 
 def test_rows_say_of_each_run_what_a_list_shows(client, sources):

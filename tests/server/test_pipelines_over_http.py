@@ -127,7 +127,8 @@ def test_a_run_is_cancelled_and_goes_on_later(client, sources):
 
 def test_a_run_is_forked_before_a_visit(client, sources):
     run_id = client.submit(sources.plain)
-    client.ended(run_id)
+    assert client.ended(run_id)["is_simulated"] is True
+    assert client.get("/pipelines").json()["pipelines"][0]["is_simulated"] is True
     reply = client.post(f"/pipelines/{run_id}/fork", {"node": "plan", "context": {"hint": "shorter"}})
     assert reply.status_code == 201
     fork = reply.json()["id"]
@@ -154,7 +155,7 @@ def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
     assert good["is_valid"]
     assert len(good["executes"]["hash"]) == 64
     assert good["executes"]["commands"] == [
-        {"node": "touch", "attribute": "tool_command", "text": "touch made"}
+        {"node": "touch", "attribute": "tool_command", "text": "touch made", "shown": "touch made"}
     ]
     torn = client.post("/validate", {"source": "digraph { a [label= }"}).json()
     assert not torn["is_valid"]
@@ -164,6 +165,48 @@ def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
     assert not lone["is_valid"]
     assert "start_node" in {found["rule"] for found in lone["diagnostics"]}
     assert list(root.iterdir()) == []
+
+
+def test_validate_says_where_a_finding_begins_and_ends_and_draws_what_it_can_read(client, sources):
+    torn = sources.plain.replace("plan -> done", "plan -> dnoe")
+    found = client.post("/validate", {"source": torn, "with_drawing": True}).json()
+    typo = next(one for one in found["diagnostics"] if one["rule"] == "edge_target_exists")
+    line = torn.splitlines()[typo["line"] - 1]
+    assert typo["line"] == typo["end_line"]
+    assert line[typo["column"] - 1 : typo["end_column"] - 1] == "dnoe"
+    assert typo["excerpt"].splitlines()[1].endswith("^^^^")
+    assert typo["can_fix"]
+    assert 'data-node="plan"' in found["svg"]
+    assert client.post("/validate", {"source": torn}).json()["svg"] == ""
+    unread = client.post("/validate", {"source": "digraph {", "with_drawing": True}).json()
+    assert (unread["svg"], unread["diagnostics"][0]["can_fix"]) == ("", False)
+
+
+def test_validate_answers_a_fix_with_the_new_text_and_what_lint_says_of_it(client, sources):
+    torn = sources.plain.replace("plan -> done", "plan -> dnoe")
+    before = client.post("/validate", {"source": torn}).json()
+    number = next(n for n, one in enumerate(before["diagnostics"]) if one["rule"] == "edge_target_exists")
+    after = client.post("/validate", {"source": torn, "fix": number}).json()
+    assert after["source"] == sources.plain
+    assert after["is_valid"]
+    for wrong in (number + 50, next(n for n, one in enumerate(before["diagnostics"]) if not one["can_fix"])):
+        refused = client.post("/validate", {"source": torn, "fix": wrong})
+        assert (refused.status_code, refused.json()["type"]) == (422, "urn:attractor-nb:problem:option")
+
+
+def test_a_text_with_a_secret_does_not_come_back_mended(client, sources):
+    key = "sk-" + "ant-api03-" + "Ab3" * 20
+    torn = sources.plain.replace("Plan it", key).replace("plan -> done", "plan -> dnoe")
+    found = client.post("/validate", {"source": torn}).json()["diagnostics"]
+    number = next(n for n, one in enumerate(found) if one["rule"] == "edge_target_exists")
+    refused = client.post("/validate", {"source": torn, "fix": number})
+    assert (refused.status_code, key in refused.text) == (422, False)
+
+
+def test_a_command_is_shown_with_every_character_spelled_out(client, sources):
+    text = 'touch [shape=parallelogram, tool_command="echo \u202eabc"]\n start -> touch -> done'
+    (command,) = client.post("/validate", {"source": sources.of(text)}).json()["executes"]["commands"]
+    assert command["shown"] == "echo \\u202eabc"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A server is killed and started again; two serve one root (RELIABILITY; part 6 of issue 7)."""
 
+import json
 import os
 import signal
 import subprocess
@@ -20,9 +21,9 @@ TOKEN = "t" * 43
 
 
 @contextmanager
-def process(root, make):
+def process(root, make, **options):
     """A server in a process of its own, and its client."""
-    command = [sys.executable, str(WORKER), str(root), TOKEN]
+    command = [sys.executable, str(WORKER), str(root), TOKEN, json.dumps(options)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         try:
             url = server.stdout.readline().strip()
@@ -54,7 +55,7 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
         client.wait_for(waiting, "InterviewStarted")
         server.kill()
         server.wait(30)
-    with process(root, client_of) as (_, client, _):
+    with process(root, client_of, recover=False) as (_, client, _):
         lines = {line["id"]: line for line in client.get("/pipelines").json()["pipelines"]}
         assert lines[done]["status"] == "completed"
         assert (lines[waiting]["status"], lines[waiting]["is_resumable"]) == ("abandoned", True)
@@ -86,7 +87,7 @@ def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources)
     chain = " -> ".join(["start", *names[:4], "one", *names[4:8], "two", *names[8:], "done"])
     had, run_id = [], ""
     for place in ("rush", "answered", "asked", ""):
-        with process(root, client_of) as (server, client, _):
+        with process(root, client_of, recover=False) as (server, client, _):
             if run_id:
                 assert client.get(f"/pipelines/{run_id}").json()["status"] == "abandoned"
                 assert client.post(f"/pipelines/{run_id}/resume").status_code == 202

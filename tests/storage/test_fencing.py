@@ -10,8 +10,8 @@ from attractor_nb.model.events import PipelineCompleted, PipelineRestarted, RunW
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lines, token_of
 from attractor_nb.storage.fence import FencedDisk
-from attractor_nb.storage.listing import list_runs
 from attractor_nb.storage.lock import read_owner
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.standing import read_last_event
 from attractor_nb.storage.stored_run import read_run
@@ -88,8 +88,11 @@ def test_the_old_owner_changes_nothing(begun, take_over, act):
     assert {path: path.read_bytes() for path in old.logs_root.rglob("*") if path.is_file()} == before
 
 
-def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the_new_ones(begun, take_over):
+def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the_new_ones(
+    begun, take_over, event_of
+):
     old = begun()
+    old.append(event_of(2), is_synced=True)
     files = old.open_stage("plan", 1, 1)
     files.write_text("prompt.md", "old")
     held = os.open(files.directory, os.O_RDONLY)
@@ -103,7 +106,7 @@ def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the
     os.close(os.open("planted.txt", os.O_CREAT | os.O_WRONLY, dir_fd=held))  # as a command of the old one may
     os.close(held)
     assert names_in(new.directory) == ["visits"]
-    assert names_in(new.directory / "visits" / "0.0") == ["planted.txt", "prompt.md"]
+    assert names_in(new.directory / "visits" / "1.1") == ["planted.txt", "prompt.md"]
 
 
 def test_a_temporary_file_of_the_old_owner_in_a_stage_is_swept(begun, take_over):

@@ -6,8 +6,8 @@ import pytest
 
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
 from attractor_nb.storage import removal
-from attractor_nb.storage.listing import list_runs
 from attractor_nb.storage.removal import is_remains, remove_run
+from attractor_nb.storage.run_index import list_runs
 
 
 @pytest.fixture
@@ -21,7 +21,8 @@ def test_a_run_is_removed_with_all_that_is_in_it_and_links_are_not_followed(crea
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").write_text("mine")
-    (store.logs_root / "link").symlink_to(kept)
+    (store.logs_root / "workspace").mkdir()
+    (store.logs_root / "workspace/link").symlink_to(kept)
     remove("a")
     assert list((tmp_path / "runs").iterdir()) == []
     assert (kept / "file").read_text() == "mine"
@@ -51,6 +52,47 @@ def test_what_is_no_run_is_left_alone(remove, tmp_path):
     with pytest.raises(RunNotFound):
         remove("none")
     assert (tmp_path / "runs/papers/thesis.txt").read_text() == "mine"
+
+
+def test_files_of_the_user_beside_a_run_keep_it_and_are_named(create, remove, tmp_path, event_of):
+    """An earlier version took ``--logs-root .`` for a run directory (ruling 37)."""
+    store = create("runs/a")
+    for sequence in (1, 2):
+        store.append(event_of(sequence), is_synced=False)
+    store.open_stage("plan", 1, 1).write_text("prompt.md", "p")
+    store.close()
+    (tmp_path / "runs/a/src").mkdir()
+    for name in ("README.md", "src/main.py", ".gitignore"):
+        (tmp_path / "runs/a" / name).write_text("mine")
+    before = sorted((tmp_path / "runs/a").rglob("*"))
+    with pytest.raises(RunError, match=r"no run wrote: \.gitignore, README\.md and src; nothing was"):
+        remove("a")
+    assert sorted((tmp_path / "runs/a").rglob("*")) == before
+    for name in ("README.md", "src/main.py", ".gitignore"):
+        (tmp_path / "runs/a" / name).unlink()
+    remove("a")
+    assert not (tmp_path / "runs/a").exists()
+
+
+def test_what_was_moved_under_the_visits_of_a_stage_keeps_the_run(create, remove, tmp_path, event_of):
+    store = create("runs/a")
+    for sequence in (1, 2):
+        store.append(event_of(sequence), is_synced=False)
+    store.close()
+    moved = tmp_path / "runs/a/plan/visits/0.0/main.py"
+    moved.parent.mkdir(parents=True)
+    moved.write_text("mine")
+    with pytest.raises(RunError, match=r"no run wrote: plan/visits/0\.0; nothing"):
+        remove("a")
+    assert moved.read_text() == "mine"
+
+
+def test_somebody_elses_events_make_no_run(remove, tmp_path):
+    (tmp_path / "runs/games").mkdir(parents=True)
+    (tmp_path / "runs/games/events.jsonl").write_text('{"goal": 1}\n')
+    with pytest.raises(RunNotFound, match="no run"):
+        remove("games")
+    assert (tmp_path / "runs/games/events.jsonl").exists()
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/inner", ".", ".."])

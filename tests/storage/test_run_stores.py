@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from attractor_nb.context import Context
-from attractor_nb.errors import CheckpointCorrupt, OptionError, RunNotFound, StorageError
+from attractor_nb.errors import CheckpointCorrupt, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.protocols import RunStore
 from attractor_nb.storage.memory_store import MAX_KEPT_BYTES, MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -256,10 +256,43 @@ def test_a_restart_that_never_began_does_not_stand_in_the_way(create):
     store = create()
     (store.logs_root / "restart-1").mkdir()
     (store.logs_root / "restart-1/old").write_text("")
+    (store.logs_root / "restart-1/owner.lock").write_text("")
     store.make_restart(1, "bbbbbbbb").close()
     store.make_restart(1, "cccccccc").close()
     assert (store.logs_root / "restart-1-leftover-1/old").exists()
     assert (store.logs_root / "restart-1-leftover-2/events.jsonl").exists()
+
+
+def test_ruling_37_what_no_run_wrote_is_not_renamed_for_a_restart(create):
+    store = create()
+    (store.logs_root / "restart-1").mkdir()
+    (store.logs_root / "restart-1/mine.txt").write_text("mine")
+    with pytest.raises(StorageError, match="stands where a restart goes"):
+        store.make_restart(1, "bbbbbbbb")
+    assert (store.logs_root / "restart-1/mine.txt").read_text() == "mine"
+
+
+def test_ruling_37_a_directory_that_holds_anything_else_is_refused_before_the_first_byte(create, tmp_path):
+    mine = {"src/main.py": "code", "manifest.json": '{"name": "my extension"}', "pipeline.dot": "digraph {}"}
+    for name, text in mine.items():
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_text(text)
+    with pytest.raises(
+        StorageError, match=r"holds what no run wrote: manifest.json, pipeline.dot and src"
+    ) as caught:
+        create()
+    assert "empty or not there yet" in caught.value.hint
+    found = {
+        str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()
+    }
+    assert found == set(mine)
+    assert all((tmp_path / "run" / name).read_text() == text for name, text in mine.items())
+
+
+def test_ruling_37_an_empty_directory_and_a_beginning_that_was_cut_off_are_free(create, tmp_path):
+    (tmp_path / "run").mkdir()
+    create().close()
+    create().close()  # the one before never wrote a record
 
 
 def test_a_restart_whose_link_cannot_be_written_is_not_owned(create, reopen):
@@ -372,3 +405,14 @@ def test_fault_1_killed_at_any_operation_a_run_reads_and_resumes_with_all_that_w
             assert run.checkpoint["logs"] == [str(run.checkpoint["log_sequence"])]
         for status in path.glob("plan/**/status.json"):
             assert status.read_text()
+
+
+@pytest.mark.parametrize("text", ['{"goal": 1}\n', '{"goal": 1}\n{"goal": 2}\n', "kick-off", ""])
+def test_ruling_37_somebody_elses_events_are_looked_at_before_anything_is_written(reopen, tmp_path, text):
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games/events.jsonl").write_text(text)
+    with pytest.raises(RunError):
+        reopen(tmp_path / "games")
+    assert [(path.name, path.read_text()) for path in (tmp_path / "games").iterdir()] == [
+        ("events.jsonl", text)
+    ]

@@ -54,8 +54,10 @@ def test_ruling_28_earlier_visits_and_attempts_are_kept(create):
     assert '"visit": 2' in (store.logs_root / "plan/status.json").read_text()
 
 
-def test_ruling_28_an_attempt_that_is_run_again_keeps_the_files_of_both(create, reopen):
+def test_ruling_28_an_attempt_that_is_run_again_keeps_the_files_of_both(create, reopen, event_of):
     store = create()
+    store.append(event_of(1), is_synced=True)
+    store.append(event_of(2), is_synced=True)
     store.open_stage("plan", 1, 1).write_text("prompt.md", "first")
     store.close()
     again = reopen(store.logs_root)
@@ -63,7 +65,7 @@ def test_ruling_28_an_attempt_that_is_run_again_keeps_the_files_of_both(create, 
     again.open_stage("plan", 1, 1).write_text("prompt.md", "third")
     again.open_stage("plan", 1, 1)
     assert tree(store.logs_root / "plan") == [
-        "visits/0.0/prompt.md", "visits/1.1-2/prompt.md", "visits/1.1/prompt.md",
+        "visits/1.1-2/prompt.md", "visits/1.1-3/prompt.md", "visits/1.1/prompt.md",
     ]  # fmt: skip
 
 
@@ -79,21 +81,35 @@ def test_after_a_resume_the_log_says_which_attempt_the_files_are_of(create, reop
     assert tree(store.logs_root / "plan") == ["visits/3.2/prompt.md"]
 
 
-@pytest.mark.parametrize(
-    ("status", "place"),
-    [
-        pytest.param('{"visit": 4, "attempt": 2}', "4.2", id="ours"),
-        pytest.param('{"visit": "../..", "attempt": 2}', "0.0", id="hostile"),
-        pytest.param("[]", "0.0", id="no object"),
-        pytest.param("no json", "0.0", id="no json"),
-    ],
-)
-def test_without_a_record_in_the_log_the_status_file_says_it(create, reopen, status, place):
+def test_without_a_record_in_the_log_the_status_file_says_it(create, reopen):
     store = create()
-    store.open_stage("plan", 1, 1).write_text("status.json", status)
+    store.open_stage("plan", 1, 1).write_text("status.json", '{"visit": 4, "attempt": 2}')
     store.close()
     reopen(store.logs_root).open_stage("plan", 5, 1)
-    assert tree(store.logs_root / "plan") == [f"visits/{place}/status.json"]
+    assert tree(store.logs_root / "plan") == ["visits/4.2/status.json"]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param('{"visit": "../..", "attempt": 2}', id="hostile"),
+        pytest.param("[]", id="no object"),
+        pytest.param("no json", id="no json"),
+    ],
+)
+def test_ruling_37_a_directory_that_no_run_wrote_stays_and_the_stage_has_another(create, reopen, status):
+    store = create()
+    (store.logs_root / "plan").mkdir()
+    (store.logs_root / "plan" / "status.json").write_text(status)
+    files = store.open_stage("plan", 1, 1)
+    files.write_text("prompt.md", "ours")
+    assert tree(store.logs_root / "plan") == ["status.json"]
+    assert (store.logs_root / "plan" / "status.json").read_text() == status
+    assert store.manifest["stage_directories"] == {"plan": files.directory.name}
+    store.close()
+    again = reopen(store.logs_root)
+    assert again.open_stage("plan", 2, 1).directory == files.directory
+    assert tree(store.logs_root / "plan") == ["status.json"]
 
 
 def test_ruling_27_a_stale_status_file_leaves_before_anything_else(create):

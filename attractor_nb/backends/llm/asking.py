@@ -145,8 +145,8 @@ def _own_model(node: Node, defaults: Defaults) -> ModelName:
     if not defaults.model:
         raise TerminalError(
             f"node {node.id!r} names no model",
-            hint="write llm_model on the node or the graph, a rule in model_stylesheet, or give "
-            "ProviderBackend(model=…)",
+            hint='write llm_model="…" on the node or the graph, or model_stylesheet="* { llm_model: …; }", '
+            'or give backend=ProviderBackend("…")',
         )
     name = read_model(defaults.model, defaults.provider)
     if node.llm_provider and name.provider not in ("", _canonical(node.llm_provider)):

@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Backend, Json, RunsDir, Server, Token
 
-RUNS_HELP = """List runs and maps, newest first. Of those that stopped it says how they go on.
+RUNS_HELP = """List runs and maps, newest first. Those that stopped have the command that goes on.
 
 \b
   attractor-nb runs
@@ -74,7 +74,7 @@ DOCTOR_HELP = """Say what is wrong with a run, a pipeline or this machine.
 
 \b
 Exit codes of a run directory: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
-Exit codes else: 0 ready, 1 not ready.
+Exit codes otherwise: 0 ready, 1 not ready.
 """
 
 
@@ -83,7 +83,7 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="[RUN_DIR|FILE]",
-            help="A run's directory, or a .dot file; this machine without it.",
+            help="A run directory or a .dot file; else this machine.",
             show_default=False,
         ),
     ] = None,
@@ -92,14 +92,14 @@ def doctor(
         typer.Option(
             "--salvage",
             metavar="NEW_DIR",
-            help="Of a run directory: save what is whole into this new one.",
+            help="Save what is whole of a run into this new directory.",
             show_default=False,
         ),
     ] = None,
     backend: Backend = None,
     is_online: Annotated[
         bool,
-        typer.Option("--online", help="Of a file: look whether its models' servers can be reached, too."),
+        typer.Option("--online", help="Check that the servers of a file's models answer."),
     ] = False,
     is_json: Json = False,
 ) -> int:
@@ -129,7 +129,9 @@ CACHE_HELP = """Say how much the cache of stages holds, or empty it.
 def cache(
     cache_dir: Annotated[
         Path | None,
-        typer.Option("--cache-dir", metavar="DIR", help=".attractor/cache by default.", show_default=False),
+        typer.Option(
+            "--cache-dir", metavar="DIR", help="The cache; .attractor/cache by default.", show_default=False
+        ),
     ] = None,
     is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all that is kept.")] = False,
     is_json: Json = False,

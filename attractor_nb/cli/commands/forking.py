@@ -14,7 +14,7 @@ from attractor_nb.cli.spread import spread
 if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
 
-FORK_HELP = """Begin another run that differs from before a visit on.
+FORK_HELP = """Begin a new run from just before a visit of another run.
 
 \b
   attractor-nb fork .attractor/runs/first plan
@@ -58,7 +58,7 @@ def fork(
         ),
     ] = None,
     graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Go on with this pipeline.", show_default=False)
+        str, typer.Option("--graph", metavar="FILE", help="Go on with this file.", show_default=False)
     ] = "",
     fork_root: Annotated[
         Path | None,

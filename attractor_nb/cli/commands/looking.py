@@ -84,7 +84,9 @@ GRAPH_HELP = """Draw a pipeline. Nothing is sent anywhere, and nothing is run.
 
 def graph(
     file: File,
-    graph_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="How.")] = GraphFormat.TEXT,
+    graph_format: Annotated[
+        GraphFormat, typer.Option("--format", "-f", help="The format.")
+    ] = GraphFormat.TEXT,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
     ] = None,

@@ -93,18 +93,21 @@ def map_(
         GraphChange | None,
         typer.Option(
             "--on-graph-change",
-            help="With --resume: when it is not the pipeline that ran.",
+            help="With --resume: what to do when the pipeline has changed.",
             show_default=False,
         ),
     ] = None,
     on_interrupted: Annotated[
         OnInterrupted | None,
         typer.Option(
-            "--on-interrupted", help="With --resume: for stages that were cut off.", show_default=False
+            "--on-interrupted",
+            help="With --resume: what to do with stages that were cut off.",
+            show_default=False,
         ),
     ] = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="With --resume: its owner is frozen, or gone.")
+        bool,
+        typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone."),
     ] = False,
     settings: "Settings",
 ) -> int:

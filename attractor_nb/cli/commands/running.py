@@ -111,14 +111,16 @@ def resume(
         ),
     ] = None,
     graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Go on with this pipeline.", show_default=False)
+        str, typer.Option("--graph", metavar="FILE", help="Go on with this file.", show_default=False)
     ] = "",
     on_graph_change: Annotated[
-        GraphChange, typer.Option("--on-graph-change", help="When it is not the pipeline that ran.")
+        GraphChange, typer.Option("--on-graph-change", help="What to do when the pipeline has changed.")
     ] = GraphChange.ERROR,
     on_interrupted: Annotated[
         OnInterrupted | None,
-        typer.Option("--on-interrupted", help="For a stage that was cut off.", show_default=False),
+        typer.Option(
+            "--on-interrupted", help="What to do with a stage that was cut off.", show_default=False
+        ),
     ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")

@@ -38,23 +38,32 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
   attractor-nb serve --max-runs 4                     a fifth is refused (429) until one has ended
+  attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
 The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
-here; give another bind than this machine's own only with --allow-remote. Ctrl-C stops: runs that go on
-are interrupted in order, and can be resumed.
+here. --host takes an address that other machines reach only with --allow-remote. Ctrl-C stops the server:
+it interrupts the runs under way, and they can be resumed. At its start a server goes on with the runs that a
+killed server left in this runs base.
 """
 
 
 def serve(
     runs_dir: RunsDir = None,
     host: Annotated[str, typer.Option("--host", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any free one.")] = 8765,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
+    ] = 8765,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="ATTRACTOR_TOKEN", help="A fresh one by default.", show_default=False),
+        typer.Option(
+            "--token", envvar="ATTRACTOR_TOKEN", help="The token; a fresh one by default.", show_default=False
+        ),
     ] = None,
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="PATH", help="Path before all others.", show_default=False)
+        str,
+        typer.Option(
+            "--prefix", metavar="PATH", help="Serve everything under this path.", show_default=False
+        ),
     ] = "",
     is_remote_allowed: Annotated[
         bool, typer.Option("--allow-remote", help="Let --host be reached by other machines.")
@@ -64,17 +73,21 @@ def serve(
         typer.Option(
             "--allow-host",
             metavar="NAME:PORT",
-            help="Another name that a proxy asks by; repeatable.",
+            help="Also answer requests to this name; repeatable.",
             show_default=False,
         ),
     ] = None,
+    is_recovering: Annotated[
+        bool,
+        typer.Option("--recover/--no-recover", help="Take up again what a killed server was working on."),
+    ] = True,
     max_runs: Annotated[
         int | None,
-        typer.Option("--max-runs", min=1, help="Runs under way at a time.", show_default="1000"),
+        typer.Option("--max-runs", min=1, help="How many runs can be under way.", show_default="1000"),
     ] = None,
     max_streams: Annotated[
         int | None,
-        typer.Option("--max-streams", min=1, help="Open event streams at a time.", show_default="2000"),
+        typer.Option("--max-streams", min=1, help="How many event streams can be open.", show_default="2000"),
     ] = None,
     is_json: Json = False,
 ) -> int:
@@ -90,6 +103,7 @@ def serve(
         prefix=prefix,
         allow_remote=is_remote_allowed,
         allowed_hosts=allowed_hosts or (),
+        recover=is_recovering,
         max_runs=max_runs,
         max_streams=max_streams,
     )
@@ -117,7 +131,7 @@ def submit(
             "--server",
             metavar="URL",
             envvar="ATTRACTOR_SERVER",
-            help="Of `attractor-nb serve`.",
+            help="The server, as `attractor-nb serve` printed it.",
             show_default=False,
         ),
     ],

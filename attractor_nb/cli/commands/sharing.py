@@ -41,7 +41,8 @@ EXPORT_HELP = """Write a run as one HTML page that opens anywhere. It needs no k
 def export(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run directory.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page.", show_default=False)
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write it to this file.", show_default=False),
     ] = None,
     is_json: Json = False,
 ) -> int:

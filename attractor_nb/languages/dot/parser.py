@@ -245,14 +245,18 @@ class _Actions:
         return attrs
 
     def _note_gap(self, gap: Gap) -> None:
-        """Keep a wrong separator for the block's warning; on one line it is an error (ruling 1)."""
+        """Keep a wrong separator for the block's warning (rulings 1, 1a).
+
+        Attributes that touch are an error: `prompt="Say "x="1"` is a quote inside a string.
+        """
         before, semicolon, after = gap
-        is_on_one_line = "\n" not in self._source.text[before.end : after.start]
-        if self._is_strict or (semicolon is None and is_on_one_line):
+        is_touching = semicolon is None and before.end == after.start
+        if self._is_strict or is_touching:
+            hint = "separate attributes with commas"
             raise DotSyntaxError(
                 'expected "," between attributes',
                 separator_span(self._source, gap),
-                hint="separate attributes with commas",
+                hint=f'{hint}, and inside a string write \\" for a quote' if is_touching else hint,
             )
         self._gaps.append(gap)
 

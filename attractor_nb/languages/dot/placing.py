@@ -145,7 +145,8 @@ class Page:
         if end == gone.end:  # no separator, or a comment before it
             found = self._separator_place(gone.end)
             comma = [] if found is None else [self.replace(found, found + 1, "")]
-            return [self.replace(gone.start, gone.end, ""), *comma]
+            stop = after if found is None and not is_last_on_line else gone.end
+            return [self.replace(gone.start, stop, ""), *comma]
         return [self.replace(gone.start, end if is_last_on_line else after, "")]
 
     # -- lines -----------------------------------------------------------------------------------------

@@ -270,4 +270,4 @@ class PlainReader:
             return None
         if separator:
             return before, self._text.index(";", before.end, attr.start), attr
-        return (before, None, attr) if "\n" in self._text[before.end : attr.start] else None
+        return (before, None, attr) if before.end < attr.start else None

@@ -16,6 +16,8 @@ STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+")
 NAME_AND_EQUALS: Final = re.compile(rf"(?:{NAME.pattern}|{STRING.pattern}){_GAP}=", re.DOTALL)
 
+_BEGINS_A_LINE: Final = re.compile(r"(?:\A|\n)[ \t\r]*\Z")
+
 _SYMBOLS: Final = (
     ("-->", "no such arrow", 'write "->"'),
     ("--", "undirected edges are not supported", 'write "->" in place of "--"'),
@@ -43,6 +45,12 @@ _SYMBOLS: Final = (
 
 def symbol_mistake(source: SourceText, at: int) -> DotSyntaxError:
     """What is wrong with the symbol at an offset."""
+    if source.text.startswith("--", at) and _BEGINS_A_LINE.search(source.text[:at]):
+        return DotSyntaxError(
+            'a line cannot begin with "--"',
+            source.span(at, at + 2),
+            hint='comments begin with "//" or "#"; an edge is written a -> b',
+        )
     for symbol, message, hint in _SYMBOLS:
         if source.text.startswith(symbol, at):
             return DotSyntaxError(message, source.span(at, at + len(symbol)), hint=hint)

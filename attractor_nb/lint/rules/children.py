@@ -45,6 +45,8 @@ def child_pipeline(survey: Survey) -> Iterator[Finding]:
     for node_id in _of_types(survey, CHILD_TYPES):
         yield from _unnamed(survey.graph, survey.graph.nodes[node_id])
     for problem in survey.options.child_problems:
+        if problem.lacks_handler:  # handler_missing tells it
+            continue
         holder = survey.graph if problem.is_of_graph else survey.graph.nodes[problem.node_id]
         span = value_span(holder, problem.attribute)
         yield Finding(problem.message, span, problem.node_id, fix=Fix(problem.remedy))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges
+from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges, walked
 from attractor_nb.decisions.parallel import ERROR_POLICIES, JOIN_POLICIES, K_OF_N, QUORUM, policy_of
 from attractor_nb.errors import OptionError
 from attractor_nb.lint.places import name_span, value_span
@@ -12,7 +12,7 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
@@ -192,46 +192,6 @@ def branch_condition(survey: Survey) -> Iterator[Finding]:
 
 
 @rule(Severity.WARNING)
-def restart_in_branch(survey: Survey) -> Iterator[Finding]:
-    """No branch of a fan-out restarts the run.
-
-    A branch that takes an edge with `loop_restart=true` fails: the other branches are still at work in the
-    run directory that would be left (ruling 22).
-
-    Bad:
-
-        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
-            join [shape=tripleoctagon] exit [shape=Msquare]
-            start -> fan  fan -> a -> join  fan -> b -> join  join -> exit
-            b -> again [condition="outcome=fail", loop_restart=true]  again [prompt="Again"]  again -> fan }
-
-    Good:
-
-        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
-            join [shape=tripleoctagon] exit [shape=Msquare]
-            start -> fan  fan -> a -> join  fan -> b -> join  join -> exit
-            join -> again [condition="outcome=fail", loop_restart=true]  again [prompt="Again"]
-            again -> fan }
-    """
-    restarts = [edge for edge in survey.graph.edges if edge.loop_restart]
-    if not restarts:
-        return
-    for node_id, join in survey.joins.items():
-        branches = branch_edges(survey.graph, node_id)
-        within = _reached(survey, (edge.target for edge in branches if not edge.loop_restart), join.node_id)
-        within.discard(node_id)
-        for edge in restarts:
-            begins_branch = edge.source == node_id and not edge.condition.strip()
-            if begins_branch or edge.source in within:
-                message = (
-                    f'a branch of "{node_id}" that takes {edge.source} -> {edge.target} fails: a branch '
-                    "cannot restart the run"
-                )
-                fix = Fix("restart after the join, or go back within the branch")
-                yield Finding(message, edge.span, node_id, (edge.source, edge.target), fix)
-
-
-@rule(Severity.WARNING)
 def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
     """A fan-in comes after a fan-out.
 
@@ -252,24 +212,12 @@ def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
     fan_ins = survey.of_type(FAN_IN_TYPE)
     if not fan_ins:
         return
-    after = _reached(survey, survey.of_type(PARALLEL_TYPE), "")
+    after = walked(survey.of_type(PARALLEL_TYPE), survey.onward, ())
     for node_id in fan_ins:
         if node_id not in after:
             message = f'no fan-out leads to the fan-in "{node_id}": it has nothing to choose from'
             fix = Fix("put a node of shape component before it, or give it another shape")
             yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
-
-
-def _reached(survey: Survey, starts: Iterable[str], end: str) -> set[str]:
-    """The nodes that can be reached from some, these included, on ways that stop before another."""
-    seen = {start for start in starts if start in survey.graph.nodes} - {end}
-    queue = list(seen)
-    for node_id in queue:
-        for target in survey.successors[node_id]:
-            if target not in seen and target != end:
-                seen.add(target)
-                queue.append(target)
-    return seen
 
 
 RULES: Final = (
@@ -278,6 +226,5 @@ RULES: Final = (
     fan_out_policy,
     branch_start,
     branch_condition,
-    restart_in_branch,
     fan_in_without_fan_out,
 )

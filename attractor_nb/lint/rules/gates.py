@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.choices import YES_OR_NO, choices_of, default_answer, side_of
 from attractor_nb.decisions.response_schemas import is_schema_name
 from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.shapes import BUILT_IN_TYPES
+from attractor_nb.model.question import AnswerValue, QuestionType
+from attractor_nb.model.shapes import BUILT_IN_TYPES, HUMAN_TYPE
 from attractor_nb.model.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from attractor_nb.decisions.choices import Choice
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
 
-_GATE: Final = "wait.human"
+_TYPE: Final = "human.type"
+_DEFAULT: Final = "human.default_choice"
 _FORM: Final = "human.form"
 _REVIEW: Final = "human.review"
 
@@ -48,7 +52,7 @@ def form_valid(survey: Survey) -> Iterator[Finding]:
 
 def _form_problem(survey: Survey, node: Node, name: str) -> tuple[str, Fix] | None:
     kind = survey.types[node.id]
-    if kind in BUILT_IN_TYPES and kind != _GATE and kind not in survey.options.taken_over:
+    if kind in BUILT_IN_TYPES and kind != HUMAN_TYPE and kind not in survey.options.taken_over:
         return f'"{node.id}" has {_FORM} and is no human gate', Fix(
             "make it a gate, shape=hexagon, or remove it"
         )
@@ -94,4 +98,75 @@ def review_exists(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, value_span(node, _REVIEW), node.id, fix=Fix("name a stage that there is"))
 
 
-RULES: Final = (form_valid, review_exists)
+@rule(Severity.ERROR)
+def gate_can_work(survey: Survey) -> Iterator[Finding]:
+    """A human gate has a choice that can be taken, and what its attributes name is among the choices.
+
+    A gate fails, before anybody is asked, when its `human.default_choice` is none of its choices, or when
+    its `human.type` asks for yes or no and no edge is labelled Yes. One without an edge for No is a WARNING:
+    that answer fails the gate. So is a time limit without a default, where nothing leads on from a failure.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon, label="OK?", human.default_choice=later]
+            exit [shape=Msquare]  start -> ok  ok -> exit [label="Approve"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon, label="OK?", human.default_choice=approve]
+            exit [shape=Msquare]  start -> ok  ok -> exit [label="Approve"] }
+    """
+    if HUMAN_TYPE in survey.options.taken_over:
+        return
+    for node_id in survey.of_type(HUMAN_TYPE):
+        edges = survey.graph.outgoing_edges(node_id)
+        if edges and all(survey.conditions.get(edge.condition, True) for edge in edges):
+            yield from _unworkable(survey, survey.graph.nodes[node_id], choices_of(edges))
+
+
+def _unworkable(survey: Survey, node: Node, choices: Sequence[Choice]) -> Iterator[Finding]:
+    if not choices:
+        fix = Fix("draw an edge without a condition for each choice")
+        yield Finding(
+            f'the gate "{node.id}" offers no choice: its edges are for a failure', node.span, node.id, fix=fix
+        )
+        return
+    written = node.get(_TYPE, str, "")
+    kind = QuestionType(written) if written in set(QuestionType) else QuestionType.MULTIPLE_CHOICE
+    listed = ", ".join(f'"{choice.label}"' for choice in choices)
+    wanted = node.get(_DEFAULT, str, "")
+    if wanted and default_answer(kind, wanted, choices) is None:
+        message = f'the {_DEFAULT} "{wanted}" of "{node.id}" is none of its choices {listed}'
+        near = nearest(wanted, [choice.label for choice in choices])
+        fix = (
+            replacing_value(node, _DEFAULT, near, f'write "{near}"') if near else Fix(f"name one of {listed}")
+        )
+        yield Finding(message, value_span(node, _DEFAULT), node.id, fix=fix)
+    if kind in YES_OR_NO:
+        for value, severity in ((AnswerValue.YES, None), (AnswerValue.NO, Severity.WARNING)):
+            if side_of(choices, value) is None:
+                word = value.title()
+                message = f'"{node.id}" asks for yes or no, and no edge is labelled "{word}", only {listed}'
+                fix = Fix(f'label an edge "{word}", or remove {_TYPE}')
+                yield Finding(message, value_span(node, _TYPE), node.id, fix=fix, severity=severity)
+                break  # at one place there is one finding
+    if "human.timeout" in node.attrs and not wanted and not _survives_failure(survey, node):
+        message = f'when the time of the gate "{node.id}" is over the run fails: it has no {_DEFAULT}'
+        fix = Fix(f"set {_DEFAULT} to one of {listed}, or lead on from a failure")
+        yield Finding(message, value_span(node, "human.timeout"), node.id, fix=fix, severity=Severity.WARNING)
+
+
+def _survives_failure(survey: Survey, node: Node) -> bool:
+    """Whether something leads on from a failure of a node, or it is tried again (ruling 15)."""
+    edges = survey.graph.outgoing_edges(node.id)
+    leads_on = any(edge.condition.strip() or edge.is_default for edge in edges)
+    is_retried = {"max_retries", "retry_policy"} & node.attrs.keys() or {
+        "default_max_retries",
+        "default_max_retry",
+        "retry_policy",
+        "on_fail",
+    } & survey.graph.attrs.keys()
+    return leads_on or bool(is_retried) or bool(survey.graph_jumps) or node.id in survey.jumps
+
+
+RULES: Final = (form_valid, review_exists, gate_can_work)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
 
 TOOL_TYPE: Final = "tool"
+_NOT_RUN: Final = "a run is refused"
 
 
 @rule(Severity.WARNING)
@@ -37,21 +38,32 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
     """
     for node in survey.graph.nodes.values():
         shape = node.attrs.get("shape")
-        if shape is None or shape in SHAPE_TO_TYPE or shape in SHAPE_ALIASES or node.type:
+        if shape is None or shape in SHAPE_TO_TYPE or node.type or _is_read_as_end(survey, node):
             continue
         near = nearest(node.shape, SHAPE_TO_TYPE)
         message = f'the shape "{node.shape}" stands for no handler; "{node.id}" runs as a model stage'
-        fix = replacing_value(node, "shape", near or DEFAULT_SHAPE, f"write shape={near or DEFAULT_SHAPE}")
+        fix = replacing_value(node, "shape", DEFAULT_SHAPE, f"write shape={DEFAULT_SHAPE}")
+        if near and near != DEFAULT_SHAPE:  # whoever wrote it says what a node is (ruling 40)
+            fix = Fix(f"write shape={near}, or shape={DEFAULT_SHAPE} for a model stage")
         suffix = f'; did you mean "{near}"?' if near else ""
+        if node.shape in SHAPE_ALIASES:
+            suffix = f', since a node has the shape "{SHAPE_ALIASES[node.shape]}"'
         yield Finding(message + suffix, value_span(node, "shape"), node.id, fix=fix)
+
+
+def _is_read_as_end(survey: Survey, node: Node) -> bool:
+    """Whether a node is a start or exit by a shape that only stands for one of these (ruling 6a)."""
+    canonical = SHAPE_ALIASES.get(node.shape, "")
+    return not node.type and bool(canonical) and survey.types[node.id] == type_of_shape(canonical)
 
 
 @rule(Severity.WARNING)
 def shape_alias(survey: Survey) -> Iterator[Finding]:
     """Start and exit have the shapes of the specification.
 
-    `circle` and `doublecircle` are read as start and exit because many files have them; other tools for
-    these pipelines read them as model stages (ruling 6).
+    `circle` and `doublecircle` are read as start and exit where no node has `Mdiamond` or `Msquare`, because
+    many files have them; other tools for these pipelines read them as model stages (rulings 6, 6a). Where a
+    node has the shape itself, they stand for nothing, and `shape_known` says so.
 
     Bad:
 
@@ -62,7 +74,7 @@ def shape_alias(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
     """
     for node in survey.graph.nodes.values():
-        if node.attrs.get("shape") in SHAPE_ALIASES and not node.type:
+        if _is_read_as_end(survey, node):
             canonical = SHAPE_ALIASES[node.shape]
             message = f'the shape "{node.shape}" of "{node.id}" is read as "{canonical}"'
             fix = replacing_value(node, "shape", canonical, f"write shape={canonical}")
@@ -93,13 +105,15 @@ def type_known(survey: Survey) -> Iterator[Finding]:
 
 
 def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:
-    near = nearest(node.type, sorted(survey.options.known_types))
-    if not near:
-        return Finding(
-            message, value_span(node, "type"), node.id, fix=Fix(f'register a handler for "{node.type}"')
-        )
-    fix = replacing_value(node, "type", near, f'write "{near}"')
-    return Finding(f'{message}; did you mean "{near}"?', value_span(node, "type"), node.id, fix=fix)
+    # Nobody who misspelt the type of a stage meant an end of the run (ruling 40).
+    near = nearest(node.type, sorted(survey.options.known_types - {"start", "exit"}))
+    suffix = f'; did you mean "{near}"?' if near else ""
+    return Finding(message + suffix, value_span(node, "type"), node.id, fix=_registering(survey, node.type))
+
+
+def _registering(survey: Survey, handler_type: str) -> Fix:
+    known = sorted(survey.options.runnable_types or survey.options.known_types)
+    return Fix(f'register a handler for "{handler_type}", or use one of the types {", ".join(known)}')
 
 
 def _would_go_to_a_model(survey: Survey, node: Node) -> bool:
@@ -110,13 +124,15 @@ def _would_go_to_a_model(survey: Survey, node: Node) -> bool:
     return type_of_shape(node.shape) == DEFAULT_TYPE
 
 
-@rule(Severity.ERROR)
+@rule(Severity.WARNING)
 def handler_missing(survey: Survey) -> Iterator[Finding]:
     """Every node has a handler here.
 
-    Only checked by who is about to run the pipeline. A built-in type without a handler would fail at that
-    node, after everything before it was paid for. A type that nobody registered, on a shape that is a
-    model's, would be answered by a model: a success that nobody had (spec 4.2, task-verification 1).
+    The text is valid, for a handler may be registered before a run (spec 7.2, `type_known`). A run is
+    refused before anything of it is made, unless the caller gives this rule another severity. A built-in type
+    without a handler would fail at that node, after everything before it was paid for. A type that nobody
+    registered, on a shape that is a model's, would be answered by a model: a success that nobody had (spec
+    4.2, task-verification 1).
 
     Bad, where no handler for `team.review` is registered:
 
@@ -136,13 +152,18 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
         if handler_type in missing:
             node = survey.graph.nodes[node_id]
             name = "type" if node.type else "shape"
-            message = f'"{node_id}" needs a "{handler_type}" handler, and none is registered'
-            fix = Fix(f'register a handler for "{handler_type}"')
+            message = f'"{node_id}" needs a "{handler_type}" handler, and none is registered: {_NOT_RUN}'
+            fix = _registering(survey, handler_type)
             yield Finding(message, value_span(node, name), node_id, fix=fix)
     for node in survey.graph.nodes.values():
         if _would_go_to_a_model(survey, node):
-            message = f'no handler is registered for the type "{node.type}" of "{node.id}"'
+            message = f'no handler is registered for the type "{node.type}" of "{node.id}": {_NOT_RUN}'
             yield _unknown_type(survey, node, message)
+    for problem in survey.options.child_problems:
+        if problem.lacks_handler:
+            holder = survey.graph if problem.is_of_graph else survey.graph.nodes[problem.node_id]
+            span = value_span(holder, problem.attribute)
+            yield Finding(problem.message, span, problem.node_id, fix=Fix(problem.remedy))
 
 
 @rule(Severity.WARNING)
@@ -195,6 +216,9 @@ def tool_without_command(survey: Survey) -> Iterator[Finding]:
             message = f'the tool stage "{node_id}" has no tool_command'
             yield Finding(message, node.span, node_id, fix=Fix("add tool_command"))
 
+
+HANDLER_MISSING: Final = handler_missing.name
+"""The rule whose findings refuse a run and not the text."""
 
 RULES: Final = (
     shape_known,

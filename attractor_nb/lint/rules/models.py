@@ -61,17 +61,20 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
     """
     for written in _attributes(survey, "allowed_tools"):
         words = [word.strip() for word in written.text.split(",")]
-        unknown = next((word for word in words if word not in AGENT_TOOLS), None)
-        if unknown is None:
+        unknown = [word for word in words if word not in AGENT_TOOLS]
+        if not unknown:
             continue
-        near = nearest(unknown, AGENT_TOOLS)
-        message = f'allowed_tools "{unknown}" is not one of {", ".join(AGENT_TOOLS)}'
+        listed = ", ".join(f'"{word}"' for word in unknown)
+        are = "is not one" if len(unknown) == 1 else "are not"
+        message = f"allowed_tools {listed} {are} of {', '.join(AGENT_TOOLS)}"
+        meant = [word if word in AGENT_TOOLS else nearest(word, AGENT_TOOLS) for word in words]
         fix = Fix(f"use {', '.join(AGENT_TOOLS)}, with commas between")
-        if near:
-            message += f'; did you mean "{near}"?'
-            mended = ",".join(near if word == unknown else word for word in words)
+        if all(meant):  # half a fix would leave a value that is still wrong
+            if len(unknown) == 1:
+                message += f'; did you mean "{nearest(unknown[0], AGENT_TOOLS)}"?'
+            mended = ",".join(dict.fromkeys(meant))
             fix = replacing_value(written.thing, written.name, mended, f'write "{mended}"')
-        elif not unknown:
+        elif unknown == [""]:
             message = "allowed_tools has an empty entry"
         yield Finding(message, written.span, written.node_id, fix=fix)
 

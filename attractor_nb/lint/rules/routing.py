@@ -10,6 +10,7 @@ from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.labels import accelerator_key, label_text
+from attractor_nb.model.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge
 
-_GATE: Final = "wait.human"
 _FAN_OUT: Final = "parallel"
-_CHOOSERS: Final = frozenset({_GATE, _FAN_OUT, "stack.manager_loop"})
+_CHOOSERS: Final = frozenset({HUMAN_TYPE, _FAN_OUT, "stack.manager_loop"})
 """Built-in types that choose their way themselves, or take every edge."""
 _DECIDED: Final = BUILT_IN_TYPES - _CHOOSERS
 """Types for which the engine decides by conditions, weights and the alphabet."""
@@ -34,14 +34,14 @@ def all_conditions_may_fail(survey: Survey) -> Iterator[Finding]:
     Bad:
 
         digraph { start [shape=Mdiamond] test [prompt="Test"] fix [prompt="Fix"] exit [shape=Msquare]
-            start -> test  test -> exit [condition="outcome=success"]
-            test -> fix [condition="outcome=fail"]  fix -> test }
+            start -> test  test -> exit [condition="context.score=high"]
+            test -> fix [condition="context.score=low"]  fix -> test }
 
     Good:
 
         digraph { start [shape=Mdiamond] test [prompt="Test"] fix [prompt="Fix"] exit [shape=Msquare]
-            start -> test  test -> exit [condition="outcome=success"]
-            test -> fix [condition="outcome!=success"]  fix -> test }
+            start -> test  test -> exit [condition="context.score=high"]
+            test -> fix [condition="context.score!=high"]  fix -> test }
     """
     gaps: dict[tuple[str, ...], str] = {}
     for node_id in dict.fromkeys(edge.source for edge, _ in survey.conditional_edges):
@@ -114,7 +114,7 @@ def gate_mixes_conditions(survey: Survey) -> Iterator[Finding]:
             start2 [prompt="Again"]  start2 -> ok }
     """
     for edge, text in survey.conditional_edges:
-        if survey.types.get(edge.source) == _GATE:
+        if survey.types.get(edge.source) == HUMAN_TYPE:
             message = f'the condition `{text.strip()}` overrides the choice made at the gate "{edge.source}"'
             fix = Fix("remove the condition, or decide in a diamond after the gate")
             span = value_span(edge, "condition")
@@ -137,7 +137,7 @@ def accelerator_clash(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] ok [shape=hexagon] fix [prompt="Fix"] exit [shape=Msquare]
             start -> ok  ok -> exit [label="[A] Approve"]  ok -> fix [label="[M] Amend"]  fix -> ok }
     """
-    for node_id in survey.of_type(_GATE):
+    for node_id in survey.of_type(HUMAN_TYPE):
         edges = survey.graph.outgoing_edges(node_id)
         keys = {accelerator_key(edge.label or edge.target) for edge in edges}
         first: dict[str, Edge] = {}
@@ -191,7 +191,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
         ]
         if any(_can_be_taken(survey, edge) for edge in leaving):
             continue
-        if leaving and any(survey.types[node_id] == _GATE for node_id in cycle):
+        if leaving and any(survey.types[node_id] == HUMAN_TYPE for node_id in cycle):
             continue
         way = " -> ".join([*cycle[:6], *(["…"] if len(cycle) > 6 else []), cycle[0]])
         what = "is left by no edge that a run would choose" if leaving else "is left by no edge"

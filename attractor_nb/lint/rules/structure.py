@@ -37,14 +37,14 @@ def start_node(survey: Survey) -> Iterator[Finding]:
         entered = {edge.target for edge in survey.graph.edges}
         roots = [node_id for node_id in survey.graph.nodes if node_id not in entered]
         if len(roots) == 1 and "start" not in survey.graph.nodes:
-            title = f'add a start node before "{roots[0]}"'
-            fix = appending(survey.graph, f"start [shape=Mdiamond]; start -> {roots[0]}", title)
+            statement = f"start [shape=Mdiamond]; start -> {roots[0]}"
+            fix = appending(survey.graph, statement, f'add a start node before "{roots[0]}": {statement}')
         else:
-            fix = Fix("give one node shape=Mdiamond")
-        yield Finding("the pipeline has no start node", fix=fix)
+            fix = Fix("give one node shape=Mdiamond, as in: start [shape=Mdiamond]")
+        yield Finding("the pipeline has no start node: no node has shape=Mdiamond", fix=fix)
     for node in starts[1:]:
         message = f'"{node.id}" is a second start node; "{starts[0].id}" is the first'
-        yield Finding(message, node.span, node.id, fix=Fix("keep one node of shape Mdiamond"))
+        yield Finding(message, node.span, node.id, fix=Fix("keep shape=Mdiamond on one node alone"))
 
 
 @rule(Severity.ERROR)
@@ -68,11 +68,11 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
         sources = {edge.source for edge in survey.graph.edges}
         ends = [node_id for node_id in survey.graph.nodes if node_id not in sources]
         if len(ends) == 1 and "exit" not in survey.graph.nodes:
-            title = f'add an exit node after "{ends[0]}"'
-            fix = appending(survey.graph, f"exit [shape=Msquare]; {ends[0]} -> exit", title)
+            statement = f"exit [shape=Msquare]; {ends[0]} -> exit"
+            fix = appending(survey.graph, statement, f'add an exit node after "{ends[0]}": {statement}')
         else:
-            fix = Fix("give one node shape=Msquare")
-        yield Finding("the pipeline has no exit node", fix=fix)
+            fix = Fix("give one node shape=Msquare, as in: done [shape=Msquare]")
+        yield Finding("the pipeline has no exit node: no node has shape=Msquare", fix=fix)
     if not survey.options.allow_many_exits:
         for node in exits[1:]:
             message = f'"{node.id}" is a second exit node; "{exits[0].id}" is the first'
@@ -154,8 +154,12 @@ def _unknown_end(survey: Survey, edge: Edge, name: str, span: Span | None) -> Fi
     if near:
         fix = replacing(span, near, f'write "{near}"')
         return Finding(f'{message}; did you mean "{near}"?', span, name, (edge.source, edge.target), fix)
-    fix = appending(survey.graph, name, f'declare node "{name}"')
-    return Finding(message, span, name, (edge.source, edge.target), fix)
+    return Finding(message, span, name, (edge.source, edge.target), _declaring(survey, name))
+
+
+def _declaring(survey: Survey, name: str) -> Fix:
+    """The fix that declares a node as what it is without: a stage whose label, its id, is its prompt."""
+    return appending(survey.graph, f'{name} [label="{name}"]', f'declare node "{name}"')
 
 
 @rule(Severity.ERROR)
@@ -203,7 +207,7 @@ def implicit_node(survey: Survey) -> Iterator[Finding]:
     for node in survey.graph.nodes.values():
         if node.is_implicit:
             message = f'node "{node.id}" is not declared; it runs as a model stage with its id as prompt'
-            fix = appending(survey.graph, node.id, f'declare node "{node.id}"')
+            fix = _declaring(survey, node.id)
             yield Finding(message, node.span, node.id, fix=fix)
 
 

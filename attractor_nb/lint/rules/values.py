@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.languages.dot.literals import spell
+from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.places import name_span, renaming, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.attributes import (
     FIDELITY_MODES,
+    FOREIGN_NAMES,
     AttributeSpec,
     AttrType,
     AttrValue,
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.lint.survey import Survey
-    from attractor_nb.lint.suspects import Suspect
+    from attractor_nb.lint.suspects import Suspect, Thing
 
 _FIDELITY: Final = frozenset({"fidelity", "default_fidelity"})
 _HARMLESS: Final = frozenset({"reasoning_effort", "rankdir"})
@@ -35,6 +38,22 @@ _KINDS: Final[dict[AttrType, tuple[type, ...]]] = {
     AttrType.FLOAT: (int, float),
     AttrType.DURATION: (Duration,),
 }
+_INTEGERS: Final = {
+    scope: frozenset(row.name for row in attributes_of(scope) if row.type is AttrType.INTEGER)
+    for scope in Scope
+}
+_POINTED: Final = re.compile(r'= *"?[+-]?[0-9]+\.')
+_IN_OTHER_UNITS: Final = {
+    "max_attempts": "max_retries, which counts the attempts after the first: one less than {}",
+    "timeout_ms": 'timeout="{}ms"',
+    "timeout_seconds": 'timeout="{}s"',
+}
+_RENAMED_SAFELY: Final = frozenset(
+    {"model", "provider", "system", "system_prompt", "temperature", "max_tokens", "retries", "instruction"}
+    | {"instructions", "stylesheet", "cond", "when", "guard", "if", "priority"}
+)
+"""Those whose value means the same under our name; the others say only what to write (ruling 40)."""
+_ARTICLES: Final = {Scope.GRAPH: "the", Scope.NODE: "a", Scope.EDGE: "an"}
 _SWITCHES: Final = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
 _WORDED_DURATION: Final = re.compile(
     r"\s*(?P<count>\d+)\s*"
@@ -98,6 +117,46 @@ def _wrong_type(row: AttributeSpec, value: AttrValue) -> tuple[str, AttrValue | 
             return f'{row.name} "{text}" is not a whole number', None
         case _:
             return f'{row.name} "{text}" is not a number', None
+
+
+@rule(Severity.WARNING)
+def whole_number(survey: Survey) -> Iterator[Finding]:
+    """A whole number is written without a decimal point.
+
+    `weight=2.0` is read as 2. Other tools for these pipelines may refuse it, for the specification gives the
+    attribute an integer (spec 2.4, appendix A).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [weight=2.0] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [weight=2] }
+    """
+    source = survey.graph.source
+    if source is None or _POINTED.search(source.text) is None:
+        return
+    for thing, node_id, ends, names in _with_whole_numbers(survey):
+        for name, value in thing.attrs.items():
+            span = thing.attr_spans[name].value if name in names and name in thing.attr_spans else None
+            if span is not None and isinstance(value, int) and "." in span.text:
+                message = f"{name} {span.text} is read as the whole number {value}"
+                fix = replacing_value(thing, name, value, f"write {value}")
+                yield Finding(message, span, node_id, ends, fix)
+
+
+def _with_whole_numbers(
+    survey: Survey,
+) -> Iterator[tuple[Thing, str, tuple[str, str] | None, frozenset[str]]]:
+    """The graph, its nodes and its edges, each with the names of its attributes that are integers."""
+    yield survey.graph, "", None, _INTEGERS[Scope.GRAPH]
+    for node in survey.graph.nodes.values():
+        yield node, node.id, None, _INTEGERS[Scope.NODE]
+    for edge in survey.graph.edges:
+        yield edge, "", (edge.source, edge.target), _INTEGERS[Scope.EDGE]
 
 
 @rule(Severity.ERROR)
@@ -185,6 +244,8 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
         if suspect.row is not None:
             continue
         scope, name = suspect.scope, suspect.name
+        if name in FOREIGN_NAMES[scope]:
+            continue
         if (scope, name) not in suggestions:
             suggestions[scope, name] = nearest(name, [row.name for row in attributes_of(scope)])
         if near := suggestions[scope, name]:
@@ -196,4 +257,43 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, name_span(suspect.thing, name), suspect.node_id, suspect.ends, fix)
 
 
-RULES: Final = (bad_value, bad_duration, fidelity_valid, attribute_typo)
+@rule(Severity.WARNING)
+def foreign_attribute(survey: Survey) -> Iterator[Finding]:
+    """An attribute has the name that this runner reads, not that of another one.
+
+    Files written for other runners bound a loop by `max_visits` on a node, or name a model by `model`. Such a
+    name is kept for custom handlers (ruling 5) and has no effect of its own: the loop has no bound. A node
+    whose handler is the caller's own may read it, so it is not reported there.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", max_visits=3] exit [shape=Msquare]
+            start -> work -> exit }
+
+    Good:
+
+        digraph { max_node_visits=3  start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work -> exit }
+    """
+    for suspect in survey.suspects:
+        scope, name, thing = suspect.scope, suspect.name, suspect.thing
+        place, ours = FOREIGN_NAMES[scope].get(name, (scope, ""))
+        if suspect.row is not None or not ours or _has_own_handler(survey, suspect):
+            continue
+        where = f'the attribute "{ours}"' if place is scope else f'the {place}\'s attribute "{ours}"'
+        message = f'"{name}" has no effect on {_ARTICLES[scope]} {scope}; {where} does that'
+        fix = Fix(f'write {ours}={spell(suspect.value)} on the {place}, or remove "{name}"')
+        if name in _IN_OTHER_UNITS:
+            fix = Fix(f"write {_IN_OTHER_UNITS[name].format(literal_text(suspect.value))}")
+        elif place is scope and ours not in thing.attrs and name in _RENAMED_SAFELY:
+            fix = renaming(thing, name, ours, f'write "{ours}"')
+        yield Finding(message, name_span(thing, name), suspect.node_id, suspect.ends, fix)
+
+
+def _has_own_handler(survey: Survey, suspect: Suspect) -> bool:
+    """Whether a handler of the caller's own executes the node, and may read what it likes."""
+    kind = survey.types.get(suspect.node_id, "")
+    return bool(kind) and (kind not in BUILT_IN_TYPES or kind in survey.options.taken_over)
+
+
+RULES: Final = (bad_value, whole_number, bad_duration, fidelity_valid, attribute_typo, foreign_attribute)

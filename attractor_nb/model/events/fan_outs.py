@@ -63,6 +63,8 @@ class ParallelBranchCompleted(StageEvent):
         status: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
         failure_reason: Why it failed or was cancelled, or empty.
         exit_id: The exit node that it came to, or empty.
+        veto: Why the fan-out fails whatever its policies say, or empty.
+        return_target: Where the fan-out is to go on, then, or empty.
     """
 
     id: str = ""
@@ -71,6 +73,8 @@ class ParallelBranchCompleted(StageEvent):
     status: str = ""
     failure_reason: str = ""
     exit_id: str = ""
+    veto: str = ""
+    return_target: str = ""
 
     @property
     def description(self) -> str:

@@ -64,7 +64,12 @@ class PipelineResumed(Event):
     @property
     def description(self) -> str:
         """One line for people."""
-        return f"resumed at {self.next_node}{_CUT_OFF.get(self.on_interrupted, '')}"
+        return f"resumed at {self.next_node}{self.what_becomes_of_it}"
+
+    @property
+    def what_becomes_of_it(self) -> str:
+        """What becomes of the stage that was cut off, in words that follow its name; empty when none was."""
+        return _CUT_OFF.get(self.on_interrupted, "")
 
     @property
     def node_id(self) -> str:

@@ -80,6 +80,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
             "backend": describe_backend(options.backend),
             "outputs": list(own.outputs),
             **recorded_workdir(options),
+            **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
             **({"is_source_redacted": True} if is_redacted else {}),
         },
         rows=rows,

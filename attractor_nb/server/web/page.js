@@ -1,6 +1,7 @@
 // The page that the server serves: it gets in, then shows the list of runs or one run, and says when nobody answers.
 
 import { make } from "./parts.js";
+import { showNew } from "./page_new.js";
 import { showRun } from "./page_run.js";
 import { showRuns } from "./page_runs.js";
 import { makeServer } from "./page_server.js";
@@ -79,11 +80,15 @@ function startPage() {
   }
 
   function route() {
-    const run = new URLSearchParams(location.hash.slice(1)).get("run");
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const run = asked.get("run");
     const go = (id) => {
       location.hash = id ? `run=${encodeURIComponent(id)}` : "";
     };
-    show((el) => (run ? showRun(server, run, el, { go, way }) : showRuns(server, el, { go })));
+    show((el) => {
+      if (run) return showRun(server, run, el, { go, way });
+      return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go });
+    });
   }
 
   window.addEventListener("hashchange", () => {

@@ -6,8 +6,8 @@ import { Refusal, runPath } from "./page_server.js";
 
 const FINAL = new Set(["already-answered", "no-such-question", "no-such-pipeline"]);
 
-// `onAnswered()` is called when an answer was taken, or came too late.
-export function makeGates(server, el, { hasGates = false, none = "", about = () => "", onAnswered }) {
+// `onAnswered()` is called when an answer was taken, or came too late; `onResume(id)` goes on with a run.
+export function makeGates(server, el, { hasGates = false, none = "", about = () => "", onAnswered, onResume }) {
   const asked = new Map();
   const values = { gates: [], answers: [], refusals: {}, shows_all: true, has_gates: hasGates, none };
   const host = makePageHost(values, handIn);
@@ -15,7 +15,12 @@ export function makeGates(server, el, { hasGates = false, none = "", about = () 
 
   async function handIn({ kind, gate, choice, text, form }) {
     const question = asked.get(gate);
-    if (kind !== "answer" || !question) return;
+    if (!question) return;
+    if (kind === "resume") {
+      await onResume(question.pipeline);
+      host.set("refusals", { [gate]: { message: "", fields: {}, is_final: false } }); // what stands against it is said elsewhere
+      return;
+    }
     const body = { choice, text, answered_by: "page", ...(Object.keys(form).length ? { form } : {}) };
     try {
       await server.post(runPath(question.pipeline, `/questions/${encodeURIComponent(question.id)}/answer`), body);
@@ -56,8 +61,12 @@ const cardOf = (key, question, about) => ({
   since: question.since,
   deadline: question.deadline,
   how: question.is_answerable ? "" : spokenHow(question.how),
+  can_resume: isLeft(question),
   resume: "",
 });
+
+// Nobody works on its run, and a request has it go on.
+const isLeft = ({ is_answerable: isAnswerable, how }) => !isAnswerable && how.startsWith("POST ");
 
 const spokenHow = (how) => (how.startsWith("POST ") ? "Nobody works on this run now. Resume it, and it is asked again." : `Here it cannot be answered: ${how}.`);
 

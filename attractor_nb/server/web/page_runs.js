@@ -1,7 +1,7 @@
 // The list of runs, and above it what waits for an answer in any of them.
 
 import { showHistory } from "./history.js";
-import { make } from "./parts.js";
+import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { makeResuming } from "./page_resuming.js";
@@ -14,16 +14,20 @@ const MOST_ROWS = 1000;
 export function showRuns(server, el, { go }) {
   document.title = "Runs · attractor_nb";
   const root = make("div", "ap-runs");
-  const title = make("h1", "ap-title", "Runs");
+  const head = make("div", "ap-runs-head");
+  const fresh = makeButton("al-button ap-new", "New run", "Begin a run of a DOT text", () => {
+    location.hash = "new";
+  });
+  head.append(make("h1", "ap-title", "Runs"), fresh);
   const inbox = make("section", "ap-inbox");
   inbox.setAttribute("aria-label", "Waiting for an answer");
   const list = make("section", "ap-list");
   const trouble = make("p", "ap-said");
   trouble.setAttribute("role", "alert");
   const acting = make("div", "ap-acting");
-  const hint = make("p", "al-dim", "A new one: ");
+  const hint = make("p", "al-dim", "From a command line: ");
   hint.append(make("code", "", `attractor-nb submit pipeline.dot --server ${new URL(".", location.href).href}`));
-  root.append(title, inbox, trouble, acting, list, hint);
+  root.append(head, inbox, trouble, acting, list, hint);
   el.append(root);
 
   // A row is opened by a click anywhere in it; by keys, by its button.
@@ -60,7 +64,7 @@ export function showRuns(server, el, { go }) {
     host = makePageHost({ rows, caption: "the server", place: "", actions: ["Open", "Resume"] }, hear);
     end = showHistory(host, list);
     const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage} · ${question.pipeline}`;
-    gates = makeGates(server, inbox, { about, onAnswered: look });
+    gates = makeGates(server, inbox, { about, onAnswered: look, onResume: resuming.begin });
   }
 
   async function look() {

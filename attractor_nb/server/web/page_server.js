@@ -20,20 +20,21 @@ export class Silence extends Error {}
 export function makeServer(token, { onSilent, onRefused }) {
   const address = (path) => new URL(path, new URL(".", location.href));
 
-  async function ask(method, path, { query = {}, body } = {}) {
+  async function ask(method, path, { query = {}, body = "{}", key = "" } = {}) {
     const url = address(path);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, value);
     }
     const headers = { Accept: "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) };
     if (method === "POST") Object.assign(headers, { "Content-Type": "application/json", ...crossCheck() });
+    if (key) headers["Idempotency-Key"] = key;
     let response;
     let answer;
     try {
       response = await fetch(url, {
         method,
         headers,
-        body: method === "POST" ? JSON.stringify(body || {}) : undefined,
+        body: method === "POST" ? body : undefined,
         cache: "no-store",
         credentials: "same-origin",
         redirect: "error",
@@ -53,7 +54,9 @@ export function makeServer(token, { onSilent, onRefused }) {
   return {
     address,
     get: (path, query) => ask("GET", path, { query }),
-    post: (path, body) => ask("POST", path, { body }),
+    post: (path, body = {}) => ask("POST", path, { body: JSON.stringify(body) }),
+    // A text of JSON as it stands, done once for its key however often it is sent.
+    postOnce: (path, body, key) => ask("POST", path, { body, key }),
   };
 }
 

@@ -94,8 +94,12 @@ def _targets(
     guarded, free = [edge for edge in edges if edge.clauses], [edge for edge in edges if not edge.clauses]
     is_diamond, is_own = graph.nodes[name].kind == "diamond", "conditional_outcome" in graph.attrs
     has_failed = status == "fail" or (is_diamond and walk.seen[0] == "fail" and not guarded and not is_own)
-    yield from (edge.target for edge in guarded if holds(edge, walk.seen, walk.context))
-    label = walk.seen[1]
+    read, label = walk.seen
+    if read == "partial_success" and not any(
+        ("outcome", read) == (key, value) for edge in guarded for key, _, value in edge.clauses
+    ):
+        read = "success"  # no condition tells the two apart
+    yield from (edge.target for edge in guarded if holds(edge, (read, label), walk.context))
     labelled = [edge.target for edge in free if label and edge.label == label]
     yield from (target for target in labelled if target in suggested)
     yield from labelled

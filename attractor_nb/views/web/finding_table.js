@@ -4,7 +4,7 @@ import { make, makeButton } from "./parts.js";
 
 const FINDING_COLUMNS = ["", "place", "message", "fix"];
 
-// `onFix(finding)` and `onFixAll()` are called for a click, `onGo(line)` for one on a place; all may be left out.
+// `onFix(finding)` and `onFixAll()` are called for a click, `onGo(line, finding)` for one on a place; all may be left out.
 export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
   const element = make("div", "af-findings");
   element.hidden = true;
@@ -16,10 +16,11 @@ export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
     sign.setAttribute("aria-label", finding.severity);
     const place = make("td", "af-place");
     if (finding.place && onGo) {
-      place.append(makeButton("af-go", finding.place, "Show it in the text", () => onGo(finding.line)));
+      place.append(makeButton("af-go", finding.place, "Show it in the text", () => onGo(finding.line, finding)));
     } else place.textContent = finding.place;
     const message = make("td", "af-message", finding.message);
     message.title = finding.rule;
+    if (finding.excerpt) message.append(make("pre", "af-excerpt", finding.excerpt));
     const fix = make("td", "af-fix", finding.fix);
     if (finding.can_fix && onFix) {
       const button = makeButton("al-button", "Fix", "", () => onFix(finding));

@@ -12,7 +12,8 @@ const YES_NO = [
   { key: "N", label: "No" },
 ];
 
-export function makeGateCard(question, { onAnswer, isLive = true, who = "kernel", now = () => Date.now() / 1000 }) {
+// `onResume`, where there is one, has the run of a question go on that nobody works on (`can_resume`).
+export function makeGateCard(question, { onAnswer, onResume, isLive = true, who = "kernel", now = () => Date.now() / 1000 }) {
   const element = make("section", "ag-card");
   element.tabIndex = -1;
   element.setAttribute("role", "group");
@@ -56,6 +57,15 @@ export function makeGateCard(question, { onAnswer, isLive = true, who = "kernel"
     left.append(text, row);
   } else {
     left.append(make("p", "ag-how", question.how || "It is answered where its run works."));
+    if (question.can_resume && onResume) {
+      const resume = makeButton("al-button ag-resume", "Resume", "Go on with the run, and be asked again", () => {
+        resume.disabled = true;
+        onResume({ gate: question.key });
+      });
+      const way = make("div", "attractor-row");
+      way.append(resume);
+      left.append(way);
+    }
   }
   const track = make("div", "ag-time");
   const bar = make("div", "ag-time-bar");
@@ -107,6 +117,7 @@ export function makeGateCard(question, { onAnswer, isLive = true, who = "kernel"
   }
 
   element.addEventListener("keydown", (event) => {
+    if (!canAnswer) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && row.contains(send) && !send.disabled) {
       event.preventDefault();
       send.click();

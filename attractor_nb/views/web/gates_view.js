@@ -37,6 +37,7 @@ export function showGates(host, el) {
         isLive: host.isLive,
         who: host.who,
         onAnswer: (answer) => host.send({ kind: "answer", ...answer }),
+        onResume: (wish) => host.send({ kind: "resume", ...wish }),
       });
       shown.set(question.key, card);
       cards.append(card.element);

@@ -53,7 +53,7 @@ def test_the_backends_own_model_is_that_of_nodes_that_name_none():
 @pytest.mark.parametrize(
     ("attrs", "message", "hint"),
     [
-        ({}, "names no model", "llm_model"),
+        ({}, "names no model", "or give backend=ProviderBackend("),
         ({"llm_provider": "anthropic"}, "names no model", "llm_model"),
         ({"llm_model": "small"}, "nobody says who provides the model 'small'", "llm.base_url"),
         ({"llm_model": "small", "llm_provider": "opnai"}, "no provider 'opnai'.*did you mean .openai.", "openai, anthropic"),

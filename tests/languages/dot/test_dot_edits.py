@@ -362,6 +362,26 @@ def test_a_change_touches_these_lines_alone(edit, arguments, lines):
     assert changes(edit, *arguments) == lines
 
 
+@pytest.mark.parametrize(
+    ("written", "name", "left"),
+    [
+        ("a [x=1 y=2 z=3]", "x", "a [y=2 z=3]"),
+        ("a [x=1 y=2 z=3]", "y", "a [x=1 z=3]"),
+        ("a [x=1 y=2 z=3]", "z", "a [x=1 y=2]"),
+        ('a [x="1" /* c */ y=2]', "x", "a [/* c */ y=2]"),
+    ],
+)
+def test_ruling_1a_an_attribute_among_blanks_is_removed(written, name, left):
+    tree = tree_of(f"digraph {{ {written} }}")
+    assert remove_node_attribute(tree, "a", name) == f"digraph {{ {left} }}"
+
+
+def test_ruling_1a_an_attribute_among_blanks_is_set_and_added():
+    tree = tree_of("digraph { a [x=1 y=2] }")
+    assert set_node_attribute(tree, "a", "x", 5) == "digraph { a [x=5 y=2] }"
+    assert set_node_attribute(tree, "a", "z", 3) == "digraph { a [x=1 y=2, z=3] }"
+
+
 def test_a_new_node_stands_in_line_with_the_one_before_it():
     text = "digraph {\n    start  [shape=Mdiamond]\n    a      [prompt=x] // c\n    start -> a\n}\n"
     after = add_node(tree_of(text), "test", {"prompt": "y"})

@@ -87,7 +87,7 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 
 
 def test_the_report_names_the_file_and_shows_the_line() -> None:
-    error = refused('digraph G {\n    plan [label="Plan" prompt="Plan it"]\n}')
+    error = refused('digraph G {\n    plan [label="Plan" prompt="Plan it"]\n}', strict=True)
 
     assert str(error).splitlines() == [
         'expected "," between attributes',

@@ -21,6 +21,16 @@ NOTICES = {
         'a [label="A",\n shape=box,\n class=k]',
         "shape",
     ),
+    "attr_separator on one line": (
+        'a [label="A" shape=box class=k]',
+        'a [label="A", shape=box, class=k]',
+        "shape",
+    ),
+    "attr_separator before a comment": (
+        "a [label=A /* b */ shape=box]",
+        "a [label=A, /* b */ shape=box]",
+        "shape",
+    ),
     "attr_separator with semicolons": ("a [label=A; shape=box]", "a [label=A, shape=box]", ";"),
     "attr_separator at the end": ("a [label=A\n shape=box;]", "a [label=A,\n shape=box,]", "shape"),
     "quoted_id": ('"a" -> b', "a -> b", '"a"'),
@@ -48,6 +58,22 @@ def test_rulings_1_and_3_a_notice_has_a_span_and_a_fix_that_mends_the_text(
     assert found.fix is not None
     assert apply_edits(document.source, found.fix.edits) == f"digraph G {{ {mended} }}"
     assert read_dot(f"digraph G {{ {mended} }}").diagnostics == ()
+
+
+def test_ruling_1a_blanks_alone_separate_attributes_of_nodes_edges_defaults_and_groups() -> None:
+    document = read_dot(
+        'digraph G { node [shape=box class=k] a [label="A" prompt=x] a -> b [label=x weight=2]'
+        " subgraph s { graph [label=S color=red] b } }"
+    )
+
+    assert {found.rule for found in document.diagnostics} == {"attr_separator"}
+    assert document.graph.nodes["a"].classes == ("k",)
+    assert document.graph.edges[0].weight == 2
+
+
+def test_ruling_1a_strict_makes_blanks_alone_an_error() -> None:
+    with pytest.raises(DotSyntaxError, match='expected "," between attributes'):
+        read_dot("digraph G { a [label=A shape=box] }", strict=True)
 
 
 def test_ruling_1_newline_and_semicolon_separated_attributes_parse_with_one_warning_a_block() -> None:

@@ -65,7 +65,9 @@ NAMES = st.sampled_from(
         "rank",
     ]
 )
-SEPARATORS = st.sampled_from([", ", ",\n", "; ", "\n", " /* c */ , ", ", // c\n", "\n# c\n"])
+SEPARATORS = st.sampled_from(
+    [", ", ",\n", "; ", "\n", " ", " /* c */ ", " /* c */ , ", ", // c\n", "\n# c\n"]
+)
 BETWEEN = st.sampled_from([" ", "\n", ";\n", " // c\n", "\n\n/* c */\n", "; # c\n"])
 
 

@@ -1,0 +1,191 @@
+"""Going on, unasked, with what a lost server of the same root was working on (docs/server.md, "The end").
+
+A server that starts takes up the abandoned runs that servers of its root had begun, a few at a time and each
+as if somebody had asked for it: the same lock, the same question of trust, the same bound on runs under way.
+A run that was taken up several times and came to nothing may be what ends the server, and is left.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import AttractorError, RunLocked, RunNotFound
+from attractor_nb.logs import own_logger
+from attractor_nb.model.branch import enclosing, parts_of
+from attractor_nb.model.events import (
+    DebuggerStopped,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineResumed,
+    StageEnd,
+    StageStarted,
+)
+from attractor_nb.server.desk import WAITS
+from attractor_nb.server.problems import Problem
+from attractor_nb.server.trail import Trail
+from attractor_nb.storage.lock import read_owner
+from attractor_nb.storage.standing import ABANDONED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.trail import Recorded
+
+LOGGER = own_logger(__name__)
+AT_A_TIME: Final = 2
+"""How many runs are taken up at the same time: requests need the processor, too."""
+MAX_TRIES: Final = 3
+"""How often a run is taken up of which nothing comes."""
+ROOM_SECONDS: Final = 1.0
+"""How often it is looked whether a run has ended where the server is full."""
+
+
+class Recovery:
+    """What a server takes up again, beginning with those that were not taken up in vain before."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._queue: deque[str] = deque()
+        self._is_ending = threading.Event()
+
+    def start(self) -> None:
+        """Find what there is to decide about, and decide in threads; waits for nothing."""
+        ids = self._desk.started.ids()
+        for run_id in ids:
+            self._desk.words[run_id] = WAITS
+        if ids:
+            threading.Thread(target=self._begin, args=[ids], name="attractor-recovery", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take up nothing more."""
+        self._is_ending.set()
+
+    def _begin(self, ids: Sequence[str]) -> None:
+        # Those that may have ended the last server come last: the others are then under way already.
+        self._queue.extend(sorted(ids, key=self._tries))
+        for number in range(1, AT_A_TIME):
+            name = f"attractor-recovery-{number}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+        self._work()
+
+    def _work(self) -> None:
+        while self._queue and not self._is_ending.is_set():
+            try:
+                run_id = self._queue.popleft()
+            except IndexError:  # the other thread was faster
+                return
+            try:
+                while not self._is_decided(run_id):
+                    if self._is_ending.wait(ROOM_SECONDS):
+                        return
+            except Exception:
+                LOGGER.exception("pipeline %s is not taken up again", run_id)
+                self._desk.words.pop(run_id, None)
+
+    def _tries(self, run_id: str) -> int:
+        try:
+            found = self._desk.started.read(run_id)
+        except AttractorError:
+            return 0
+        return found.tries if found else 0
+
+    def _is_decided(self, run_id: str) -> bool:
+        """Take a run up again, or let it be; False when there is no room for it now."""
+        words = ""
+        try:
+            with self._desk.started.held(run_id):
+                words = self._decide(run_id)
+        except RunLocked:
+            pass  # whoever owns it shows it
+        except (Problem, AttractorError) as refused:
+            if isinstance(refused, Problem) and refused.kind == "too-many-runs":
+                return False
+            message = refused.detail if isinstance(refused, Problem) else refused.message
+            words = f"it is not taken up again: {message}"
+        if words:
+            self._desk.words[run_id] = words
+            LOGGER.warning("pipeline %s: %s", run_id, words)
+        elif self._desk.is_awaited(run_id):  # a person was faster, or it is not ours
+            self._desk.words.pop(run_id, None)
+        return True
+
+    def _decide(self, run_id: str) -> str:
+        """What is said of the run; empty when there is nothing to say.
+
+        Raises:
+            RunLocked: Another process owns it.
+            Problem: There is no room for it.
+            AttractorError: It cannot go on, and why.
+        """
+        desk = self._desk
+        started = desk.started.read(run_id)
+        try:
+            summary = desk.summary(run_id)
+        except (RunNotFound, Problem):
+            desk.started.forget(run_id)
+            return ""
+        if desk.live(run_id) is not None or summary.is_live:
+            return ""
+        owner = read_owner(summary.logs_root)
+        is_ours = started is not None and (owner.get("pid"), owner.get("host")) in started.owners
+        if started is None or summary.status != ABANDONED or not is_ours:
+            desk.started.forget(run_id)
+            return ""
+        trail = Trail(summary.logs_root).read()
+        if why := _why_not(trail):
+            return f"it is not taken up again: {why}"
+        tries = 0 if has_come_to_something(trail, started.last_id) else started.tries
+        if tries >= MAX_TRIES:
+            return (
+                f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
+            )
+        desk.take_up(run_id, tries=tries + 1, last_id=trail[-1].id)
+        return f"taken up again after its server was lost, last heard of at {_moment(trail[-1].event.time)}"
+
+
+def has_come_to_something(trail: Sequence[Recorded], last_id: str) -> bool:
+    """Whether a run had results behind an event, or came to rest there: nothing but gates was under way.
+
+    Args:
+        trail: All events of the run.
+        last_id: The event; with an empty one, or one that is not there, all count.
+    """
+    begin = next((index for index, one in enumerate(trail, 1) if one.id == last_id), 0)
+    behind = [one.event for one in trail[begin:]]
+    if any(isinstance(event, StageEnd | InterviewCompleted | InterviewTimeout) for event in behind):
+        return True
+    asked = {(event.branch, event.stage) for event in behind if isinstance(event, InterviewStarted)}
+    return bool(asked) and _working(trail) <= asked
+
+
+def _working(trail: Sequence[Recorded]) -> set[tuple[str, str]]:
+    """The stages that were under way at the end, by branch and name, without fan-outs around others."""
+    found: set[tuple[str, str]] = set()
+    for _, event in trail:
+        if isinstance(event, StageStarted):
+            found.add((event.branch, event.name))
+        elif isinstance(event, StageEnd):
+            found.discard((event.branch, event.name))
+    around = {(enclosing(branch), parts_of(branch)[-2]) for branch, _ in found if branch}
+    return found - around
+
+
+def _why_not(trail: Sequence[Recorded]) -> str:
+    """Why a person is to decide about a run, or empty."""
+    if not trail:
+        return "its log has no event"
+    for _, event in reversed(trail):
+        if isinstance(event, DebuggerStopped):
+            return f"it stands at a breakpoint ({event.node}), and whoever set it decides"
+        if isinstance(event, PipelineResumed):
+            break
+    return ""
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

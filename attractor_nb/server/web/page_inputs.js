@@ -1,0 +1,116 @@
+// The inputs of a new run: names with values, each a text or JSON as it was typed.
+
+import { make, makeButton } from "./parts.js";
+
+const KINDS = { text: "text", json: "JSON" };
+
+// `onChange()` is called for each change.
+export function makeInputs({ onChange }) {
+  const element = make("fieldset", "an-inputs");
+  const rows = make("div", "an-rows");
+  const said = make("p", "ap-said");
+  said.setAttribute("role", "alert");
+  const add = makeButton("al-button", "Add an input", "A value that the run's context begins with", () => {
+    addRow({ name: "", kind: "text", value: "" }).name.focus();
+    onChange();
+  });
+  const hint = make("p", "al-dim", "Values that the context begins with, by name.");
+  element.append(make("legend", "", "Inputs"), hint, rows, said, add);
+  const kept = new Set();
+
+  function addRow(given) {
+    const line = make("div", "an-input");
+    const name = make("input", "ap-field an-name");
+    name.placeholder = "name";
+    name.spellcheck = false;
+    name.setAttribute("aria-label", "Name of the input");
+    name.value = String(given.name ?? "");
+    const kind = make("select", "ap-field an-kind");
+    kind.setAttribute("aria-label", "How the value is read");
+    for (const [value, words] of Object.entries(KINDS)) {
+      const option = make("option", "", words);
+      option.value = value;
+      kind.append(option);
+    }
+    kind.value = given.kind in KINDS ? given.kind : "text";
+    const value = make("textarea", "ap-field an-value");
+    value.rows = 1;
+    value.spellcheck = false;
+    value.value = String(given.value ?? "");
+    const words = make("span", "an-wrong");
+    words.setAttribute("aria-live", "polite");
+    const row = { line, name, kind, value, words };
+    const drop = makeButton("al-close", "×", "", () => {
+      kept.delete(row);
+      line.remove();
+      add.focus();
+      check();
+      onChange();
+    });
+    line.append(name, kind, value, drop, words);
+    for (const field of [name, kind, value]) {
+      field.addEventListener("input", () => {
+        said.textContent = "";
+        check();
+        onChange();
+      });
+    }
+    row.drop = drop;
+    kept.add(row);
+    rows.append(line);
+    check();
+    return row;
+  }
+
+  const isBlank = (row) => !row.name.value.trim() && !row.value.value.trim();
+
+  function wrongOf(row, names) {
+    const name = row.name.value.trim();
+    if (isBlank(row)) return "";
+    if (!name) return "It has no name.";
+    if (names.filter((other) => other === name).length > 1) return "The name is there twice.";
+    if (row.kind.value !== "json") return "";
+    try {
+      JSON.parse(row.value.value);
+      return "";
+    } catch {
+      return "This is no JSON: a text stands in quotation marks.";
+    }
+  }
+
+  function check() {
+    const names = [...kept].map((row) => row.name.value.trim());
+    for (const row of kept) {
+      const about = row.name.value.trim() || "the input";
+      row.value.setAttribute("aria-label", `Value of ${about}`);
+      row.value.rows = Math.min(6, row.value.value.split("\n").length);
+      row.drop.setAttribute("aria-label", `Remove ${about}`);
+      row.words.textContent = wrongOf(row, names);
+      for (const field of [row.name, row.value]) field.setAttribute("aria-invalid", String(Boolean(row.words.textContent)));
+    }
+  }
+
+  return {
+    element,
+    show(inputs) {
+      kept.clear();
+      rows.replaceChildren();
+      for (const input of inputs) if (input && typeof input === "object") addRow(input);
+    },
+    plain: () => [...kept].map((row) => ({ name: row.name.value, kind: row.kind.value, value: row.value.value })),
+    // The first that will not do, as an element; null if all will.
+    wrong: () => [...kept].find((row) => row.words.textContent)?.name || null,
+    // A text of JSON, in which numbers stay as they were typed.
+    toJson() {
+      const given = [...kept].filter((row) => !isBlank(row));
+      const parts = given.map((row) => {
+        const value = row.kind.value === "json" ? row.value.value.trim() : JSON.stringify(row.value.value);
+        return `${JSON.stringify(row.name.value.trim())}: ${value}`;
+      });
+      return `{${parts.join(", ")}}`;
+    },
+    say: (words) => {
+      said.textContent = words;
+    },
+  };
+}

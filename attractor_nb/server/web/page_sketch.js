@@ -1,0 +1,42 @@
+// The drawing beside a text that is being written: of the last text that could be read.
+
+import { makeDrawing } from "./drawing.js";
+import { make } from "./parts.js";
+
+const NOTHING_YET = "The drawing follows the text.";
+const STALE = "The text cannot be read now: this is the drawing of the last one that could.";
+
+// `onNode(id)` is called for a click on a node.
+export function makeSketch({ onNode }) {
+  const element = make("section", "an-sketch");
+  element.setAttribute("aria-label", "Drawing of the text");
+  const words = make("p", "al-dim an-still", NOTHING_YET);
+  const place = make("div", "an-place");
+  element.append(words, place);
+  let drawing = null;
+  let drawn = "";
+
+  function clear() {
+    if (drawing) drawing.close();
+    drawing = null;
+    place.replaceChildren();
+  }
+
+  return {
+    element,
+    // A text of SVG; of a text that cannot be read, and of none, an empty one.
+    show(svg, isBlank) {
+      if (svg !== drawn && (svg || isBlank)) {
+        drawn = svg;
+        clear();
+        if (svg) {
+          drawing = makeDrawing(svg, {}, { onNode });
+          place.append(drawing.element);
+        }
+      }
+      words.textContent = svg ? "" : drawn ? STALE : NOTHING_YET;
+      element.classList.toggle("is-stale", !svg && Boolean(drawn));
+    },
+    close: clear,
+  };
+}

@@ -1,0 +1,216 @@
+"""Whoever asks for too much is told so, also while it is still sending: no limit is a connection that breaks."""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from attractor_nb.server import wire
+
+TOKEN = "t" * 43
+MEGABYTE = 1024 * 1024
+HEAD = f"Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+
+
+class Broken(Exception):
+    """A connection ended while its request was being sent."""
+
+
+def talk(port, head, body=()):
+    """Send a request, all of it before anything is read; what came back."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as wire_end:
+        try:
+            wire_end.sendall(f"{head}\r\n".encode().replace(b"HOST", f"127.0.0.1:{port}".encode()))
+            for piece in body:
+                wire_end.sendall(piece)
+        except OSError as error:
+            raise Broken from error
+        found = b""
+        while piece := wire_end.recv(65536):
+            found += piece
+        return found
+
+
+def read_answer(found):
+    """Status, headers and problem of an answer."""
+    head, _, body = found.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, json.loads(body)
+
+
+def check_problem(found, status, kind):
+    got, headers, problem = read_answer(found)
+    assert (got, problem["status"], problem["type"]) == (status, status, f"urn:attractor-nb:problem:{kind}")
+    assert headers["content-type"] == "application/problem+json"
+    assert (headers["connection"], headers["x-content-type-options"]) == ("close", "nosniff")
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("megabytes", [2, 40])
+def test_a_body_that_is_too_long_by_its_length_is_refused_to_who_sends_it_all(client, megabytes):
+    head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{HEAD}Content-Length: {megabytes * MEGABYTE}\r\n"
+    found = talk(client.port, head, [b" " * MEGABYTE] * megabytes)
+    check_problem(found, 413, "too-large")
+    assert client.get("/pipelines").status_code == 200
+
+
+@pytest.mark.parametrize("megabytes", [2, 40])
+def test_a_body_in_chunks_that_is_too_long_is_refused_to_who_sends_it_all(client, megabytes):
+    head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{HEAD}Transfer-Encoding: chunked\r\n"
+    chunk = b"%x\r\n%b\r\n" % (MEGABYTE, b" " * MEGABYTE)
+    check_problem(talk(client.port, head, [*[chunk] * megabytes, b"0\r\n\r\n"]), 413, "too-large")
+
+
+def test_who_asks_before_sending_is_told_before(client):
+    head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{HEAD}Content-Length: {9 * MEGABYTE}\r\nExpect: 100-continue\r\n"
+    check_problem(talk(client.port, head), 413, "too-large")  # and not 100 Continue
+
+
+def test_who_asks_before_sending_what_fits_is_told_to_send(client):
+    head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{HEAD}Content-Length: 2\r\nExpect: 100-continue\r\n"
+    found = talk(client.port, f"{head}Connection: close\r\n", [b"{}"])
+    assert found.startswith(b"HTTP/1.1 100 ")
+    assert b"HTTP/1.1 422 " in found
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_httpx_reads_why(client, is_chunked):
+    def pieces():
+        for _ in range(30):
+            yield b" " * MEGABYTE
+
+    content = pieces() if is_chunked else b" " * (30 * MEGABYTE)
+    headers = {"Content-Type": "application/json"}
+    for _ in range(3):
+        reply = client.http.post("/validate", content=content, headers=headers)
+        content = pieces() if is_chunked else content
+        assert (reply.status_code, reply.json()["type"]) == (413, "urn:attractor-nb:problem:too-large")
+        assert client.get("/pipelines").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("request_line", "head", "status"),
+    [
+        ("POST /validate", "Content-Type: application/json\r\n", 401),
+        ("POST /nowhere", HEAD, 404),
+        ("POST /validate", f"Authorization: Bearer {TOKEN}\r\nContent-Type: text/plain\r\n", 415),
+        ("DELETE /pipelines", HEAD, 405),
+    ],
+)
+def test_who_is_refused_for_something_else_hears_it_with_a_long_body(client, request_line, head, status):
+    whole = f"{request_line} HTTP/1.1\r\nHost: HOST\r\n{head}Connection: close\r\nContent-Length: {40 * MEGABYTE}\r\n"
+    got, _, problem = read_answer(talk(client.port, whole, [b" " * MEGABYTE] * 40))
+    assert (got, problem["status"]) == (status, status)
+
+
+def test_an_endless_body_ends_the_connection(client, monkeypatch):
+    monkeypatch.setattr(wire, "MOST_BYTES", 4 * MEGABYTE)
+    for end in ("Connection: close\r\n", ""):
+        head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{end}Transfer-Encoding: chunked\r\n"
+        chunk = b"%x\r\n%b\r\n" % (MEGABYTE, b" " * MEGABYTE)
+        with pytest.raises(Broken):
+            talk(client.port, head, [chunk] * 200)
+    assert client.get("/pipelines").status_code == 200
+
+
+def test_who_neither_goes_on_nor_leaves_is_left(client, monkeypatch):
+    monkeypatch.setattr(wire, "SILENT_SECONDS", 0.2)
+    head = f"POST /validate HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n{HEAD}Content-Length: {9 * MEGABYTE}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as wire_end:
+        wire_end.sendall(head.encode())
+        while wire_end.recv(65536):
+            pass
+        assert _breaks(wire_end)
+
+
+def _breaks(wire_end):
+    """Whether what is sent on comes to nobody, within some time."""
+    give_up = time.monotonic() + 20
+    while time.monotonic() < give_up:
+        try:
+            wire_end.sendall(b" ")
+        except OSError:
+            return True
+        time.sleep(0.5)
+    return False
+
+
+def test_a_head_that_is_too_long_is_refused_in_words(client):
+    head = f"GET /pipelines HTTP/1.1\r\nHost: HOST\r\n{HEAD}X-Long: {'x' * MEGABYTE}\r\n"
+    check_problem(talk(client.port, head), 431, "head-too-large")
+    head = f"GET /{'x' * MEGABYTE} HTTP/1.1\r\nHost: HOST\r\n{HEAD}"
+    check_problem(talk(client.port, head), 431, "head-too-large")
+    head = f"GET /pipelines HTTP/1.1\r\nHost: HOST\r\n{HEAD}" + "".join(
+        f"X-{n}: {n}\r\n" for n in range(60_000)
+    )
+    check_problem(talk(client.port, head), 431, "head-too-large")
+
+
+def test_what_is_no_http_is_refused_in_words(client, caplog):
+    check_problem(talk(client.port, "Hello\r\n"), 400, "http")
+    head = f"POST /validate HTTP/1.1\r\nHost: HOST\r\n{HEAD}Transfer-Encoding: chunked\r\n"
+    check_problem(talk(client.port, head, [b"no chunk\r\n"]), 400, "http")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_what_breaks_off_an_answer_under_way_is_no_fault_of_ours(client, sources, caplog):
+    run_id = client.submit(sources.gate)
+    head = f"GET /pipelines/{run_id}/events HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as wire_end:
+        wire_end.sendall(head.encode())
+        assert wire_end.recv(65536).startswith(b"HTTP/1.1 200 ")
+        wire_end.sendall(b"no chunk\r\n")
+        while wire_end.recv(65536):
+            pass
+    assert client.get("/pipelines").status_code == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_json_that_is_too_deep_is_refused_in_words(client, opening):
+    for depth in (101, 100_000):
+        reply = client.http.post(
+            "/validate", content=opening * depth, headers={"Content-Type": "application/json"}
+        )
+        assert (reply.status_code, reply.json()["type"]) == (400, "urn:attractor-nb:problem:json")
+
+
+def test_too_many_runs_and_streams_are_refused_in_words(root, serving, sources):
+    with serving(root, max_runs=1, max_streams=1) as client:
+        run_id = client.submit(sources.gate)
+        refused = client.post("/pipelines", {"source": sources.plain})
+        assert (refused.status_code, refused.json()["type"]) == (
+            429,
+            "urn:attractor-nb:problem:too-many-runs",
+        )
+        assert refused.headers["retry-after"]
+        with client.stream(run_id):
+            refused = client.get(f"/pipelines/{run_id}/events")
+            kind = "urn:attractor-nb:problem:too-many-streams"
+            assert (refused.status_code, refused.json()["type"]) == (429, kind)
+
+
+def test_a_server_ends_while_somebody_goes_on_sending(root, serving):
+    with serving(root) as client:
+        sender = threading.Thread(target=lambda: _send_for_ever(client.port), daemon=True)
+        sender.start()
+        time.sleep(0.3)
+    sender.join(30)
+    assert not sender.is_alive()
+
+
+def _send_for_ever(port):
+    head = (
+        f"POST /validate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{HEAD}Content-Length: {900 * MEGABYTE}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as wire_end:
+        try:
+            wire_end.sendall(head.encode())
+            while True:
+                wire_end.sendall(b" ")
+                time.sleep(0.05)
+        except OSError:
+            return
