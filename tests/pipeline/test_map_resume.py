@@ -110,7 +110,8 @@ def test_a_row_that_was_made_and_never_began_is_started(tmp_path):
     result, backend = stopped_map(3, (1, "plan"))
     empty = result.directory / "row-00002"
     empty.mkdir()
-    (empty / "events.jsonl").write_bytes(b"")
+    for name in ("owner.lock", "events.jsonl"):
+        (empty / name).touch()
     assert Pipeline(TWO_STAGES, backend=backend).resume_map(result).result(30).is_success
 
 
