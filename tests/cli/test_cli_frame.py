@@ -86,6 +86,19 @@ def test_a_fault_of_ours_is_a_report_and_no_traceback(command, sources, monkeypa
     assert "Traceback" not in ended.err
 
 
+def test_a_traceback_that_was_asked_for_steers_no_terminal(command, sources, monkeypatch):
+    from attractor_nb.cli import looking
+
+    def fail(_path):
+        raise RuntimeError("x\x1b]0;PWN\x07")  # its text is shown as it is
+
+    monkeypatch.setenv("ATTRACTOR_TRACEBACK", "1")
+    monkeypatch.setattr(looking, "read_text", fail)
+    ended = command("parse", "review.dot")
+    assert "Traceback" in ended.err
+    assert "\x1b" not in ended.err
+
+
 def test_the_help_loads_nothing_heavy():
     program = (
         "import sys\nfrom attractor_nb.cli import main\nmain(['--help'])\n"

@@ -270,6 +270,11 @@ SHOWING = [
     ("graph", "--format", "text", "hostile.dot"),
     ("validate", "hostile.dot"),
     ("resume", "r"),
+    ("models", "hostile.dot"),
+    ("estimate", "hostile.dot"),
+    ("fork", "r", "--at", "t", "--trust"),
+    ("answer", "r", "A"),
+    ("export", "r", "--output", "r/x.html"),
 ]
 
 
@@ -321,3 +326,16 @@ def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(
         [*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True
     )
     assert b"\x1b[31m" in raw.stdout
+
+
+def test_ruling_38_a_gate_lets_no_label_steer_the_terminal(sources, screen):
+    text = (sources / "review.dot").read_text()
+    text = text.replace("Good enough?", "Good\x1b]0;PWN\x07 enough?").replace("[R] Again", "[R] Ag\x1b[2Jain")
+    (sources / "gate.dot").write_text(text)
+    screen = screen("run", "gate.dot")
+    screen.read_until("enough?", "Approve")
+    screen.type("a\r")
+    assert screen.read_to_the_end() == 0
+    assert r"Good\x1b]0;PWN\x07 enough?" in screen.text
+    assert "\x1b[2Jain" not in screen.text
+    assert not STEERING_LEFT.search(OUR_OWN.sub("", screen.text)), screen.text
