@@ -13,6 +13,7 @@ from attractor_nb import Pipeline
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import apply_edits, parse_dot
+from attractor_nb.languages.dot.literals import quote
 from attractor_nb.lint import BUILT_IN_RULES, LintOptions, validate
 from attractor_nb.model.attributes import FOREIGN_NAMES, attribute
 from attractor_nb.model.diagnostic import Severity
@@ -969,7 +970,13 @@ def test_a_fix_of_allowed_tools_is_valid_or_no_edit(tools, message, title):
     assert bool(found.fix.edits) == title.startswith("write ")
 
 
-MALFORMED = Path(__file__).parents[1] / "languages" / "malformed" / "dot.toml"
+MALFORMED = Path(__file__).parents[1] / "languages" / "malformed"
+IN_A_PIPELINE = {
+    "condition": "digraph {{ start [shape=Mdiamond] done [shape=Msquare] start -> work -> done work [prompt=x]"
+    " work -> start [condition={text}] }}",
+    "stylesheet": "digraph {{ graph [model_stylesheet={text}] start [shape=Mdiamond] done [shape=Msquare]"
+    " start -> work -> done work [prompt=x] }}",
+}
 ONE_FINDING = """digraph {{ start [shape=Mdiamond] done [shape=Msquare]
     build [{attrs}, prompt="say it"]
     start -> build -> done }}"""
@@ -998,8 +1005,11 @@ def _mendable_texts():
     for entry in BUILT_IN_RULES:
         bad = entry.page.partition("Bad:")[2].partition("Good:")[0]
         yield pytest.param(textwrap.dedent(bad.strip("\n")), id=entry.name)
-    for case in tomllib.loads(MALFORMED.read_text("utf-8"))["malformed"]:
+    for case in tomllib.loads((MALFORMED / "dot.toml").read_text("utf-8"))["malformed"]:
         yield pytest.param(case["source"], id=case["name"])
+    for language, pipeline in IN_A_PIPELINE.items():
+        for case in tomllib.loads((MALFORMED / f"{language}.toml").read_text("utf-8"))["case"]:
+            yield pytest.param(pipeline.format(text=quote(case["source"])), id=f"{language}: {case['name']}")
 
 
 @pytest.mark.parametrize("text", list(_mendable_texts()))
