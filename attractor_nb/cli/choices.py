@@ -63,6 +63,13 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+class Failed(StrEnum):
+    """What a resume of a map does with the rows that failed."""
+
+    KEEP = "keep"
+    RETRY = "retry"
+
+
 class GraphFormat(StrEnum):
     """How a graph is shown."""
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.cli.choices import GraphChange
     from attractor_nb.cli.settings import Settings
+    from attractor_nb.model.row_result import RowResult
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
 
@@ -53,12 +53,12 @@ class MapSettings:
     Attributes:
         options: Options of ``Pipeline.map`` by name.
         out: Where results go: a file of JSON Lines, or the map's own directory.
-        on_graph_change: For a resume.
+        resume: Options of ``Pipeline.resume_map`` alone, by name.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     out: Path | None = None
-    on_graph_change: GraphChange | None = None
+    resume: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def results_file(self) -> Path | None:
@@ -100,10 +100,8 @@ def resume_map(
     options = {**_options(settings), **own.options, "trust": trust}
     if settings.backend is None and not settings.is_simulated:
         del options["backend"]  # as it was recorded
-    if own.on_graph_change is not None:
-        options["on_graph_change"] = own.on_graph_change.value
     rows = None if params is None else read_params_file(params)
-    run = pipeline.resume_map(directory, params=rows, **_given(options))
+    run = pipeline.resume_map(directory, params=rows, **_given(options), **own.resume)
     changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
     if changed is not None and not settings.is_quiet:
         print(_stored_goes_on(changed, directory), file=sys.stderr)
@@ -182,8 +180,8 @@ def _write_results(path: Path, result: MapResult) -> None:
     write_file(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
-def _row_plain(result: MapResult, row: int) -> dict[str, Any]:
-    plain: dict[str, Any] = redacted_value({**result[row].to_plain(), "inputs": dict(result.inputs[row])})
+def _row_plain(result: MapResult, row: RowResult) -> dict[str, Any]:
+    plain: dict[str, Any] = redacted_value({**row.to_plain(), "inputs": dict(result.inputs[row.row])})
     return plain
 
 
@@ -199,8 +197,13 @@ def _show(result: MapResult, settings: Settings) -> None:
         if result.directory is not None:
             print(f"  map directory  {shown_path(result.directory)}")
     sys.stdout.flush()
-    if result.unfinished and result.directory is not None:
-        print(f"Continue with `{_resume_command(result.directory, settings)}`", file=sys.stderr)
+    if result.directory is None:
+        return
+    command = _resume_command(result.directory, settings)
+    if result.unfinished:
+        print(f"Continue with `{command}`", file=sys.stderr)
+    elif result.failures:
+        print(f"Try the failed rows again with `{command} --failed retry`", file=sys.stderr)
 
 
 def _resume_command(directory: Path, settings: Settings) -> str:

@@ -140,6 +140,7 @@ class Pipeline(Definition):
         directory: str | Path | MapRun | MapResult,
         *,
         params: Iterable[Mapping[str, Any]] | None = None,
+        failed: str = "keep",
         on_graph_change: str = "error",
         **options: Any,
     ) -> MapRun:
@@ -148,6 +149,7 @@ class Pipeline(Definition):
         Args:
             directory: The map, or its directory.
             params: The same inputs again; they are in the directory, too.
+            failed: ``keep`` the rows that failed, or ``retry`` each from the stage that it failed in.
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             **options: As of ``map``; the directory is the map's own.
 
@@ -163,7 +165,9 @@ class Pipeline(Definition):
             )
         with held_interrupts() as interrupt:
             wish = self._map_wish(options, interrupt)
-            handle = continue_map(self, as_path(place), params, wish, on_graph_change=on_graph_change)
+            handle = continue_map(
+                self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
+            )
             return handle.handed_over(interrupt)
 
     def _map_wish(self, given: Mapping[str, Any], interrupt: HeldInterrupt) -> MapWish:

@@ -417,6 +417,19 @@ def _check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
         )
 
 
+def rewind_of_failure(pipeline: Pipeline, logs_root: Path, options: RunOptions) -> Rewind | None:
+    """The way back to where a run that has failed for good can be tried again; None for another run.
+
+    Raises:
+        RunNotFound, CheckpointCorrupt: It cannot be read.
+    """
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    state = read_latest(plan, logs_root).state
+    if state.ended != "failed" or state.is_resumable:
+        return None
+    return Rewind(_place_to_go_back_to(plan, state))
+
+
 def _how_to_go_back(plan: Plan, stored: StoredRun, state: RunState) -> str:
     """The calls that go back to where there is something to be done differently."""
     node_id = _place_to_go_back_to(plan, state)

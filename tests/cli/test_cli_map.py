@@ -211,3 +211,18 @@ def test_a_resumed_map_says_that_the_file_was_edited(command, tickets):
     line = "attractor-nb map failing.dot --resume kept --on-graph-change accept"
     assert f"`{line}`" in ended.err
     assert "has changed" not in command(*line.split()[1:], "--trust").err
+
+
+def test_rows_that_failed_are_tried_again_when_asked(command, sources):
+    (sources / "rows.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    (sources / "try.dot").write_text(
+        "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> try -> done\n"
+        'try [shape=parallelogram, tool_command="test -e mended"] }'
+    )
+    failed = command("map", "try.dot", "--params", "rows.jsonl", "--out", "m", "--trust")
+    assert failed.code == 1
+    assert "Try the failed rows again with `attractor-nb map --resume m --failed retry`" in failed.err
+    (sources / "mended").touch()
+    assert command("map", "--resume", "m", "--trust").code == 1
+    retried = command("map", "--resume", "m", "--failed", "retry", "--trust")
+    assert (retried.code, "2 of 2 rows" in retried.out + retried.err) == (0, True)

@@ -100,11 +100,11 @@ def test_every_row_is_a_complete_run_with_its_own_inputs():
     assert result.is_success
     assert (result.status, result.reason, len(result)) == ("success", "", 5)
     for row in result:
-        run = result.run(row)
-        assert run["write"].response == f"write {row}"
-        assert run.result().context["n"] == row
-        assert run.id == result[row].run_id
-        assert Run.load(result.directory / result[row].directory).status == "completed"
+        run = result.run(row.row)
+        assert run["write"].response == f"write {row.row}"
+        assert run.result().context["n"] == row.row
+        assert run.id == row.run_id
+        assert Run.load(result.directory / row.directory).status == "completed"
 
 
 def test_failures_are_kept_apart_with_their_reasons():
@@ -136,15 +136,15 @@ def test_the_pipelines_own_params_are_every_rows():
     result = Pipeline(TWO_STAGES, params={"team": "a", "n": 9}).map(
         [{"n": 1}, {}], wait=True, outputs=["team", "n"]
     )
-    assert [result[row].outputs for row in result] == [{"team": "a", "n": 1}, {"team": "a", "n": 9}]
+    assert [row.outputs for row in result] == [{"team": "a", "n": 1}, {"team": "a", "n": 9}]
 
 
-def test_a_result_is_a_mapping_from_numbers_to_rows():
+def test_a_result_is_a_sequence_of_rows():
     result = Pipeline(TWO_STAGES).map(rows(3), wait=True, durability="none")
-    assert list(result) == [0, 1, 2]
-    assert result[2].row == 2
-    assert [row for row, entry in result.items() if entry.is_success] == [0, 1, 2]
-    assert 3 not in result
+    assert [row.row for row in result if row.is_success] == [0, 1, 2]
+    assert result[-1] is result[2]
+    assert [row.row for row in result[1:]] == [1, 2]
+    assert result[2] in result
     with pytest.raises(OptionError, match="no row 3"):
         result[3]
 
@@ -198,7 +198,7 @@ def test_numpy_numbers_and_missing_cells_become_plain():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"n": np.array([1, 2]), "share": [0.5, None], "word": ["a", None]})
     result = Pipeline(TWO_STAGES).map(frame, wait=True, outputs=["n", "share", "word"])
-    assert [result[row].outputs for row in result] == [
+    assert [row.outputs for row in result] == [
         {"n": 1, "share": 0.5, "word": "a"},
         {"n": 2, "share": None, "word": None},
     ]
@@ -425,7 +425,7 @@ def test_a_row_that_cannot_be_run_is_a_failure_of_its_own(tmp_path):
     result = Pipeline(TWO_STAGES).map(
         rows(3), wait=True, map_dir=tmp_path / "kept", backend=plant, max_parallel=1
     )
-    assert [result[row].status for row in result] == ["success", "fail", "success"]
+    assert [row.status for row in result] == ["success", "fail", "success"]
     assert "StorageError" in result[1].reason
 
 
@@ -552,9 +552,7 @@ def test_observers_hear_the_events_of_all_rows():
     pipeline = Pipeline(TWO_STAGES)
     pipeline.on_event(lambda event: heard.append((event.run_id, event.type)))
     result = pipeline.map(rows(3), wait=True, durability="none")
-    assert {run_id for run_id, name in heard if name == "PipelineCompleted"} == {
-        result[row].run_id for row in result
-    }
+    assert {run_id for run_id, name in heard if name == "PipelineCompleted"} == {row.run_id for row in result}
 
 
 # -- sessions ---------------------------------------------------------------------------------------------
@@ -640,6 +638,6 @@ def test_the_example_measures_each_text():
     result = Pipeline((examples / "measure_texts.dot").read_text()).map(
         texts, wait=True, outputs=["tool.output"]
     )
-    assert [int(result[row].outputs["tool.output"]) for row in result] == [
+    assert [int(row.outputs["tool.output"]) for row in result] == [
         len(text["text"].split()) for text in texts
     ]

@@ -69,7 +69,7 @@ def test_no_recorded_stage_is_run_again():
     assert result.counts == {"success": 3, "fail": 0, "interrupted": 1, "not_started": 2}
     resumed = Pipeline(TWO_STAGES, backend=backend).resume_map(result).result(30)
     assert resumed.is_success
-    assert [resumed[row].was_finished for row in resumed] == [True] * 3 + [False] * 3
+    assert [row.was_finished for row in resumed] == [True] * 3 + [False] * 3
     asked = {(row, stage): 1 for row in range(6) for stage in ("plan", "write")}
     assert backend.asked == {**asked, (3, "write"): 2}  # cut off, and never recorded
     assert [resumed[row].run_id for row in range(4)] == [result[row].run_id for row in range(4)]
@@ -83,8 +83,8 @@ def test_a_finished_map_is_read_and_nothing_runs():
     again = Pipeline(TWO_STAGES, backend=nobody).resume_map(done.directory).result(30)
     assert nobody.asked == {}
     assert again.is_success
-    assert [again[row].outputs for row in again] == [done[row].outputs for row in done]
-    assert [again[row].stages for row in again] == [4, 4, 4]
+    assert [row.outputs for row in again] == [row.outputs for row in done]
+    assert [row.stages for row in again] == [4, 4, 4]
 
 
 def test_rows_that_failed_for_good_stay_failed():
@@ -92,8 +92,39 @@ def test_rows_that_failed_for_good_stay_failed():
     failed = Pipeline(TWO_STAGES, backend=backend).map(rows(2), wait=True)
     again = Pipeline(TWO_STAGES, backend=Counting()).resume_map(failed).result(30)
     assert again.status == "fail"
-    assert [again[row].reason for row in again] == [failed[row].reason for row in failed]
-    assert all(again[row].was_finished for row in again)
+    assert [row.reason for row in again] == [row.reason for row in failed]
+    assert all(row.was_finished for row in again)
+
+
+@pytest.mark.parametrize("durability", ["full", "fast"])
+def test_rows_that_failed_are_tried_again_from_the_stage_that_failed(durability):
+    broken = {1, 3}
+    asked = Counter()
+
+    def answer(node, prompt, context):
+        asked[context["n"], node.id] += 1
+        is_broken = node.id == "write" and context["n"] in broken
+        return Outcome.fail("no paper") if is_broken else f"{node.id} {context['n']}"
+
+    pipeline = Pipeline(TWO_STAGES, backend=FunctionBackend(answer))
+    failed = pipeline.map(rows(4), wait=True, durability=durability)
+    assert failed.counts["fail"] == 2
+    broken.remove(1)
+    again = pipeline.resume_map(failed, failed="retry", durability=durability).result(30)
+    assert [row.status for row in again] == ["success", "success", "success", "fail"]
+    assert [row.was_finished for row in again] == [True, False, True, False]
+    assert {key: count for key, count in asked.items() if count > 1} == {(1, "write"): 2, (3, "write"): 2}
+    assert again.run(1)["write"].response == "write 1"
+    assert [row.run_id for row in again] == [row.run_id for row in failed]
+    broken.clear()
+    assert pipeline.resume_map(again, failed="retry").result(30).is_success
+    assert pipeline.resume_map(again).result(30).is_success
+
+
+def test_what_becomes_of_failed_rows_is_keep_or_retry():
+    done = Pipeline(TWO_STAGES).map(rows(1), wait=True)
+    with pytest.raises(OptionError, match="failed is keep or retry, not 'again'"):
+        Pipeline(TWO_STAGES).resume_map(done, failed="again")
 
 
 def test_rows_that_a_bound_ended_go_on_with_a_higher_one():

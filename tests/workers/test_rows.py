@@ -53,7 +53,7 @@ def test_whole_rows_are_run_by_the_workers_and_their_directories_come_back(make,
     pipeline = make(body, backend=say_pid, executor=processes)
     result = pipeline.map(ROWS, wait=True, map_dir="map", outputs=["a.response", "n"])
     assert [row.reason for row in result.failures.values()] == []
-    assert [row.outputs["n"] for row in result.values()] == ["1", "2", "3"]
+    assert [row.outputs["n"] for row in result] == ["1", "2", "3"]
     for row in range(3):
         run = result.run(row)
         assert run.id == f"{result.map_id}-{row:05}"
@@ -70,7 +70,7 @@ def test_rows_that_came_back_are_read_and_not_run_again(make, threads):
     first = pipeline.map(ROWS, wait=True, map_dir="map")
     counting = Counting(threads)
     again = pipeline.resume_map(first, executor=counting).result()
-    assert all(row.was_finished and row.is_success for row in again.values())
+    assert all(row.was_finished and row.is_success for row in again)
     assert "perform_row" not in counting.names
 
 
@@ -96,7 +96,7 @@ def test_nothing_is_brought_when_nothing_is_kept(make, threads):
     result = make(MODEL, executor=Counting(threads)).map(
         ROWS, wait=True, durability="none", outputs=["a.response"]
     )
-    assert [row.outputs["a.response"] for row in result.values()] == ["[Simulated] Response for stage: a"] * 3
+    assert [row.outputs["a.response"] for row in result] == ["[Simulated] Response for stage: a"] * 3
     assert result.directory is None
 
 
@@ -115,7 +115,7 @@ def answer_with_tokens(node, prompt, context):
 def test_bounds_of_all_rows_and_of_each_row_hold(make, threads):
     pipeline = make(MODEL, backend=answer_with_tokens, executor=threads)
     result = pipeline.map(ROWS, wait=True, map_dir="map", max_parallel=1, max_tokens_all=20)
-    assert [row.status for row in result.values()] == ["success", "success", "not_started"]
+    assert [row.status for row in result] == ["success", "success", "not_started"]
     bounded = pipeline.map(ROWS[:1], wait=True, map_dir="bounded", max_steps=1)
     assert "max_steps" in bounded[0].reason
     assert pipeline.resume_map(bounded, max_steps=9).result().status == "success"
@@ -134,8 +134,8 @@ def own_handler():
 def test_a_shippable_handler_travels_with_its_row(make, processes):
     pipeline = make("c [type=own] start -> c -> done", handlers={"own": own_handler()}, executor=processes)
     result = pipeline.map(ROWS[:2], wait=True, map_dir="map", outputs=["pid", "nodes"], ship="rows")
-    assert [row.reason for row in result.values()] == ["", ""]
-    assert os.getpid() not in {row.outputs["pid"] for row in result.values()}
+    assert [row.reason for row in result] == ["", ""]
+    assert os.getpid() not in {row.outputs["pid"] for row in result}
     assert result[0].outputs["nodes"] == 3
 
 
@@ -344,7 +344,7 @@ def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid
     run = pipeline.map(rows, map_dir="map", max_parallel=3)
     os.kill(pid_file(tmp_path / "pid"), signal.SIGKILL)
     result = run.result(90)
-    assert [(row.row, row.status, row.reason) for row in result.values()] == [
+    assert [(row.row, row.status, row.reason) for row in result] == [
         (number, "success", "") for number in range(6)
     ]
     assert len(made) == 2

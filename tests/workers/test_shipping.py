@@ -475,7 +475,7 @@ def test_the_stages_of_a_mapped_run_are_shipped_too(make, processes):
 
     pipeline = make(model(), backend=answer, executor=processes)
     result = pipeline.map([{"n": 1}, {"n": 2}], wait=True, map_dir="map", outputs=["a.response"])
-    pids = {int(row.outputs["a.response"]) for row in result.values()}
+    pids = {int(row.outputs["a.response"]) for row in result}
     assert os.getpid() not in pids
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.choices import GraphChange, OnFailure, OnInterrupted
+from attractor_nb.cli.choices import Failed, GraphChange, OnFailure, OnInterrupted
 from attractor_nb.cli.options import RunsDir, run_settings
 from attractor_nb.cli.spread import spread
 
@@ -89,6 +89,14 @@ def map_(
             "--max-duration-all", metavar="TIME", help="Start no more rows after 15m.", show_default=False
         ),
     ] = None,
+    failed: Annotated[
+        Failed | None,
+        typer.Option(
+            "--failed",
+            help="With --resume: keep the rows that failed, or retry each from the stage it failed in.",
+            show_default=False,
+        ),
+    ] = None,
     on_graph_change: Annotated[
         GraphChange | None,
         typer.Option(
@@ -125,7 +133,9 @@ def map_(
         "on_interrupted": on_interrupted.value if on_interrupted else None,
         "take_over": take_over or None,
     }
-    own = MapSettings(options=options, out=out, on_graph_change=on_graph_change)
+    said = {"failed": failed, "on_graph_change": on_graph_change}
+    resume = {name: word.value for name, word in said.items() if word is not None}
+    own = MapSettings(options=options, out=out, resume=resume)
     if resumed is not None:
         return resume_map(resumed, file, params, settings, own)
     if not file:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.decisions.bounds import bounds_of
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.workers.shipping import Shipping
+
+
+FAILED: Final = ("keep", "retry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,17 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
 
 
 def continue_map(
-    pipeline: Pipeline, path: Path, params: object, wish: MapWish, *, on_graph_change: str
+    pipeline: Pipeline, path: Path, params: object, wish: MapWish, *, on_graph_change: str, failed: str
 ) -> MapRun:
     """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
+
+    Args:
+        pipeline: What runs.
+        path: The map's directory.
+        params: The same inputs again, or None.
+        wish: Its options.
+        on_graph_change: What to do with another graph than the one that ran.
+        failed: ``keep`` rows that failed, or ``retry`` them.
 
     Raises:
         RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
@@ -102,6 +114,8 @@ def continue_map(
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
+    if failed not in FAILED:
+        raise OptionError(f"failed is keep or retry, not {failed!r}")
     if wish.of_rows.durability == "none" or wish.own.map_dir is not None:
         raise OptionError(
             "a map goes on in its own directory", hint='leave map_dir and durability="none" out'
@@ -129,7 +143,8 @@ def continue_map(
         directory.close()
         raise
     map_id = str(facts.get("map_id", ""))
-    return _launch(pipeline, rows, wish, map_id, directory, on_graph_change=on_graph_change)
+    resumed = {"on_graph_change": on_graph_change, "is_failure_retried": failed == "retry"}
+    return _launch(pipeline, rows, wish, map_id, directory, resumed)
 
 
 def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
@@ -205,10 +220,12 @@ def _launch(
     wish: MapWish,
     map_id: str,
     directory: MapDirectory | None,
-    *,
-    on_graph_change: str = "error",
+    resumed: Mapping[str, Any] = MappingProxyType({}),
 ) -> MapRun:
-    """Start the work; nobody gets the handle of a map that was interrupted before it began."""
+    """Start the work; nobody gets the handle of a map that was interrupted before it began.
+
+    ``resumed`` is what a resume says of each row (``RowTask``).
+    """
     own, options = wish.own, wish.of_rows
     recorder, job = None, None
     try:
@@ -219,7 +236,7 @@ def _launch(
                 inputs,
                 None if directory is None else directory.path / row_name(row),
                 own.outputs,
-                on_graph_change,
+                **resumed,
             )
             for row, inputs in enumerate(rows)
         ]

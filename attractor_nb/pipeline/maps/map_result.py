@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.run import Run
 from attractor_nb.views.map_table import map_html, map_summary, rows_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from attractor_nb.model.outcome import Usage
@@ -33,8 +33,10 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MapResult(Mapping[int, "RowResult"]):
+class MapResult(Sequence["RowResult"]):
     """How the rows of a map ended. ``result[3]`` is a row, ``result.run(3)`` all that it did.
+
+    Iterating gives the rows, in the order of the inputs.
 
     Attributes:
         status: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
@@ -56,19 +58,23 @@ class MapResult(Mapping[int, "RowResult"]):
     pipeline: Pipeline = field(repr=False)
     view: MapView = field(repr=False)
 
-    def __getitem__(self, row: int) -> RowResult:
-        if type(row) is not int or not 0 <= row < len(self.rows):
-            raise OptionError(f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}")
-        return self.rows[row]
+    @overload
+    def __getitem__(self, row: int) -> RowResult: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[RowResult]: ...
+    def __getitem__(self, row: int | slice) -> RowResult | Sequence[RowResult]:
+        try:
+            return self.rows[row]
+        except (IndexError, TypeError):
+            raise OptionError(
+                f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}"
+            ) from None
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.rows)))
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def __contains__(self, row: object) -> bool:
-        return type(row) is int and 0 <= row < len(self.rows)
 
     @property
     def is_success(self) -> bool:

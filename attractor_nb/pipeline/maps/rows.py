@@ -13,7 +13,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.beginning import begin, seams_of
-from attractor_nb.pipeline.resuming import complete_end, continue_run
+from attractor_nb.pipeline.resuming import complete_end, continue_run, rewind_of_failure
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import wire
 from attractor_nb.redaction import redacted
@@ -48,6 +48,7 @@ class RowTask:
         directory: Its run directory; None when nothing is kept.
         outputs: Context values to keep of it.
         on_graph_change: What to do when it began with another graph; see ``Pipeline.resume``.
+        is_failure_retried: When it has failed, it goes back to the stage that it failed in.
     """
 
     row: int
@@ -55,6 +56,7 @@ class RowTask:
     directory: Path | None
     outputs: Sequence[str] = ()
     on_graph_change: str = "error"
+    is_failure_retried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,14 @@ def _beginning(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Se
     if task.directory is not None and has_event_log(task.directory):
         try:
             return continue_run(
-                pipeline, task.directory, options, seams, on_graph_change=task.on_graph_change
+                pipeline,
+                task.directory,
+                options,
+                seams,
+                on_graph_change=task.on_graph_change,
+                rewind=rewind_of_failure(pipeline, task.directory, options)
+                if task.is_failure_retried
+                else None,
             )
         except RunNotFound:
             pass
@@ -137,6 +146,8 @@ def _finished(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Sea
         return None
     standing = standing_of(directory, read_facts(directory))
     if standing.status not in {"completed", "failed"}:
+        return None
+    if standing.status == "failed" and task.is_failure_retried:
         return None
     run = Run.load(directory, pipeline)
     last = read_last_event(run.logs_root)

@@ -84,7 +84,7 @@ def recorded(place):
 
 def told(result):
     """What two ends must agree in."""
-    return [[row, result[row].status, result[row].outputs, result[row].stages] for row in result]
+    return [[each.row, each.status, each.outputs, each.stages] for each in result]
 
 
 def judged(place, wanted):
