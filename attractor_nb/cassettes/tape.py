@@ -100,7 +100,7 @@ class Tape:
     """What a run records on and replays from. Safe to use from several threads.
 
     Attributes:
-        child_of: Path of the stage whose child run this is the tape of, or empty.
+        child_of: Path of the stage whose child run, or of the row of a map, this is the tape of, or empty.
     """
 
     def __init__(self, reel: _Reel, child_of: str = "") -> None:
@@ -122,7 +122,7 @@ class Tape:
         return cls(_Reel(path, mode, cassette or Cassette(), disk))
 
     def inside(self, path: str) -> Tape:
-        """The tape of a child run of a stage."""
+        """The tape of a child run of a stage, or of a row of a map."""
         return Tape(self._reel, f"{self.child_of}/{path}" if self.child_of else path)
 
     @property

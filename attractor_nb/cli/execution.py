@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.choices import BackendName, GraphChange, OnInterrupted
+from attractor_nb.cli.choices import GraphChange, OnInterrupted
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gates import gate_interviewer
 from attractor_nb.cli.inputs import read_params, read_pipeline, read_prompt
@@ -192,7 +192,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
 
 def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {
-        "backend": _backend(settings),
+        "backend": settings.asked_backend,
         "workdir": settings.workdir,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
@@ -203,13 +203,6 @@ def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
         "observers": [progress.take],
         "processes": SimulatedProcesses() if settings.is_simulated else None,
     }
-
-
-def _backend(settings: Settings) -> str | None:
-    """The backend that is asked: the one of the cassette where there is one and nobody names another."""
-    if settings.backend is None and settings.cassette is not None:
-        return None
-    return (settings.backend or BackendName.SIMULATED).value
 
 
 def _wait(run: Run) -> RunResult | None:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.choices import BackendName, GateMode
+from attractor_nb.cli.choices import GateMode
 from attractor_nb.cli.execution import requests_to_end_as_interrupts
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.inputs import check_output, read_pipeline
@@ -80,7 +80,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     check_output(own.results_file, file, params)
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
-    is_vouched_for = settings.is_trusted or settings.is_simulated
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for)
     options = {**_options(settings), **own.options, "trust": trust, "map_dir": own.map_dir}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
@@ -95,7 +95,7 @@ def resume_map(
         raise OptionError("a map goes on in its own directory", hint="--out FILE.jsonl writes its results")
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
-    is_vouched_for = settings.is_trusted or settings.is_simulated
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
     options = {**_options(settings), **own.options, "trust": trust}
     if settings.backend is None and not settings.is_simulated:
@@ -128,7 +128,9 @@ def _options(settings: Settings) -> dict[str, Any]:
             "gates of many rows are not asked about at a console", hint="--auto-approve, or --gates refuse"
         )
     return {
-        "backend": (settings.backend or BackendName.SIMULATED).value,
+        "backend": settings.asked_backend,
+        "cassette": settings.cassette,
+        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
         "workdir": settings.workdir,
         "cache": settings.cache,
@@ -158,6 +160,8 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
         return ExitCode.INTERRUPTED
     if own.results_file is not None:
         _write_results(own.results_file, result)
+    if result.cassette is not None:
+        progress.say(f"cassette: {result.cassette}")
     _show(result, settings)
     return _EXIT_CODES[result.status]
 

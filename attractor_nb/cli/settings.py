@@ -81,6 +81,13 @@ class Settings:
             raise OptionError("--cassette-mode is given, and no --cassette", hint="--cassette FILE")
 
     @property
+    def asked_backend(self) -> str | None:
+        """The backend that is asked; None for the one of the cassette, where nobody names another."""
+        if self.backend is None and self.cassette is not None:
+            return None
+        return (self.backend or BackendName.SIMULATED).value
+
+    @property
     def is_replay(self) -> bool:
         """Whether nothing is called."""
         return self.cassette_mode is CassetteMode.REPLAY

@@ -22,7 +22,7 @@ from attractor_nb.pipeline.options import (
     read_options,
 )
 from attractor_nb.pipeline.presenters import present
-from attractor_nb.pipeline.recording import cassette_options, refuse_cassette, with_cassette
+from attractor_nb.pipeline.recording import cassette_options, with_cassette
 from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Rewind, read_rewind
 from attractor_nb.pipeline.run import Run
@@ -172,9 +172,7 @@ class Pipeline(Definition):
 
     def _map_wish(self, given: Mapping[str, Any], interrupt: HeldInterrupt) -> MapWish:
         own, of_rows = split_options(given)
-        options = self._options(of_rows)
-        refuse_cassette(options, "a map")
-        return MapWish(own, options, interrupt)
+        return MapWish(own, self._options(of_rows), interrupt)
 
     def check(
         self,

@@ -134,16 +134,6 @@ class Recording:
             self.tape.end(is_whole=False)
 
 
-def refuse_cassette(options: RunOptions, what: str) -> None:
-    """Refuse a cassette where there can be none.
-
-    Raises:
-        OptionError: There is one.
-    """
-    if options.cassette is not None:
-        raise OptionError(f"cassette is an option of a single run, not of {what}", hint="leave it out")
-
-
 def cassette_options(given: dict[str, Any], default_mode: str) -> dict[str, Any]:
     """Options whose cassette has a mode: its own, or the default."""
     mode = given.get("cassette_mode") or getattr(given.get("cassette"), "mode", None) or default_mode

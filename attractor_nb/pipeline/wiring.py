@@ -175,7 +175,7 @@ def wire(
             the run's own.
         shipping: The way to the workers that the caller has opened for several runs.
         workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
-        tape: What its calls are recorded on or replayed from.
+        tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
         above: Of a child: what it knows of its parent.
 
     Raises:
@@ -281,7 +281,7 @@ def wire(
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
     trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
-    recording = None if tape is None or is_child else Recording(tape)
+    recording = None if tape is None or tape.child_of else Recording(tape)
     return Wired(run, Runner(setup), gates, recording, is_child)
 
 

@@ -331,11 +331,6 @@ def test_a_recording_that_goes_on_after_a_stop_is_whole(pipeline, tmp_path):
     assert list(pipeline.check(tmp_path / "ship.json", backend=never()).completed_nodes) == scenario.PATH
 
 
-def test_a_map_has_no_cassette(pipeline, tmp_path):
-    with pytest.raises(OptionError, match="not of a map"):
-        pipeline.map([{}], cassette=tmp_path / "x.json", wait=True)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

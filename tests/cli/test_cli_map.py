@@ -226,3 +226,12 @@ def test_rows_that_failed_are_tried_again_when_asked(command, sources):
     assert command("map", "--resume", "m", "--trust").code == 1
     retried = command("map", "--resume", "m", "--failed", "retry", "--trust")
     assert (retried.code, "2 of 2 rows" in retried.out + retried.err) == (0, True)
+
+
+def test_the_rows_of_a_map_are_recorded_once_and_replayed(command, tickets):
+    recorded = command("map", "straight.dot", "--params", "rows.jsonl", "--cassette", "c.json")
+    assert (recorded.code, "cassette: 0 calls from c.json, 3 recorded" in recorded.err) == (0, True)
+    replayed = command(
+        "map", "straight.dot", "--params", "rows.jsonl", "--cassette", "c.json", "--cassette-mode", "replay"
+    )
+    assert (replayed.code, "cassette: 3 calls from c.json" in replayed.err) == (0, True)

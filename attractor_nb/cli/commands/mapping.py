@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
 
 NOT_OF_A_MAP = (
-    "cassette",
-    "cassette_mode",
     "max_node_visits",
     "max_restarts",
     "max_goal_gate_redirects",

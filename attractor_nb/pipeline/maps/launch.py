@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends import resolve_backend
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
@@ -20,6 +19,7 @@ from attractor_nb.pipeline.maps.rows import RowTask
 from attractor_nb.pipeline.maps.shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.pipeline.maps.work import MapWork
 from attractor_nb.pipeline.presenters import present
+from attractor_nb.pipeline.recording import Recording, answering_backend, with_cassette
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
 from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
@@ -34,6 +34,7 @@ from attractor_nb.views.map_view import MapView
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.pipeline.beginning import Seams
     from attractor_nb.pipeline.maps.options import MapOptions
@@ -48,11 +49,15 @@ FAILED: Final = ("keep", "retry")
 
 @dataclass(frozen=True, slots=True)
 class MapWish:
-    """What a caller wants: the map's own options, those of each row, and whether an interrupt came."""
+    """What a caller wants: the map's own options, those of each row, and whether an interrupt came.
+
+    With a cassette, its tape is made when all is checked.
+    """
 
     own: MapOptions
     of_rows: RunOptions
     interrupt: HeldInterrupt
+    tape: Tape | None = None
 
 
 def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
@@ -125,7 +130,7 @@ def continue_map(
     wish = replace(wish, of_rows=with_recorded_workdir(of_rows, facts))
     if not wish.own.outputs:
         wish = replace(wish, own=replace(wish.own, outputs=tuple(facts.get("outputs", ()))))
-    wish = _checked(pipeline, wish)
+    wish = _checked(pipeline, wish, is_resume=True)
     _check_graph(pipeline, facts, on_graph_change)
     check_trust(pipeline.graph, pipeline.origin, wish.of_rows, path)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
@@ -147,15 +152,15 @@ def continue_map(
     return _launch(pipeline, rows, wish, map_id, directory, resumed)
 
 
-def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
-    """The same, with an interviewer for all rows: without one nobody answers their gates.
+def _checked(pipeline: Pipeline, wish: MapWish, *, is_resume: bool = False) -> MapWish:
+    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates.
 
     Raises:
         OptionError: A plug or a bound is unusable, or would never answer.
     """
-    options = wish.of_rows
+    options, tape = with_cassette(wish.of_rows, is_resume=is_resume)
     check_host(options.host)
-    check_plugs(options, pipeline.handlers, pipeline.graph)
+    check_plugs(options, pipeline.handlers, pipeline.graph, tape)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
     if wish.own.map_dir is not None and options.durability == "none":
@@ -169,7 +174,7 @@ def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
             hint='interviewer="auto", a function of a question, or QueueInterviewer([…])',
         )
     own = replace(wish.own, ship=ROWS if is_shipped else STAGES)
-    return replace(wish, own=own, of_rows=replace(options, interviewer=interviewer))
+    return replace(wish, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
 
 
 def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
@@ -251,10 +256,11 @@ def _launch(
             MapView(redacted(pipeline.name), len(tasks)),
             directory,
             # With an executor, it is the workers that have one.
-            resolve_backend(options.backend) if shipping is None else None,
+            answering_backend(options, wish.tape) if shipping is None else None,
             recorder,
             shipping,
             shipment,
+            None if wish.tape is None else Recording(wish.tape),
         )
         handle = MapRun(map_id, work)
         where = f" in {directory.path}" if directory is not None else ""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from attractor_nb.cassettes import CassetteReport
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult, RowStatus
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -47,6 +48,7 @@ class MapResult(Sequence["RowResult"]):
         directory: Its directory; None when nothing is kept.
         pipeline: What ran.
         view: The same as it is shown.
+        cassette: What its rows had of their cassette; None without one.
     """
 
     status: str
@@ -57,6 +59,7 @@ class MapResult(Sequence["RowResult"]):
     directory: Path | None
     pipeline: Pipeline = field(repr=False)
     view: MapView = field(repr=False)
+    cassette: CassetteReport | None = None
 
     @overload
     def __getitem__(self, row: int) -> RowResult: ...

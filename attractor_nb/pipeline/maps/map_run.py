@@ -47,10 +47,17 @@ class MapRun(Handle[MapResult]):
 
         Raises:
             RunLocked: Another process took the map over.
-            StorageError: The map's directory cannot be written.
+            StorageError: The map's directory, or the cassette, cannot be written.
         """
         work = self._work
-        await work.run()
+        recording = work.recording
+        try:
+            await work.run()
+        except BaseException:
+            if recording is not None:
+                recording.keep()
+            raise
+        cassette = None if recording is None else recording.end(work.view.status)
         rows = [work.results[task.row] for task in work.tasks]
         result = MapResult(
             work.view.status,
@@ -61,6 +68,7 @@ class MapRun(Handle[MapResult]):
             self.directory,
             self.pipeline,
             work.view,
+            cassette,
         )
         self.settle(result)
         return result

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.model.row_result import RowStatus
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
@@ -66,12 +67,14 @@ class RowPlugs:
     Attributes:
         backend: Answers prompts, and is open already; None: each row has one of its own.
         shipping: The way to the workers, open already; None: each row has one of its own, if any.
+        tape: What the calls of all rows are recorded on or replayed from; None without a cassette.
         sinks: Take the row's events; quick, and never raising.
     """
 
     backend: CodergenBackend | None = None
     sinks: Sequence[EventSink] = ()
     shipping: Shipping | None = None
+    tape: Tape | None = None
 
 
 _NO_PLUGS = RowPlugs()
@@ -111,7 +114,14 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
     start = _beginning(pipeline, task, own, seams)
     try:
         wired = wire(
-            pipeline, own, seams, start, is_waited_for=True, backend=plugs.backend, shipping=plugs.shipping
+            pipeline,
+            own,
+            seams,
+            start,
+            is_waited_for=True,
+            backend=plugs.backend,
+            shipping=plugs.shipping,
+            tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
         )
     except BaseException:
         start.close()

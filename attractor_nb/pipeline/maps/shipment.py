@@ -85,6 +85,7 @@ def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
         "their events are observed here": bool(pipeline.observers or options.observers or options.tracer),
         "processes, clock, randomness or disk of your own stay here": any(own),
         "the cache is here": options.cache is not False,
+        "the cassette is here": options.cassette is not None,
         "the source holds a secret": holds_secret(pipeline.to_dot()),
     }
     if found := next((reason for reason, holds in reasons.items() if holds), ""):

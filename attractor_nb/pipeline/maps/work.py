@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.recording import Recording
     from attractor_nb.protocols import CodergenBackend, EventSink
     from attractor_nb.sessions import SessionRecorder
     from attractor_nb.storage.map_directory import MapDirectory
@@ -56,6 +57,7 @@ class MapWork:
         recorder: Keeps the session's status, or None.
         shipping: The way to the workers of ``executor=``, for all rows; opened and closed here.
         shipment: The way of whole rows on it; None when their stages travel.
+        recording: What the calls of all rows are recorded on or replayed from; None without a cassette.
         results: How each row ended, so far.
         observers: Called with each row that has ended; quick.
     """
@@ -70,6 +72,7 @@ class MapWork:
     recorder: SessionRecorder | None = None
     shipping: Shipping | None = None
     shipment: Shipment | None = None
+    recording: Recording | None = None
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
     observers: list[Callable[[RowResult], object]] = field(
         default_factory=list["Callable[[RowResult], object]"]
@@ -149,7 +152,8 @@ class MapWork:
         row = task.row
         self.view.begin(row)
         records = () if self.recorder is None else (RowRecord(self.recorder, row),)
-        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping)
+        tape = None if self.recording is None else self.recording.tape
+        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape)
         running = asyncio.create_task(self._result_of(task, plugs))
         self._running[row] = running
         try:
