@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.errors import ContextValueError, TerminalError
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 """Values above this size are kept outside the context (spec 5.5)."""
@@ -46,10 +47,10 @@ class _External:
         self.reference = reference
 
 
-class Context:
-    """A thread-safe key-value store shared by all stages of a run.
+class Context(Mapping[str, Any]):
+    """A thread-safe key-value store shared by all stages of a run: a mapping that has ``set``, too.
 
-    Reading a key that is not there gives the default. Iterating gives the keys.
+    ``context["key"]`` of a key that is not there is a KeyError, ``get`` gives the default.
 
     >>> context = Context({"context.tests": 3})
     >>> context.set("context.tests", 4)
@@ -225,6 +226,9 @@ class Context:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __repr__(self) -> str:
         return f"<Context of {len(self._values)} keys>"

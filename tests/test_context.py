@@ -180,3 +180,10 @@ def test_it_reads_like_a_mapping():
     assert context["a"] == 1
     with pytest.raises(KeyError):
         context["b"]
+
+
+def test_a_context_is_a_mapping():
+    context = Context({"a": 1, "b": [2]})
+    assert dict(context) == {"a": 1, "b": [2]} == dict(context.items())
+    assert (list(context.keys()), list(context.values())) == (["a", "b"], [1, [2]])
+    assert {**context} == context

@@ -76,17 +76,13 @@ class NodeEstimate:
     Attributes:
         node_id: The node; of a child run's node the path, such as ``boss/test``.
         model: Its model; empty for the whole of a child run.
-        expected_calls: Visits on the likely path.
-        expected: What those consume.
-        most_calls: Visits times attempts at worst, taken alone.
-        worst: What those consume.
+        expected: What its visits on the likely path consume.
+        worst: What its visits consume at worst, with all attempts, taken alone.
     """
 
     node_id: str
     model: ModelName | None
-    expected_calls: int
     expected: Usage
-    most_calls: int
     worst: Usage
 
 
@@ -138,9 +134,7 @@ class Estimator:
             NodeEstimate(
                 node_id,
                 self.asked[node_id].models[0] if node_id in self.asked else None,
-                int(node_id in expected),
                 expected.get(node_id, _NOTHING),
-                most[node_id] * self.plan.nodes[node_id].retry.max_attempts,
                 _times(unit, most[node_id]),
             )
             for node_id, unit in units.items()

@@ -211,8 +211,8 @@ def _asked(node: Node, graph: Graph, name: ModelName) -> Asked:
 
 def _row(node: NodeEstimate) -> list[str]:
     model = "child run" if node.model is None else str(node.model) or _NO_MODEL
-    calls = [str(node.expected_calls), *_words(node.expected)]
-    return [node.node_id, model, *calls, str(node.most_calls), *_words(node.worst)]
+    calls = [str(node.expected.calls), *_words(node.expected)]
+    return [node.node_id, model, *calls, str(node.worst.calls), *_words(node.worst)]
 
 
 def _words(usage: Usage) -> tuple[str, str]:

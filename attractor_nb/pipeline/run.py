@@ -135,6 +135,9 @@ class Run(Past, Handle[RunResult]):
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.graph.nodes)
+
     def why(self, node_id: str) -> Why:
         """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
 

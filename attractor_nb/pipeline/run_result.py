@@ -117,7 +117,7 @@ class RunResult:
         node_outcomes: Latest status of each node that was executed.
         outcomes: Latest outcome of each node.
         visits: Committed visits of each node.
-        context: The final context, as ``context["key"]`` or ``context.get("key")``.
+        context: The final context, a mapping.
         usage: What all model calls consumed, those of failed attempts too; of an attempt that was cut off
             nobody knows.
         usage_by_node: The same by node, for those that said.
@@ -171,6 +171,9 @@ class RunResult:
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.graph.nodes)
 
     def to_svg(self) -> str:
         """The graph with the states in which the run left it."""

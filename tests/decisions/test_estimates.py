@@ -59,7 +59,7 @@ def test_attempts_are_counted_at_worst_only():
     once, thrice = estimate("start -> a -> end"), estimate("a [max_retries=2] start -> a -> end")
     assert thrice.expected == once.expected
     assert thrice.worst.total_tokens == 3 * once.worst.total_tokens
-    assert thrice.nodes[0].most_calls == 3
+    assert thrice.nodes[0].worst.calls == 3
 
 
 def test_a_fallback_chain_costs_all_of_its_models_at_worst():
@@ -71,8 +71,8 @@ def test_a_fallback_chain_costs_all_of_its_models_at_worst():
 
 def test_a_loop_is_bounded_by_visits():
     found = estimate("start -> a a -> a a -> end", max_node_visits=4)
-    assert found.nodes[0].expected_calls == 1
-    assert found.nodes[0].most_calls == 4
+    assert found.nodes[0].expected.calls == 1
+    assert found.nodes[0].worst.calls == 4
     assert not found.is_shared
 
 
@@ -88,7 +88,7 @@ def test_steps_are_given_to_the_costliest_node_first():
 def test_a_node_off_the_likely_path_costs_nothing_expected():
     asked = {"a": Asked(20, (CHEAP,)), "b": Asked(20, (CHEAP,))}
     found = estimate('start -> a a -> end a -> b [condition="outcome=fail"] b -> end', asked)
-    assert [node.expected_calls for node in found.nodes] == [1, 0]
+    assert [node.expected.calls for node in found.nodes] == [1, 0]
     assert found.nodes[1].expected == Usage()
     assert found.nodes[1].worst.total_tokens
 
@@ -119,6 +119,7 @@ def test_tools_make_several_requests_each_with_what_was_said_before():
     assert tokens(found.expected) == (20 + (20 + 17), 20)
     assert found.expected.calls == 2
     assert found.worst.calls == 3
+    assert [node.expected.calls for node in found.nodes] == [2], "rows count requests, as the total does"
 
 
 def test_an_unknown_price_is_unpriced_and_never_zero():
@@ -141,7 +142,7 @@ def test_all_branches_are_counted():
         "fan [shape=component] j [shape=tripleoctagon] start -> fan fan -> a fan -> b a -> j b -> j j -> end"
     )
     found = estimate(body, {"a": Asked(20, (CHEAP,)), "b": Asked(20, (CHEAP,))})
-    assert [node.expected_calls for node in found.nodes] == [1, 1]
+    assert [node.expected.calls for node in found.nodes] == [1, 1]
 
 
 @given(
