@@ -100,7 +100,7 @@ class LiveChild:
 
     def start(self) -> None:
         """Let it run."""
-        self.run.attach(self._job)
+        self._wired.behind.job = self._job
         self._job.future.add_done_callback(lambda _: self._wake())
         self._job.start(self._wired.work)
 

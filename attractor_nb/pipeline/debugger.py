@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus
     from attractor_nb.model.stop import Stop
+    from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.rerun import Rerun
     from attractor_nb.pipeline.run import Run
@@ -75,9 +76,10 @@ class Debugger:
     3
     """
 
-    def __init__(self, run: Run, debugging: Debugging | None) -> None:
-        """Debug a run; ``debugging`` is None for one that was loaded."""
+    def __init__(self, run: Run, debugging: Debugging | None, work: Work[Any]) -> None:
+        """Debug a run; ``debugging`` is None for one that was loaded, and ``work`` is what is behind it."""
         self._run = run
+        self._work = work
         self._debugging = debugging
 
     # -- breakpoints ---------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ class Debugger:
             RunError: It runs in the event loop that runs here: use ``await run.debugger.stopped()``.
         """
         live = self._live()
-        if self._run.is_in_this_loop and self.stop is None:
+        if self._work.is_in_this_loop and self.stop is None:
             raise RunError(
                 "the run goes on in this event loop, and waiting here would stop it",
                 hint="use `await run.debugger.stopped()`",

@@ -11,15 +11,15 @@ import contextlib
 import time
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import wait as wait_for_end
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attractor_nb.errors import RunError, RunInterrupted, RunStands
-from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.hosts import STOP_SECONDS
 from attractor_nb.pipeline.presenters import can_be_clicked, check_wait
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.stop import Stop
@@ -40,61 +40,46 @@ class RunStopped(RunInterrupted, asyncio.CancelledError):
     """
 
 
+class Work(Generic[ResultT]):
+    """What is behind a handle, for whoever does the work: its job, and its result when it is over.
+
+    Attributes:
+        what: What a message calls it.
+        how_to_go_on: What is said to somebody who has stopped it.
+        job: The job that does it, once there is one.
+        result: Its result, when it is over.
+        stop_for_nobody: Stops it when its caller is interrupted before he has the handle, and raises
+            ``RunInterrupted``.
+    """
+
+    def __init__(self, what: str, how_to_go_on: str = "continue with run.resume()") -> None:
+        self.what = what
+        self.how_to_go_on = how_to_go_on
+        self.job: Job | None = None
+        self.result: ResultT | None = None
+        self.stop_for_nobody: Callable[[], None] = _nothing
+
+    @property
+    def is_in_this_loop(self) -> bool:
+        """Whether the event loop that runs here is the one in which it is done."""
+        return self.job is not None and self.job.is_in_this_thread
+
+
 class Handle(Generic[ResultT]):
     """A handle on work that has, or will have, a result."""
 
-    what = "run"
-    """What a message calls it."""
-    how_to_go_on = "continue with run.resume()"
-
-    def __init__(self) -> None:
-        self._job: Job | None = None
-        self._finished: ResultT | None = None
+    def __init__(self, work: Work[ResultT]) -> None:
+        self._work = work
         self._stands: tuple[Stop, float] | None = None
-
-    # -- what the pipeline package calls -------------------------------------------------------------
-
-    def attach(self, job: Job) -> None:
-        """Bind the engine's job, once it is started."""
-        self._job = job
-
-    def handed_over(self, interrupt: HeldInterrupt) -> Self:
-        """The handle, unless its caller is interrupted before he has it: then the work is stopped.
-
-        The block that holds the interrupt raises ``RunInterrupted`` then.
-        """
-        interrupt.at_end(self._stop_for_nobody)
-        return self
-
-    def _stop_for_nobody(self) -> None:
-        """Stop what nobody would have.
-
-        Raises:
-            RunInterrupted: It was stopped.
-        """
-        job = self._job
-        if job is None:
-            return
-        job.cancel()
-        if job.is_in_this_thread:
-            return
-        try:
-            if wait_for_end({job.future}, STOP_SECONDS).done:
-                job.future.result()  # raises what kept it from ending in order
-        except CancelledError:
-            raise self._never_begun() from None
-        raise self._interruption()
-
-    def settle(self, result: ResultT) -> None:
-        """Bind the result, when it is over."""
-        self._finished = result
+        work.stop_for_nobody = self._stop_for_nobody
 
     # -- looking and stopping ------------------------------------------------------------------------
 
     @property
     def is_done(self) -> bool:
         """Whether nothing more will happen by itself."""
-        return self._finished is not None or (self._job is not None and self._job.future.done())
+        job = self._work.job
+        return self._work.result is not None or (job is not None and job.future.done())
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -106,15 +91,10 @@ class Handle(Generic[ResultT]):
         """Where it stands at breakpoints, the longest first."""
         return ()
 
-    @property
-    def is_in_this_loop(self) -> bool:
-        """Whether the event loop that runs here is the one in which it works."""
-        return self._job is not None and self._job.is_in_this_thread
-
     def cancel(self) -> None:
         """Stop it: the stage under way is cancelled, all that is committed stays. From any thread."""
-        if self._job is not None:
-            self._job.cancel()
+        if self._work.job is not None:
+            self._work.job.cancel()
 
     # -- waiting -------------------------------------------------------------------------------------
 
@@ -136,9 +116,9 @@ class Handle(Generic[ResultT]):
         give_up = None if timeout is None else time.monotonic() + timeout
         with held_interrupts(self.cancel) as interrupt:
             future = self._future()
-            if self._job is not None and self._job.is_in_this_thread and not future.done():
+            if self._work.is_in_this_loop and not future.done():
                 raise RunError(
-                    f"{self.what} runs in this event loop, and waiting here would stop it",
+                    f"{self._work.what} runs in this event loop, and waiting here would stop it",
                     hint='use `await run`, or host="thread"',
                 )
             try:
@@ -148,7 +128,7 @@ class Handle(Generic[ResultT]):
                     )
                     wait_for_end({future}, max(0.0, left))
                     if give_up is not None and time.monotonic() >= give_up and not future.done():
-                        raise TimeoutError(f"{self.what} has not ended in {timeout} s; it goes on")
+                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it goes on")
                     self._check_wait(is_blocking=True)
                 if not interrupt.is_noted:
                     return future.result()
@@ -183,7 +163,7 @@ class Handle(Generic[ResultT]):
                 self.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait({waiting}, timeout=STOP_SECONDS)
-                raise RunStopped(self._where_stopped(), hint=self.how_to_go_on) from None
+                raise RunStopped(self._where_stopped(), hint=self._work.how_to_go_on) from None
             raise self._interruption()
 
     def _check_wait(self, *, is_blocking: bool) -> None:
@@ -196,21 +176,35 @@ class Handle(Generic[ResultT]):
             self._stands = stop, now
         elif now - self._stands[1] >= STAND_SECONDS:
             raise RunStands(
-                f"{self.what} {stop}, and this call waits for its end",
+                f"{self._work.what} {stop}, and this call waits for its end",
                 hint="have it go on first: run.debugger.continue_(), or step()",
             )
 
     def _future(self) -> Future[ResultT]:
-        if self._job is not None:
-            return self._job.future
+        if self._work.job is not None:
+            return self._work.job.future
         done: Future[ResultT] = Future()
-        if self._finished is None:
+        if self._work.result is None:
             raise RunError(
-                f"{self.what} runs elsewhere and has no result yet",
+                f"{self._work.what} runs elsewhere and has no result yet",
                 hint="load it again when it has ended: Run.load(…)",
             )
-        done.set_result(self._finished)
+        done.set_result(self._work.result)
         return done
+
+    def _stop_for_nobody(self) -> None:
+        job = self._work.job
+        if job is None:
+            return
+        job.cancel()
+        if job.is_in_this_thread:
+            return
+        try:
+            if wait_for_end({job.future}, STOP_SECONDS).done:
+                job.future.result()  # raises what kept it from ending in order
+        except CancelledError:
+            raise self._never_begun() from None
+        raise self._interruption()
 
     def _stop_quietly(self, future: Future[ResultT]) -> None:
         """Stop the engine and wait for its end; another interrupt leaves at once."""
@@ -220,13 +214,17 @@ class Handle(Generic[ResultT]):
 
     def _interruption(self) -> RunInterrupted:
         """What is said of an interrupt: where it stopped, or that it had just ended."""
-        return RunInterrupted(self._where_stopped(), hint=self.how_to_go_on)
+        return RunInterrupted(self._where_stopped(), hint=self._work.how_to_go_on)
 
     def _never_begun(self) -> RunInterrupted:
-        return RunInterrupted(f"{self.what} was stopped before it began")
+        return RunInterrupted(f"{self._work.what} was stopped before it began")
 
     def _where_stopped(self) -> str:
-        return f"{self.what} was stopped"
+        return f"{self._work.what} was stopped"
+
+
+def _nothing() -> None:
+    """Stop what nobody has a handle on."""
 
 
 def _hear(waiting: asyncio.Future[Any]) -> None:

@@ -10,6 +10,8 @@ from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.followed import Followed
+from attractor_nb.pipeline.handle import Work
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.recorded import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.pipeline.run_result import RunResult
 
 _ENDED = frozenset({"completed", "failed", "paused"})
 _LIVE = frozenset({"running", "resumed"})
@@ -84,24 +87,27 @@ def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
         stored = read_run(restarted)
         state = restored_state(plan, stored, state.restarted(state.restart_target))
         way.extend(way_taken(stored.events))
+    run_id = str(stored.manifest.get("run_id", ""))
+    work: Work[RunResult] = Work(f"run {run_id}")
+    followed = Followed()
+    followed.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
     run = Run(
         pipeline,
-        str(stored.manifest.get("run_id", "")),
+        run_id,
         stored.logs_root,
         stored.read_stage_file,
+        work=work,
+        followed=followed,
     )
-    run.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
     if stored.status not in _LIVE:
         if not run.view.status.is_ended:
-            run.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
+            followed.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
         context = ended_context(_values(stored), (), StoredValues(stored.logs_root))
-        run.settle(
-            result_of(
-                run,
-                state,
-                context,
-                RunOutcome(_standing(stored, state), state.reason or run.view.reason, run.view.duration),
-            )
+        work.result = result_of(
+            run,
+            state,
+            context,
+            RunOutcome(_standing(stored, state), state.reason or run.view.reason, run.view.duration),
         )
     return run
 

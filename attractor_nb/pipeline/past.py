@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.debugger import Debugger
     from attractor_nb.pipeline.explained import Explanation, LoopExplanation, WayExplanation
+    from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.heating import HeatMap
     from attractor_nb.pipeline.inspection import EdgeInspection, StageInspection
     from attractor_nb.pipeline.replaying import Replay
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.timing import RunTimeline
 
 
@@ -35,6 +37,7 @@ class Past:
     graph: Graph
     logs_root: Path
     _debugging: Debugging | None = None
+    _work: Work[RunResult]
 
     def journal(self) -> Journal:
         """Each visit with its attempts, and the context at any moment, as the log has them now.
@@ -87,7 +90,7 @@ class Past:
         """Breakpoints, steps, and changes while the run stands."""
         from attractor_nb.pipeline.debugger import Debugger  # noqa: PLC0415 - most runs are not debugged
 
-        return Debugger(cast("Run", self), self._debugging)
+        return Debugger(cast("Run", self), self._debugging, self._work)
 
     @property
     def stops(self) -> tuple[Stop, ...]:

@@ -92,7 +92,7 @@ class Pipeline(Definition):
             _refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
             run = self._start(chosen, interrupt, is_waited_for=wait)
-            return run.result() if wait else run.handed_over(interrupt)
+            return run.result() if wait else run
 
     async def run_async(self, **options: Any) -> RunResult:
         """Run in the current event loop and return the result; raises as ``run`` does."""
@@ -124,16 +124,17 @@ class Pipeline(Definition):
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         with held_interrupts() as interrupt:
-            wish = self._map_wish(options, interrupt)
+            wish = self._map_wish(options, interrupt, is_waited_for=wait)
             if wait:
                 _refuse_own_loop(wish.of_rows)
             handle = start_map(self, params, wish)
-            return handle.result() if wait else handle.handed_over(interrupt)
+            return handle.result() if wait else handle
 
     async def map_async(self, params: Iterable[Mapping[str, Any]], **options: Any) -> MapResult:
         """Map in the current event loop and return the result; raises as ``map`` does."""
         with held_interrupts() as interrupt:
-            return await start_map(self, params, self._map_wish({"host": "kernel", **options}, interrupt))
+            wish = self._map_wish({"host": "kernel", **options}, interrupt, is_waited_for=True)
+            return await start_map(self, params, wish)
 
     def resume_map(
         self,
@@ -164,15 +165,16 @@ class Pipeline(Definition):
                 'nothing of the map is kept, for its durability was "none"', hint="start it anew"
             )
         with held_interrupts() as interrupt:
-            wish = self._map_wish(options, interrupt)
-            handle = continue_map(
+            wish = self._map_wish(options, interrupt, is_waited_for=False)
+            return continue_map(
                 self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
             )
-            return handle.handed_over(interrupt)
 
-    def _map_wish(self, given: Mapping[str, Any], interrupt: HeldInterrupt) -> MapWish:
+    def _map_wish(
+        self, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
+    ) -> MapWish:
         own, of_rows = split_options(given)
-        return MapWish(own, self._options(of_rows), interrupt)
+        return MapWish(own, self._options(of_rows), interrupt, is_waited_for=is_waited_for)
 
     def check(
         self,
@@ -263,7 +265,7 @@ class Pipeline(Definition):
         rewind = read_rewind(rewind_to, visit, context, prompt)
         chosen = self._options(options)
         with held_interrupts() as interrupt:
-            run_on = self._go_on(
+            return self._go_on(
                 logs_root,
                 chosen,
                 interrupt,
@@ -271,7 +273,6 @@ class Pipeline(Definition):
                 is_waited_for=False,
                 rewind=rewind,
             )
-            return run_on.handed_over(interrupt)
 
     def _go_on(
         self,
@@ -329,12 +330,14 @@ class Pipeline(Definition):
             if options.is_shown:
                 present(wired.run)
             job = new_job(options.host, _title(options, start))
-            wired.run.attach(job)
+            wired.behind.job = job
             _refuse_interrupted(interrupt, start)
         except BaseException:
             start.close()
             raise
         job.start(wired.work)  # from here on the engine closes the store
+        if not is_waited_for:
+            interrupt.at_end(wired.behind.stop_for_nobody)
         return wired.run
 
 

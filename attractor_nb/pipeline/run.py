@@ -13,14 +13,6 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.events import (
-    ChildStarted,
-    Event,
-    EventObserver,
-    PipelineStarted,
-    StageEnd,
-    StageStarted,
-)
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.past import Past
@@ -28,21 +20,23 @@ from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.pipeline.why import Why, why
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.views.folding import take_event
 from attractor_nb.views.spending import so_far
-from attractor_nb.views.state import RunView
 from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
+    from attractor_nb.pipeline.followed import Followed
+    from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.views.state import RunView
 
 
 class Run(Past, Handle[RunResult]):
@@ -53,9 +47,6 @@ class Run(Past, Handle[RunResult]):
         pipeline: What is executed.
         graph: The graph that runs, whatever is registered with the pipeline meanwhile.
         logs_root: Its run directory.
-        view: States of nodes and edges, folded from its events.
-        outcomes: Latest outcome of each committed node.
-        visits: Committed visits of each node.
     """
 
     def __init__(
@@ -65,64 +56,47 @@ class Run(Past, Handle[RunResult]):
         logs_root: Path,
         read: Callable[[str, str, str], str | None],
         *,
+        work: Work[RunResult],
+        followed: Followed,
         stream: EventStream | None = None,
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Run]] | None = None,
         debugging: Debugging | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(work)
         self.id = run_id
-        self.what = f"run {run_id}"
         self.pipeline = pipeline
         self.logs_root = logs_root
         self.graph = pipeline.graph
-        self.view = RunView()
-        self.outcomes: dict[str, Outcome] = {}
-        self.visits: dict[str, int] = {}
+        self._followed = followed
         self._read = read
-        self._kept: dict[str, str | None] = {}
-        self._branches: dict[str, str] = {}
-        self._child_roots: dict[str, str] = {}
         self._live_children = live_children
         self._stream = stream
         self._gates = gates
         self._debugging = debugging
 
-    # -- what the pipeline package calls ------------------------------------------------------------
-
-    def take(self, event: Event) -> None:
-        """Fold an event into what this handle shows; the engine's sink."""
-        take_event(self.view, event)
-        if isinstance(event, StageEnd) and event.is_commit:
-            self.outcomes[event.name] = event.outcome
-            self.visits[event.name] = self.visits.get(event.name, 0) + 1
-        elif isinstance(event, ChildStarted):
-            self._child_roots[event.stage_path] = event.child_root
-        elif isinstance(event, StageStarted):
-            self._kept.pop(event.name, None)
-            self._branches[event.name] = event.branch
-        elif isinstance(event, PipelineStarted):
-            self._kept, self.visits = {}, {}
-
-    def recall(self, way: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
-        """Take what was recorded before.
-
-        Args:
-            way: The events that count.
-            kept: Directories of the stages whose own one holds a visit that was set aside.
-            visits: Committed visits of each node.
-        """
-        for event in way:
-            self.take(event)
-        self._kept, self.visits = dict(kept), {**self.visits, **visits}
-
     # -- looking -------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> RunView:
+        """States of nodes and edges, folded from its events."""
+        return self._followed.view
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Latest outcome of each committed node."""
+        return self._followed.outcomes
+
+    @property
+    def visits(self) -> Mapping[str, int]:
+        """Committed visits of each node."""
+        return self._followed.visits
 
     @property
     def status(self) -> str:
         """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
-        if self._finished is not None:
-            return _LONG_STATUS.get(self._finished.status, self._finished.status)
+        if (finished := self._work.result) is not None:
+            return _LONG_STATUS.get(finished.status, finished.status)
         if self.is_done:
             return "interrupted"
         return "waiting" if self.gates or self.stops else "running"
@@ -148,9 +122,10 @@ class Run(Past, Handle[RunResult]):
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none."""
-        if node_id not in self._kept:
-            return self._read(node_id, name, self._branches.get(node_id, ""))
-        directory = self._kept[node_id]
+        followed = self._followed
+        if node_id not in followed.kept:
+            return self._read(node_id, name, followed.branches.get(node_id, ""))
+        directory = followed.kept[node_id]
         return None if directory is None else read_stage_text(self.logs_root / directory, name)
 
     @property
@@ -161,7 +136,7 @@ class Run(Past, Handle[RunResult]):
         directories; one that cannot be read is left out.
         """
         found = dict(self._live_children()) if self._live_children else {}
-        for name, root in self._child_roots.items():
+        for name, root in self._followed.child_roots.items():
             if name not in found:
                 with contextlib.suppress(RunError):
                     found[name] = Run.load(self.logs_root / root)
@@ -261,7 +236,7 @@ class Run(Past, Handle[RunResult]):
 
     def resume(self, **options: Any) -> Run:
         """Go on with this run where it stopped; see ``Pipeline.resume``."""
-        is_elsewhere = self._job is None
+        is_elsewhere = self._work.job is None
         if not self.is_done and not (is_elsewhere and options.get("take_over")):
             hint = "wait for it, or cancel it first"
             if is_elsewhere:
@@ -282,7 +257,7 @@ class Run(Past, Handle[RunResult]):
     # -- stopping ------------------------------------------------------------------------------------
 
     def _interruption(self) -> RunInterrupted:
-        if self._finished is not None and self._finished.status in _LONG_STATUS:
+        if (finished := self._work.result) is not None and finished.status in _LONG_STATUS:
             return RunInterrupted(
                 f"the run had {self.status} when it was interrupted", hint="see run.result()"
             )

@@ -37,6 +37,8 @@ from attractor_nb.pipeline.caching import cache_of
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.followed import Followed
+from attractor_nb.pipeline.handle import Work
 from attractor_nb.pipeline.open_gates import gates_open, tell
 from attractor_nb.pipeline.recording import (
     Recording,
@@ -82,6 +84,7 @@ class Wired:
     """A run and the engine that will drive it."""
 
     run: Run
+    behind: Work[RunResult]
     runner: Runner
     gates: Gates
     recording: Recording | None = None
@@ -109,7 +112,7 @@ class Wired:
         result = result_of(self.run, setup.state, context, ended)
         if self.recording is not None:
             result = replace(result, cassette=self.recording.end(ended.status))
-        self.run.settle(result)
+        self.behind.result = result
         return result
 
     def _gates_open(self) -> contextlib.AbstractContextManager[None]:
@@ -266,23 +269,27 @@ def wire(
     def read(node_id: str, name: str, branch: str) -> str | None:
         return setup.store.read_stage_file(node_id, name, branch)  # the store changes with a restart
 
+    behind: Work[RunResult] = Work(f"run {start.run_id}")
+    followed = Followed()
+    followed.recall(start.events, start.kept, start.state.visits)
     run = Run(
         pipeline,
         start.run_id,
         start.store.logs_root,
         read,
+        work=behind,
+        followed=followed,
         stream=stream,
         gates=gates,
         live_children=children.live if children else None,
         debugging=debugging,
     )
-    run.recall(start.events, start.kept, start.state.visits)
-    stream.add_sink(run.take)
+    stream.add_sink(followed.take)
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
     trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
     recording = None if tape is None or tape.child_of else Recording(tape)
-    return Wired(run, Runner(setup), gates, recording, is_child)
+    return Wired(run, behind, Runner(setup), gates, recording, is_child)
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:

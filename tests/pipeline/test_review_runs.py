@@ -9,6 +9,8 @@ import pytest
 from attractor_nb.context import Context
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.pipeline.followed import Followed
+from attractor_nb.pipeline.handle import Work
 from attractor_nb.pipeline.hosts import Job
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
@@ -51,8 +53,9 @@ def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_pat
     loop = asyncio.new_event_loop()
     job = Job(loop)
     job.future.set_exception(TimeoutError("no answer"))
-    run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None)
-    run.attach(job)
+    work = Work("run r")
+    run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None, work=work, followed=Followed())
+    work.job = job
     loop.close()
     with pytest.raises(TimeoutError, match="no answer"):
         run.result(LIMIT_SECONDS)

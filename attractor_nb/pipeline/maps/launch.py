@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
 from attractor_nb.pipeline.beginning import describe_backend, seams_of
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.maps.inputs import read_rows
-from attractor_nb.pipeline.maps.map_run import MapRun
+from attractor_nb.pipeline.maps.map_run import MapRun, drive, work_of_map
 from attractor_nb.pipeline.maps.recording import session_of
 from attractor_nb.pipeline.maps.rows import RowTask
 from attractor_nb.pipeline.maps.shipment import ROWS, STAGES, shipment_of, ships_rows
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.pipeline.beginning import Seams
+    from attractor_nb.pipeline.handle import Work
+    from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.options import MapOptions
     from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
@@ -51,12 +54,13 @@ FAILED: Final = ("keep", "retry")
 class MapWish:
     """What a caller wants: the map's own options, those of each row, and whether an interrupt came.
 
-    With a cassette, its tape is made when all is checked.
+    The caller may block until the end. With a cassette, its tape is made when all is checked.
     """
 
     own: MapOptions
     of_rows: RunOptions
     interrupt: HeldInterrupt
+    is_waited_for: bool = False
     tape: Tape | None = None
 
 
@@ -262,13 +266,14 @@ def _launch(
             shipment,
             None if wish.tape is None else Recording(wish.tape),
         )
-        handle = MapRun(map_id, work)
+        behind = work_of_map(work)
+        handle = MapRun(map_id, work, behind)
         where = f" in {directory.path}" if directory is not None else ""
         job = new_job(options.host, f"a map{where}")
-        handle.attach(job)
+        behind.job = job
         if options.is_shown:
             present(handle)
-        _refuse_interrupted(wish.interrupt, handle)
+        _refuse_interrupted(wish.interrupt, behind)
     except BaseException:
         if directory is not None:
             directory.close()
@@ -277,7 +282,9 @@ def _launch(
         if job is not None:
             job.future.cancel()  # whoever shows it learns that nothing comes
         raise
-    job.start(handle.drive)  # from here on the work closes its directory
+    job.start(partial(drive, handle, behind, work))  # from here on the work closes its directory
+    if not wish.is_waited_for:
+        wish.interrupt.at_end(behind.stop_for_nobody)
     return handle
 
 
@@ -296,6 +303,6 @@ def _ways(
     return shipping, found
 
 
-def _refuse_interrupted(interrupt: HeldInterrupt, handle: MapRun) -> None:
+def _refuse_interrupted(interrupt: HeldInterrupt, behind: Work[MapResult]) -> None:
     if interrupt.is_noted:
-        raise RunInterrupted("the map was stopped before it began", hint=handle.how_to_go_on)
+        raise RunInterrupted("the map was stopped before it began", hint=behind.how_to_go_on)
