@@ -51,7 +51,7 @@ def test_every_bound_of_a_run_is_an_option_of_it():
         (running.run, set()),
         (running.resume, set()),
         (forking.fork, {"is_cached", "cassette"}),
-        (mapping.map_, {"cassette"}),
+        (mapping.map_, {"is_verbose"}),
     ],
     ids=["run", "resume", "fork", "map"],
 )
