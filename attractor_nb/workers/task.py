@@ -34,6 +34,7 @@ SCOPE_NAMES: Final = (
     "fidelity",
     "thread",
     "preamble",
+    "complaint",
     "index",
     "branch",
 )
