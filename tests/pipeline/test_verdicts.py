@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import BaseModel
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 from attractor_nb import Outcome, Pipeline, StageStatus
 from attractor_nb.errors import RetryableError
 from attractor_nb.model.response import Response
+from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend
 
 CUT = '{"outcome":"fail","checks":[{"outcome":"success"},{"outcome":"fail","notes":"tests mis'
@@ -264,3 +266,71 @@ def test_a_secret_in_a_refused_answer_is_not_told_again(tmp_path):
     _, prompts = judge(*answers, more="verdict=json, max_retries=1", logs_root=tmp_path / "run")
     assert secret not in prompts[1]
     assert secret not in (tmp_path / "run" / "events.jsonl").read_text("utf-8")
+
+
+class Described(ScriptedBackend):
+    """A scripted backend whose answers may be kept."""
+
+    def call_inputs(self, node, context):
+        return {"model": "m"}
+
+
+SOURCE = frame("judge [prompt=Judge, verdict=json, max_retries=2] start -> judge -> done")
+TALK = ["It is fine.", '{"outcome": "success"}']
+
+
+def test_a_retry_is_looked_up_in_the_cache_by_the_prompt_that_it_sends(tmp_path):
+    """No answer that was refused is kept, and none answers the attempt after it."""
+    asked = []
+    for number in range(2):
+        backend = Described({"judge": TALK})
+        place = {"cache": tmp_path / "cache", "logs_root": tmp_path / f"run{number}"}
+        result = Pipeline(SOURCE).run(wait=True, backend=backend, clock=ManualClock(), **place)
+        assert result.status == "success", result.reason
+        asked.append(len(backend.calls))
+    assert asked == [2, 1]
+    assert result.cached_nodes == ("judge",)
+
+
+def test_a_retry_is_replayed_from_a_cassette_with_what_it_was_told(tmp_path):
+    prompts = []
+    for mode in ("record", "replay"):
+        backend = ScriptedBackend({"judge": TALK if mode == "record" else AssertionError("asked")})
+        place = {"cassette": tmp_path / "talk.json", "logs_root": tmp_path / mode}
+        result = Pipeline(SOURCE).run(
+            wait=True, backend=backend, clock=ManualClock(), cassette_mode=mode, **place
+        )
+        assert result.status == "success", result.reason
+        prompts.append((tmp_path / mode / "judge" / "prompt.md").read_text("utf-8"))
+    assert prompts[0] == prompts[1]
+    assert SECTION in prompts[0]
+
+
+def test_what_was_wrong_reaches_a_handler_at_a_worker():
+    class Handler:
+        """Refuses its first answer."""
+
+        async def execute(self, node, context, graph, logs_root):
+            told = current_stage().complaint
+            return Outcome.success(told) if told else Outcome.retry("no", complaint="It is too short.")
+
+    source = frame("work [type=own, max_retries=1] start -> work -> done")
+    with ThreadPoolExecutor(1) as executor:
+        result = Pipeline(source, handlers={"own": Handler()}).run(
+            wait=True, executor=executor, durability="none", clock=ManualClock()
+        )
+    assert result.status == "success", result.reason
+    assert result.outcomes["work"].notes == "It is too short."
+
+
+def test_a_branch_tells_its_own_complaints():
+    body = """fan [shape=component] join [shape=tripleoctagon]
+        left [prompt=Left, verdict=json, max_retries=1] right [prompt=Right, verdict=json, max_retries=1]
+        start -> fan fan -> left -> join fan -> right -> join join -> done"""
+    backend = ScriptedBackend({"left": ["left is fine", TALK[1]], "right": ["right is fine", TALK[1]]})
+    result = Pipeline(frame(body)).run(wait=True, backend=backend, durability="none", clock=ManualClock())
+    assert result.status == "success", result.reason
+    for name, other in (("left", "right"), ("right", "left")):
+        complaint = backend.prompts[name][1].split(SECTION)[1]
+        assert f"{name} is fine" in complaint
+        assert f"{other} is fine" not in complaint
