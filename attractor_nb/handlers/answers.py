@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TRUNCATED: Final = "the response was cut off by the token limit"
 UNCLOSED: Final = "is cut off: a bracket in it is never closed"
+BELOW: Final = "stands below a bracket that is never closed"
 _FENCED: Final = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _OPENING: Final = re.compile(r"[{\[]")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
@@ -54,7 +55,7 @@ def json_values(text: str) -> tuple[Found, ...]:
 
 def _parts(text: str) -> Iterator[Found]:
     """The values in an answer that is none as a whole."""
-    fence, bracket = _FENCED.search(text), _OPENING.search(text)
+    fence, bracket, is_below = _FENCED.search(text), _OPENING.search(text), False
     while fence or bracket:
         if fence and not (bracket and bracket.start() < fence.start()):
             at, block = fence.end(), fence[1].strip()
@@ -63,28 +64,32 @@ def _parts(text: str) -> Iterator[Found]:
                 yield found
         else:
             assert bracket is not None, "there is a fence or a bracket"
-            start, at = bracket.start(), _end_of_value(text, bracket.start())
-            is_json_like = _LOOKS_LIKE_JSON.match(text, start) is not None
-            found = _read(text[start:at]) if at else Found(problem=UNCLOSED)
+            start, is_json_like = bracket.start(), _LOOKS_LIKE_JSON.match(text, bracket.start()) is not None
+            # A fence ends a bracket of prose, such as that of a regular expression, and not one of a value.
+            limit = len(text) if is_json_like or not fence else fence.start()
+            end = _end_of_value(text, start, limit)
+            if end and not is_below:
+                found = _read(text[start:end])
+            else:
+                found = Found(problem=BELOW if end else UNCLOSED)
             if not found.problem or is_json_like:
                 yield found
-            if not at:  # what follows is below it; not so a fenced block after a bracket of prose
-                at, bracket = start, None
-                if is_json_like:
-                    return
+            if not end and (is_json_like or not fence):
+                return
+            at, is_below = end or limit, is_below or not end
         if fence and fence.start() < at:
             fence = _FENCED.search(text, at)
         if bracket and bracket.start() < at:
             bracket = _OPENING.search(text, at)
 
 
-def _end_of_value(text: str, start: int) -> int:
-    """Where the bracket at ``start`` is closed; 0 for never.
+def _end_of_value(text: str, start: int, limit: int) -> int:
+    """Where the bracket at ``start`` is closed; 0 for not before ``limit``.
 
     Quotation marks of prose need not be paired: strings are tokens within brackets only.
     """
     depth = 0
-    for token in _TOKEN.finditer(text, start):
+    for token in _TOKEN.finditer(text, start, limit):
         mark = token[0]
         if mark in "{[":
             depth += 1

@@ -65,7 +65,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 
     def has_shape(value: Any) -> bool:
         if asks_for_status:
-            return isinstance(value, dict) and ("outcome" in value or "status" in value)
+            return isinstance(value, dict) and ("outcome" in value or isinstance(value.get("status"), str))
         return schema is not None and schema.has_shape(value)
 
     try:

@@ -1,5 +1,6 @@
 """Where JSON values stand in an answer, and which of them counts (ruling 26)."""
 
+import json
 import time
 
 import pytest
@@ -7,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.handlers.answers import NoAnswer, json_values, value_that_counts
+from attractor_nb.handlers.verdicts import read_verdict
+from attractor_nb.model.graph import Graph, Node
+from attractor_nb.model.outcome import StageStatus
 
 CUT = '{"outcome": "fail", "checks": [{"outcome": "success"}, {"outcome": "fail", "notes": "tests mis'
 LONG = '{"items": [' + '{"a": 1}, ' * 10_000 + "{}]}"
@@ -43,6 +47,10 @@ def values(text):
         ('He said "done: {"a": 1}', [{"a": 1}]),
         ('{x {"a": 1}', []),
         ('{x\n```json\n{"a": 1}\n```', [{"a": 1}]),
+        ('The `[^"]*` is wrong.\n```json\n{"a": ["b"]}\n```', [{"a": ["b"]}]),
+        ('The `[^"]*` and `[^"]`:\n```json\n{"a": ["b"]}\n```', [{"a": ["b"]}]),
+        ('[x\n```\n{"a": 1}\n```\nNo: {"a": 2}', [{"a": 1}, "stands below a bracket that is never closed"]),
+        ('[x\n```\n{"a": 1}\n```\nNo: {"a": 2', [{"a": 1}, "is cut off"]),
         ('{"a": 1} and [see', [{"a": 1}]),
         ('{"a": 1}, not {', [{"a": 1}, "is cut off"]),
         (CUT, ["is cut off"]),
@@ -81,6 +89,7 @@ HOSTILE = {
     "quotes": "{" + '"\\' * 30_000,
     "escaped quotes": "{" + '\\"' * 30_000,
     "blanks": "\n" + " " * 100_000 + "```",
+    "brackets around fences": "[x\n```\ny\n```\n" * 30_000 + "]" * 30_000,
     "prose brackets": "{x} " * 30_000,
 }
 
@@ -144,3 +153,27 @@ def test_what_is_missing_broken_or_said_twice_is_no_answer(text, problem):
     with pytest.raises(NoAnswer) as caught:
         counts(text)
     assert str(caught.value).startswith(problem)
+
+
+WORDS = st.sampled_from(["success", "fail", "a ```fence```", 'a "quote"', "}", "[", "\n"])
+INNER = st.recursive(
+    WORDS | st.booleans() | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["outcome", "status", "checks"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(INNER, st.sampled_from(["", "So: ", "```json\n", "See [1] and:\n\n"]), st.data())
+def test_no_beginning_of_a_failed_verdict_is_a_success(checks, before, data):
+    whole = before + json.dumps(
+        {"outcome": "fail", "checks": checks}, indent=data.draw(st.none() | st.just(2))
+    )
+    text = whole[: data.draw(st.integers(0, len(whole)))]
+    try:
+        outcome = read_verdict(Node("judge", {"verdict": "json"}), Graph("g"), text)
+    except NoAnswer:
+        return
+    assert (outcome.status, text) == (StageStatus.FAIL, whole)
