@@ -24,19 +24,24 @@ if TYPE_CHECKING:
 
 def asks_for_verdict(node: Node) -> bool:
     """Whether the node's response must end in a JSON verdict."""
-    return node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
+    return _asks_for_status(node) or bool(node.get("response_schema", str, ""))
 
 
 def verdict_request(node: Node, graph: Graph) -> str:
     """The section of the prompt that tells the model what to end with."""
     schema = node.get("response_schema", str, "")
-    if schema:
-        return f"## Response format\n\nEnd with one JSON block that satisfies this JSON Schema:\n\n{schema}"
-    labels = [edge.label for edge in graph.outgoing_edges(node.id) if edge.label]
-    wanted = '{"outcome": "success | partial_success | retry | fail", "notes": "why, in one sentence"'
-    if labels:
-        wanted += f', "preferred_next_label": "{" | ".join(labels)}"'
-    return f"## Response format\n\nEnd with one JSON block of this form:\n\n{wanted}}}"
+    requests = [f"that satisfies this JSON Schema:\n\n{schema}"] if schema else []
+    if _asks_for_status(node):
+        labels = [edge.label for edge in graph.outgoing_edges(node.id) if edge.label]
+        wanted = '{"outcome": "success | partial_success | retry | fail", "notes": "why, in one sentence"'
+        if labels:
+            wanted += f', "preferred_next_label": "{" | ".join(labels)}"'
+        requests.append(f"of this form:\n\n{wanted}}}")
+    return "## Response format\n\nEnd with one JSON block " + "\n\nand ".join(requests)
+
+
+def _asks_for_status(node: Node) -> bool:
+    return node.get("verdict", str, "") == "json"
 
 
 def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | None = None) -> Outcome:
@@ -54,7 +59,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
     """
     schema = _schema_of(node)
     targets = [edge.target for edge in graph.outgoing_edges(node.id)]
-    asks_for_status = node.get("verdict", str, "") == "json"
+    asks_for_status = _asks_for_status(node)
 
     def complaint_about(value: Any) -> str:
         if schema is not None:
@@ -65,7 +70,10 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 
     def has_shape(value: Any) -> bool:
         if asks_for_status:
-            return isinstance(value, dict) and ("outcome" in value or isinstance(value.get("status"), str))
+            if not isinstance(value, dict):
+                return False
+            status = cast("dict[str, Any]", value)
+            return "outcome" in status or isinstance(status.get("status"), str)
         return schema is not None and schema.has_shape(value)
 
     try:
