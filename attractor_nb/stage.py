@@ -249,6 +249,7 @@ class StageScope:
         branches: For a fan-out: its branches.
         children: Where it gets child runs; None where there are none.
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
+        complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
         workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
         read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
@@ -272,6 +273,7 @@ class StageScope:
     branches: Branches | None = None
     children: Children | None = None
     instructions: tuple[str, ...] = ()
+    complaint: str = ""
     conversation: Conversation | None = None
     workplace: Workplace | None = None
     read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)

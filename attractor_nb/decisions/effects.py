@@ -54,6 +54,7 @@ class Execute(NamedTuple):
         preamble: Context carried into a model's prompt.
         note: What the stage's notes must say beside what its handler says, or empty.
         said: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
+        complaint: What was wrong with the last answer of this visit, for the model's prompt; or empty.
     """
 
     planned: PlannedNode
@@ -61,6 +62,7 @@ class Execute(NamedTuple):
     preamble: str = ""
     note: str = ""
     said: str = ""
+    complaint: str = ""
 
 
 class StageResult(NamedTuple):

@@ -6,12 +6,12 @@ them is read strictly: anything but exactly one candidate is no answer.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.excerpts import excerpt, fenced
 from attractor_nb.model.outcome import StageStatus, read_status
 
 if TYPE_CHECKING:
@@ -137,40 +137,32 @@ class Choice:
     notes: str = ""
 
 
-def read_choice(text: str, json_block: str, ids: Sequence[str]) -> Choice:
-    r"""Read which candidate a model named: by a JSON object, else by a line that is nothing but its id.
+def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> Choice:
+    r"""Read which candidate a model named: by JSON objects, else by a line that is nothing but its id.
 
-    >>> read_choice("Both are fine.\n\n**B**", "", ["a", "b"]).best_id
+    >>> read_choice("Both are fine.\n\n**B**", [], ["a", "b"]).best_id
     'b'
-    >>> read_choice("a\nb", "", ["a", "b"]).problem
+    >>> read_choice("a\nb", [], ["a", "b"]).problem
     'it names a and b; exactly one was asked for'
 
     Args:
         text: The response.
-        json_block: The JSON object in it, or empty.
+        values: The JSON values in it.
         ids: The candidates.
     """
-    verdict = _object(json_block)
-    named = [str(verdict[key]) for key in _BEST_KEYS if isinstance(verdict.get(key), str)]
+    objects = [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
+    named = [found for each in objects for key in _BEST_KEYS if isinstance(found := each.get(key), str)]
     if not named:
         named = text.splitlines()
     found = list(dict.fromkeys(each for name in named if (each := _meant(name, ids))))
     if len(found) == 1:
-        notes = verdict.get("notes")
-        return Choice(found[0], notes=notes if isinstance(notes, str) else "")
+        notes = [said for each in objects if isinstance(said := each.get("notes"), str)]
+        return Choice(found[0], notes=notes[-1] if notes else "")
     if found:
         return Choice(problem=f"it names {' and '.join(found[:5])}; exactly one was asked for")
     return Choice(
         problem="it is empty" if not text.strip() else "it names none of the candidates on a line of its own"
     )
-
-
-def _object(block: str) -> dict[str, Any]:
-    try:
-        value: object = json.loads(block) if block else None
-    except (ValueError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _meant(line: str, ids: Sequence[str]) -> str:
@@ -207,18 +199,6 @@ def output_of(candidate: Candidate, limit: int = MAX_OUTPUT_CHARACTERS) -> str:
     return "\n\n".join(excerpt(text, limit // len(found)) for text in found)
 
 
-def excerpt(text: str, limit: int) -> str:
-    r"""A text, or its beginning and its end with a word on what lies between.
-
-    >>> excerpt("abcdefghij", 4)
-    'ab\n[… 6 characters left out …]\nij'
-    """
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
-
-
 def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence[Candidate] = ()) -> str:
     """The task of a model that ranks: what the node says, the candidates, and how to answer.
 
@@ -236,8 +216,7 @@ def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence
         if each.notes:
             lines.append(f"Notes: {excerpt(each.notes, MAX_NOTES_CHARACTERS)}")
         if output := output_of(each, limit):
-            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", output)), default=0))
-            lines += ["", "Output:", "", fence, output, fence]
+            lines += ["", "Output:", "", fenced(output)]
         sections.append("\n".join(lines))
     if failed:
         reasons = (f"- {each.id}: {excerpt(each.failure_reason, 200)}" for each in failed[:20])
@@ -249,11 +228,6 @@ def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence
         'A JSON object will do, too: {"best_id": "…", "notes": "why, in one sentence"}'
     )
     return "\n\n".join(sections)
-
-
-def with_complaint(request: str, problem: str) -> str:
-    """The same request, after an answer that was none."""
-    return f"{request}\n\n## Your last answer\n\nIt could not be used: {problem}. Name exactly one candidate."
 
 
 def own_updates(candidate: Candidate) -> dict[str, Any]:

@@ -19,7 +19,7 @@ COST_KEY = "cost_usd"
 """The context key under which a stage may say its price."""
 MAX_TEXT_CHARACTERS = 100_000
 """Of each text of an outcome: it stands in the log, which is kept for ever and read whole."""
-_TEXTS = ("preferred_label", "notes", "failure_reason")
+_TEXTS = ("preferred_label", "notes", "failure_reason", "complaint")
 
 
 def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
@@ -39,6 +39,7 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
         and type(outcome.context_updates) is dict
         and type(outcome.notes) is str
         and type(outcome.failure_reason) is str
+        and not outcome.complaint
         and outcome.usage is None
         and outcome.retry_after_seconds is None
         and not outcome.suggested_next_ids

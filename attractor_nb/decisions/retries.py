@@ -24,6 +24,7 @@ from attractor_nb.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.model.graph import Graph, Node
 
 JITTER_RANGE: Final = (0.5, 1.5)
@@ -149,19 +150,29 @@ def should_retry(policy: RetryPolicy, outcome: Outcome, failures: int) -> bool:
     return outcome.status is StageStatus.RETRY
 
 
-def final_outcome(outcome: Outcome, *, allow_partial: bool) -> Outcome:
-    """The outcome that routes on: a RETRY that is not retried becomes PARTIAL_SUCCESS or FAIL (spec 3.5)."""
+def final_outcome(planned: PlannedNode, outcome: Outcome, failures: int) -> Outcome:
+    """The outcome that routes on: a RETRY that is not retried becomes PARTIAL_SUCCESS or FAIL (spec 3.5).
+
+    ``allow_partial`` accepts no answer that was refused as the success of a goal gate.
+
+    Args:
+        planned: The node.
+        outcome: What the last attempt gave.
+        failures: Failed attempts in this visit, the last one included.
+    """
     if outcome.status is not StageStatus.RETRY:
         return outcome
-    if allow_partial and not outcome.is_terminal:
-        notes = "retries exhausted, partial accepted"
-        if outcome.notes:
-            notes = f"{notes}: {outcome.notes}"
-        return replace(outcome, status=StageStatus.PARTIAL_SUCCESS, notes=notes)
-    reason = "max retries exceeded"
-    if outcome.failure_reason:
-        reason = f"{reason}: {outcome.failure_reason}"
-    return replace(outcome, status=StageStatus.FAIL, failure_reason=reason)
+    is_exhausted = planned.retry.max_attempts > 1 and failures >= planned.retry.max_attempts
+    is_refused = planned.is_goal_gate and bool(outcome.complaint)
+    if planned.allow_partial and not outcome.is_terminal and not is_refused:
+        notes = "retries exhausted, partial accepted" if is_exhausted else "partial accepted"
+        notes = f"{notes}: {outcome.notes}" if outcome.notes else notes
+        return replace(outcome, status=StageStatus.PARTIAL_SUCCESS, notes=notes, complaint="")
+    reason = outcome.failure_reason
+    if is_exhausted:
+        reason = f"max retries exceeded: {reason}" if reason else "max retries exceeded"
+    reason = reason or "it asked to be tried again, and no retry is allowed"
+    return replace(outcome, status=StageStatus.FAIL, failure_reason=reason, complaint="")
 
 
 def outcome_of_exception(error: BaseException) -> Outcome:

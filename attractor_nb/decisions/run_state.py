@@ -59,6 +59,7 @@ class InFlight:
         failures: Attempts of this visit that ended in failure.
         is_started: The last attempt was started and its end is not known.
         fidelity: Its fidelity mode, of a model stage.
+        complaint: What was wrong with the last answer that one of its attempts did not accept, or empty.
     """
 
     node_id: str
@@ -67,6 +68,7 @@ class InFlight:
     failures: int
     is_started: bool
     fidelity: str = ""
+    complaint: str = ""
 
 
 @dataclass(slots=True)
@@ -208,9 +210,15 @@ class RunState:
 
     def _start(self, event: StageStarted) -> None:
         flight = self.in_flight
-        failures = flight.failures if flight and flight.node_id == event.name else 0
+        is_retry = flight is not None and flight.node_id == event.name
         self.in_flight = InFlight(
-            event.name, event.visit, event.attempt, failures, is_started=True, fidelity=event.fidelity
+            event.name,
+            event.visit,
+            event.attempt,
+            flight.failures if flight and is_retry else 0,
+            is_started=True,
+            fidelity=event.fidelity,
+            complaint=flight.complaint if flight and is_retry else "",
         )
         if self.root is not None:
             self.root.branches.use(self.branch, event.name, event.visit)
@@ -227,6 +235,8 @@ class RunState:
         elif self.in_flight is not None:
             self.in_flight.failures += 1
             self.in_flight.is_started = False
+            if event.outcome.complaint or event.outcome.status is not StageStatus.RETRY:
+                self.in_flight.complaint = event.outcome.complaint  # a request that failed hides none
             self.retries[event.name] = self.in_flight.failures
 
     def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
@@ -418,6 +428,7 @@ class RunState:
                 flight.failures,
                 flight.is_started,
                 flight.fidelity,
+                flight.complaint,
             ],
             "ended": [self.ended, self.reason, self.is_resumable],
             "bound": self.bound,

@@ -235,7 +235,10 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             fidelity=carried.fidelity,
             thread=carried.thread,
         )
-        result: StageResult = yield Execute(planned, started, carried.preamble, visit.note, carried.said)
+        flight = state.in_flight
+        complaint = flight.complaint if flight and flight.node_id == node_id else ""
+        effect = Execute(planned, started, carried.preamble, visit.note, carried.said, complaint)
+        result: StageResult = yield effect
         state.elapsed_seconds = result.elapsed
         visit.duration += result.duration
         if result.is_cut_off:
@@ -254,7 +257,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             return tried
         visit.failures += 1
         if not result.is_over_budget and not should_retry(planned.retry, tried, visit.failures):
-            return final_outcome(tried, allow_partial=planned.allow_partial)
+            return final_outcome(planned, tried, visit.failures)
         end = yield from _wait_for_retry(walk, planned, visit, result)
         if end is not None:
             return end

@@ -138,6 +138,7 @@ class Attempts:
             branches=self.fan_out(self, planned, started) if planned.is_fan_out and self.fan_out else None,
             children=self.children,
             instructions=self.instructions.waiting,
+            complaint=effect.complaint,
             conversation=conversation,
             workplace=self.workplace,
             read_file=self._read_file,

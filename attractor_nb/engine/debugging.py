@@ -198,7 +198,7 @@ class Debugging:
         failures = 1 + (state.in_flight.failures if state.in_flight else 0)
         if outcome.status.is_failure and should_retry(planned.retry, outcome, failures):
             return result
-        outcome = final_outcome(outcome, allow_partial=planned.allow_partial)
+        outcome = final_outcome(planned, outcome, failures)
         moment = Moment(
             started.name,
             started.visit,

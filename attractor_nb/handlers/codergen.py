@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
+from attractor_nb.decisions.complaints import SHORTER, complaint_about
+from attractor_nb.handlers.answers import TRUNCATED, NoAnswer
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
 from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.prompt_sections import with_context, with_instructions
+from attractor_nb.model.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.redacted import redacted_response
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.calls import StageCall
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
+    from attractor_nb.stage import StageScope
 
 EXCERPT_CHARACTERS = 200
 """Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
@@ -53,12 +56,13 @@ class CodergenHandler:
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.
 
-        An empty response is RETRY: it is never a success. A response that a token limit cut off is
-        PARTIAL_SUCCESS. What the backend raises is classed by the engine (appendix D).
+        An empty response is RETRY: it is never a success. So is one that a token limit cut off where it was
+        to end in a verdict; else that is PARTIAL_SUCCESS. The next attempt is told what was wrong. What the
+        backend raises is classed by the engine (appendix D).
         """
         scope = current_stage()
         node, model = with_named_schema(node, self._schemas)
-        prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
+        prompt = _prompt(node, graph, scope)
         scope.files.write_text(PROMPT_FILE, prompt)
         result: Any = await call(self._backend.run, node, prompt, context)
         if isinstance(result, Outcome):
@@ -76,8 +80,13 @@ class CodergenHandler:
         """The call of the backend that ``execute`` would make."""
         scope = current_stage()
         node, _ = with_named_schema(node, self._schemas)
-        prompt = compose_prompt(node, graph, scope.preamble, scope.instructions)
+        prompt = _prompt(node, graph, scope)
         return backend_call(self._backend, node, prompt, context, scope)
+
+
+def _prompt(node: Node, graph: Graph, scope: StageScope) -> str:
+    """The text for the model in an attempt."""
+    return with_complaint(compose_prompt(node, graph, scope.preamble, scope.instructions), scope.complaint)
 
 
 def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:
@@ -101,21 +110,32 @@ def task_of(node: Node, graph: Graph) -> str:
 
 def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:
     if not text.strip():
-        return Outcome.retry("the response is empty")
+        return _refused(text, "the response is empty")
     updates = {
         "last_stage": node.id,
         "last_response": text[:EXCERPT_CHARACTERS],
         f"{node.id}.response": str(text),
     }
+    is_truncated = isinstance(text, Response) and text.is_truncated
     if asks_for_verdict(node):
-        return read_verdict(node, graph, text, model).with_updates(updates)
-    if isinstance(text, Response) and text.is_truncated:
+        if is_truncated:  # nothing is read of what may be the half of a verdict, or of a second thought
+            return _refused(text, f"{TRUNCATED} before its verdict was complete", SHORTER)
+        try:
+            return read_verdict(node, graph, text, model).with_updates(updates)
+        except NoAnswer as problem:
+            return _refused(text, str(problem)).with_updates(updates)
+    if is_truncated:
         return Outcome(
             StageStatus.PARTIAL_SUCCESS,
             notes=f"Stage completed: {node.id}; the response was cut off by the token limit",
             context_updates=updates,
         )
     return Outcome(StageStatus.SUCCESS, notes=f"Stage completed: {node.id}", context_updates=updates)
+
+
+def _refused(text: str, problem: str, *remedy: str) -> Outcome:
+    """RETRY, with what the next attempt is told of a response that was not accepted."""
+    return Outcome.retry(problem, complaint=complaint_about(text, problem, *remedy))
 
 
 def _with_facts(outcome: Outcome, text: str) -> Outcome:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import context_inputs
+from attractor_nb.decisions.complaints import complaint_about
 from attractor_nb.decisions.fan_in import (
     MERGE_NONE,
     MERGES,
     NO_RESULTS,
+    Choice,
     UnreadableResults,
     candidates_of,
     eligible,
@@ -22,14 +24,13 @@ from attractor_nb.decisions.fan_in import (
     ranking_request,
     read_choice,
     winner_updates,
-    with_complaint,
 )
+from attractor_nb.handlers.answers import TRUNCATED, json_values
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.handlers.described import backend_call, place_of, with_values
-from attractor_nb.handlers.verdicts import last_json_block
 from attractor_nb.model.calls import StageCall
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.prompt_sections import with_context
+from attractor_nb.model.prompt_sections import with_complaint, with_context
 from attractor_nb.model.redacted import redacted_response
 from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.fan_in import Candidate, Choice
+    from attractor_nb.decisions.fan_in import Candidate
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
 
@@ -116,11 +117,10 @@ class FanInHandler:
     ) -> _Selection | Outcome:
         """The backend's choice; the rule's, and why, when twice it named nobody; or its own failure."""
         able, failed = sorted_out
-        scope, usage, choice = current_stage(), None, None
-        request = ranking_request(task_of(node, graph), able, failed)
+        scope, usage, choice, complaint = current_stage(), None, None, ""
+        request = with_context(scope.preamble, ranking_request(task_of(node, graph), able, failed))
         for number in range(1, ASKED_AT_MOST + 1):
-            asked = request if choice is None else with_complaint(request, choice.problem)
-            prompt = with_context(scope.preamble, asked)
+            prompt = with_complaint(request, complaint)
             suffix = "" if number == 1 else f"-{number}"
             scope.files.write_text(f"prompt{suffix}.md", prompt)
             answer: Any = await call(self._backend.run, node, prompt, context)
@@ -135,12 +135,23 @@ class FanInHandler:
                 return replace(Outcome.fail(reason, is_terminal=True), usage=usage)
             text = redacted_response(answer)
             scope.files.write_text(f"response{suffix}.md", text)
-            choice = read_choice(text, last_json_block(text), [each.id for each in able])
+            choice = _choice(text, [each.id for each in able])
             if choice.best_id:
                 return _Selection(_by_id(able, choice), choice.notes, usage)
+            complaint = complaint_about(text, choice.problem, "Name exactly one candidate.")
         assert choice is not None, "the backend is asked at least once"
         notes = f"By status, score and id: the answer of the backend was no choice twice ({choice.problem})"
         return _Selection(ranked(able)[0], notes, usage)
+
+
+def _choice(text: str, ids: Sequence[str]) -> Choice:
+    """Whom a response names; nobody when a part of it is missing."""
+    if isinstance(text, Response) and text.is_truncated:
+        return Choice(problem=TRUNCATED)
+    found = json_values(text)
+    if broken := next((each.problem for each in found if each.problem), ""):
+        return Choice(problem=f"its JSON {broken}")
+    return read_choice(text, (each.value for each in found), ids)
 
 
 def _by_id(able: Sequence[Candidate], choice: Choice) -> Candidate:

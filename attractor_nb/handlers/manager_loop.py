@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError
+from attractor_nb.handlers.answers import TRUNCATED
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
 from attractor_nb.model.child import PREFIX
 from attractor_nb.model.events import RunWarning
@@ -149,6 +150,9 @@ class _Watch:
         self.own_usage += usage or Usage()
         if isinstance(result, Outcome):
             return result.notes if result.status.is_success else ""
+        if isinstance(result, Response) and result.is_truncated:  # half an instruction may say its opposite
+            self._warn(f"{self.node.id} has no instruction: {TRUNCATED}")
+            return ""
         return redacted_response(result) if isinstance(result, str) else ""
 
     def _warn(self, message: str) -> None:

@@ -2,51 +2,50 @@
 
 A node with ``verdict=json`` asks the model to end with a status object, read by the same reader as
 a status.json. One with ``response_schema`` asks for a JSON value of that schema. A verdict that is
-missing or invalid is RETRY: a model that did not say it succeeded did not succeed.
+missing or invalid is none: a model that did not say it succeeded did not succeed.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.response_schemas import schema_complaint, schema_problem
+from attractor_nb.decisions.response_schemas import ResponseSchema, SchemaElsewhere, schema_problem
 from attractor_nb.errors import StatusFileError, TerminalError
+from attractor_nb.handlers.answers import json_values, value_that_counts
 from attractor_nb.handlers.schemas import validated
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.storage.status_file import outcome_from_status
-from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.model.graph import Graph, Node
 
-_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
-_OPENING = re.compile(r"[{\[]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
-
 
 def asks_for_verdict(node: Node) -> bool:
     """Whether the node's response must end in a JSON verdict."""
-    return node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
+    return _asks_for_status(node) or bool(node.get("response_schema", str, ""))
 
 
 def verdict_request(node: Node, graph: Graph) -> str:
     """The section of the prompt that tells the model what to end with."""
     schema = node.get("response_schema", str, "")
-    if schema:
-        return f"## Response format\n\nEnd with one JSON block that satisfies this JSON Schema:\n\n{schema}"
-    labels = [edge.label for edge in graph.outgoing_edges(node.id) if edge.label]
-    wanted = '{"outcome": "success | partial_success | retry | fail", "notes": "why, in one sentence"'
-    if labels:
-        wanted += f', "preferred_next_label": "{" | ".join(labels)}"'
-    return f"## Response format\n\nEnd with one JSON block of this form:\n\n{wanted}}}"
+    requests = [f"that satisfies this JSON Schema:\n\n{schema}"] if schema else []
+    if _asks_for_status(node):
+        labels = [edge.label for edge in graph.outgoing_edges(node.id) if edge.label]
+        wanted = '{"outcome": "success | partial_success | retry | fail", "notes": "why, in one sentence"'
+        if labels:
+            wanted += f', "preferred_next_label": "{" | ".join(labels)}"'
+        requests.append(f"of this form:\n\n{wanted}}}")
+    return "## Response format\n\nEnd with one JSON block " + "\n\nand ".join(requests)
+
+
+def _asks_for_status(node: Node) -> bool:
+    return node.get("verdict", str, "") == "json"
 
 
 def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | None = None) -> Outcome:
-    """The outcome that a response's verdict stands for; RETRY when it is missing or invalid.
+    """The outcome that a response's verdict stands for.
 
     Args:
         node: The node, with a JSON Schema if it has a ``response_schema``.
@@ -55,104 +54,61 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
         model: The registered model that the schema came from, or None.
 
     Raises:
+        NoAnswer: The verdict is missing or invalid; the message says in what.
         TerminalError: The node's own ``response_schema`` is no JSON Schema.
     """
-    block = last_json_block(text)
-    if not block:
-        return Outcome.retry("the response does not end with a JSON verdict")
-    schema = node.get("response_schema", str, "")
-    if schema:
-        return _read_structured(node, graph, block, schema, model)
-    return _read_status(node, graph, block)
-
-
-def _read_status(node: Node, graph: Graph, block: str) -> Outcome:
+    schema = _schema_of(node)
     targets = [edge.target for edge in graph.outgoing_edges(node.id)]
+    asks_for_status = _asks_for_status(node)
+
+    def complaint_about(value: Any) -> str:
+        if schema is not None:
+            complaint = schema.complaint_about(value)
+            if complaint := complaint or (validated(model, value)[1] if model else ""):
+                return f"does not satisfy response_schema: {complaint}"
+        return _status_complaint(value, targets) if asks_for_status else ""
+
+    def has_shape(value: Any) -> bool:
+        if asks_for_status:
+            if not isinstance(value, dict):
+                return False
+            status = cast("dict[str, Any]", value)
+            return "outcome" in status or isinstance(status.get("status"), str)
+        return schema is not None and schema.has_shape(value)
+
     try:
-        return outcome_from_status(_read_object(block), targets=targets)
-    except StatusFileError as error:
-        return Outcome.retry(f"the JSON verdict{error.message.removeprefix('status.json')}")
-    except JsonProblem as problem:
-        return Outcome.retry(f"the JSON verdict {problem}")
+        value = value_that_counts(json_values(text), complaint_about, has_shape)
+    except SchemaElsewhere as error:
+        raise _no_schema(node, str(error)) from None
+    if asks_for_status:
+        return outcome_from_status(cast("dict[str, Any]", value), targets=targets)
+    kept = value if model is None else validated(model, value)[0]
+    return Outcome.success(f"Stage completed: {node.id}").with_updates({f"{node.id}.verdict": kept})
 
 
-def _read_object(block: str) -> dict[str, Any]:
-    value = read_json(block)
+def _status_complaint(value: Any, targets: list[str]) -> str:
+    """What is wrong with a value as a status, or empty."""
     if not isinstance(value, dict):
-        raise JsonProblem("is no object")
-    return cast("dict[str, Any]", value)
-
-
-def _read_structured(
-    node: Node, graph: Graph, block: str, schema: str, model: type[BaseModel] | None
-) -> Outcome:
+        return "is no object"
     try:
-        value = read_json(block)
-    except JsonProblem as problem:
-        return Outcome.retry(f"the JSON verdict {problem}")
-    complaint = _schema_complaint(node, schema, value)
-    if not complaint and model is not None:
-        value, complaint = validated(model, value)
-    if complaint:
-        return Outcome.retry(f"the JSON verdict does not satisfy response_schema: {complaint}")
-    if node.get("verdict", str, "") == "json":
-        return _read_status(node, graph, block)
-    updates = {f"{node.id}.verdict": value}
-    return Outcome.success(f"Stage completed: {node.id}").with_updates(updates)
+        outcome_from_status(cast("dict[str, Any]", value), targets=targets)
+    except StatusFileError as error:
+        return error.message.removeprefix("status.json").strip()
+    return ""
 
 
-def _schema_complaint(node: Node, schema: str, value: Any) -> str:
-    """What is wrong with a value, or empty. References to other documents are never fetched."""
-    try:
-        if not (problem := schema_problem(schema)):
-            return schema_complaint(schema, value)
-    except ValueError as error:
-        problem = str(error)
-    raise TerminalError(
+def _schema_of(node: Node) -> ResponseSchema | None:
+    """The node's schema, read; None without one."""
+    text = node.get("response_schema", str, "")
+    if not text:
+        return None
+    if problem := schema_problem(text):
+        raise _no_schema(node, problem)
+    return ResponseSchema(text)
+
+
+def _no_schema(node: Node, problem: str) -> TerminalError:
+    return TerminalError(
         f"response_schema of node {node.id!r} is no JSON Schema: {problem}",
         hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
     )
-
-
-def last_json_block(text: str) -> str:
-    r"""The last fenced block, or the last JSON object outside fences, whichever comes later; or empty.
-
-    >>> last_json_block('First {"a": 1}, then\n```json\n{"b": 2}\n```\n')
-    '{"b": 2}'
-    >>> last_json_block('No fence: {"a": {"b": 1}} and some words')
-    '{"a": {"b": 1}}'
-    """
-    fenced, rest = "", 0
-    for found in _FENCED.finditer(text):
-        fenced, rest = found[1].strip(), found.end()
-    return _last_object(text[rest:]) or fenced
-
-
-def _last_object(text: str) -> str:
-    """The last JSON object that stands in no other value; one pass, however the text nests.
-
-    A bracket that is never closed has all that follows within it: what a response that was cut off says
-    below it is a part of something, and no verdict.
-    """
-    last, depth, start = "", 0, 0
-    found = _OPENING.search(text)
-    while found:
-        mark, end = found[0], found.end()
-        if mark in "{[":
-            start = start if depth else found.start()
-            depth += 1
-        elif mark in "}]":
-            depth -= 1
-            if not depth and text[start] == "{" and _is_json(text[start:end]):
-                last = text[start:end]
-        # Quotation marks of prose need not be paired: strings are tokens within values only.
-        found = (_TOKEN if depth else _OPENING).search(text, end)
-    return "" if depth else last
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

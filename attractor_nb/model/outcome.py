@@ -41,6 +41,8 @@ class StageStatus(StrEnum):
 _SUCCESSES = frozenset({StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS})
 _FAILURES = frozenset({StageStatus.FAIL, StageStatus.RETRY})
 _SUCCESS, _SKIPPED = StageStatus.SUCCESS, StageStatus.SKIPPED
+_FAILED = (StageStatus.FAIL, StageStatus.RETRY)
+"""Compared and not hashed: a status of somebody's untyped code may be anything."""
 
 
 def no_values() -> dict[str, Any]:
@@ -188,10 +190,12 @@ class Outcome:
         suggested_next_ids: Targets to prefer, in order.
         context_updates: Keys to merge into the run's context.
         notes: A summary for people.
-        failure_reason: Why, when the status is FAIL or RETRY.
+        failure_reason: Why, when the status is FAIL or RETRY; the notes, where nobody said.
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.
         retry_after_seconds: How long whoever failed the stage asks to be left alone; None when nobody said.
+        complaint: What the prompt of the next attempt says of the answer that this one did not accept: what
+            was wrong with it, and what it was. Empty when no answer was refused.
     """
 
     status: StageStatus
@@ -203,6 +207,11 @@ class Outcome:
     is_terminal: bool = False
     usage: Usage | None = None
     retry_after_seconds: float | None = None
+    complaint: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.failure_reason and self.notes and self.status in _FAILED:
+            object.__setattr__(self, "failure_reason", self.notes)
 
     @classmethod
     def success(cls, notes: str = "", *, context_updates: Mapping[str, Any] | None = None) -> Outcome:
@@ -215,9 +224,9 @@ class Outcome:
         return cls(StageStatus.FAIL, failure_reason=reason, is_terminal=is_terminal)
 
     @classmethod
-    def retry(cls, reason: str) -> Outcome:
-        """A RETRY with its reason."""
-        return cls(StageStatus.RETRY, failure_reason=reason)
+    def retry(cls, reason: str, *, complaint: str = "") -> Outcome:
+        """A RETRY with its reason, and what the next attempt is to tell its model, if anything."""
+        return cls(StageStatus.RETRY, failure_reason=reason, complaint=complaint)
 
     def to_plain(self, *, with_updates: bool = True) -> dict[str, Any]:
         """JSON values under the names of status.json (appendix C; ruling 27); empty ones left out."""
@@ -238,6 +247,8 @@ class Outcome:
             plain["usage"] = self.usage.to_plain()
         if self.retry_after_seconds is not None:
             plain["retry_after_seconds"] = self.retry_after_seconds
+        if self.complaint:
+            plain["complaint"] = self.complaint
         return plain
 
     @classmethod
@@ -254,6 +265,7 @@ class Outcome:
             is_terminal=plain.get("is_terminal", False),
             usage=None if usage is None else Usage.from_plain(usage),
             retry_after_seconds=plain.get("retry_after_seconds"),
+            complaint=plain.get("complaint", ""),
         )
 
     def with_updates(self, updates: Mapping[str, Any]) -> Outcome:

@@ -1,4 +1,4 @@
-"""The two sections of a prompt that carries context: whoever writes it and whoever splits it agree here."""
+"""The sections of a prompt: whoever writes them and whoever splits them agree here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _CONTEXT = "## Context\n\n"
 _TASK = "\n\n## Task\n\n"
 _INSTRUCTION = "\n\n## Instruction from the supervisor\n\n"
+_COMPLAINT = "\n\n## Your last answer was not accepted\n\n"
 
 
 def with_context(context: str, task: str) -> str:
@@ -28,6 +29,15 @@ def with_instructions(task: str, instructions: Iterable[str]) -> str:
     ('Go on.\n\n## Instruction from the supervisor\n\nBe brief.', 'Go on.')
     """
     return "".join([task, *(f"{_INSTRUCTION}{text.strip()}" for text in instructions)])
+
+
+def with_complaint(prompt: str, complaint: str) -> str:
+    r"""A prompt with what was wrong with the last answer to it at its end; the prompt alone without that.
+
+    >>> with_complaint("Go on.", "It is empty."), with_complaint("Go on.", "")
+    ('Go on.\n\n## Your last answer was not accepted\n\nIt is empty.', 'Go on.')
+    """
+    return f"{prompt}{_COMPLAINT}{complaint}" if complaint else prompt
 
 
 def split_context(prompt: str) -> tuple[str, str]:

@@ -69,6 +69,7 @@ def redacted_outcome(outcome: Outcome) -> Outcome:
         context_updates=redacted_value(outcome.context_updates),
         notes=redacted_value(outcome.notes),
         failure_reason=redacted_value(outcome.failure_reason),
+        complaint=redacted_value(outcome.complaint),
     )
 
 
@@ -78,7 +79,8 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 def _is_clean(outcome: Outcome) -> bool:
     """Whether texts, ids, keys and flat values surely hold no secret, in one look; False says nothing."""
     updates = outcome.context_updates
-    looked_at = [outcome.notes, outcome.failure_reason, outcome.preferred_label, *outcome.suggested_next_ids]
+    looked_at = [outcome.notes, outcome.failure_reason, outcome.preferred_label, outcome.complaint]
+    looked_at += outcome.suggested_next_ids
     for key, value in updates.items():
         looked_at.append(key)
         if type(value) is str:

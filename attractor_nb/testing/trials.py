@@ -95,6 +95,7 @@ async def try_stage(
     graph: Graph | None = None,
     context: Context | None = None,
     preamble: str = "",
+    complaint: str = "",
     visit: int = 1,
     attempt: int = 1,
 ) -> StageTrial:
@@ -107,6 +108,7 @@ async def try_stage(
         graph: The node's graph; by default one of this node alone.
         context: The run's context; by default an empty one.
         preamble: Context carried into a model's prompt.
+        complaint: What was wrong with the visit's last answer.
         visit: Which visit of the node it is.
         attempt: Which attempt of the visit it is.
     """
@@ -123,6 +125,7 @@ async def try_stage(
         files=files,
         announce=events.append,
         preamble=preamble,
+        complaint=complaint,
         workplace=RunWorkplace(graph, Workspace(logs_root / WORKSPACE_NAME, Disk()), LocalProcesses()),
     )
     variables = copy_context()

@@ -22,7 +22,7 @@ MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
 MAX_BROUGHT_FILES: Final = 1000
 MAX_SAID_CHARACTERS: Final = 1024 * 1024
 """Of each output channel, as events; a command's files hold more of it."""
-FORM: Final = 2
+FORM: Final = 3
 """Of tasks and reports; it changes when one that is older would be misread."""
 COMMAND, PROMPT, HANDLER, ROW = "command", "prompt", "handler", "row"
 """Kinds of work: a tool's command, a prompt for a backend, a custom handler's stage, a mapped run."""
@@ -34,6 +34,7 @@ SCOPE_NAMES: Final = (
     "fidelity",
     "thread",
     "preamble",
+    "complaint",
     "index",
     "branch",
 )

@@ -18,7 +18,7 @@ from attractor_nb.decisions.fan_in import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.verdicts import last_json_block
+from attractor_nb.handlers.answers import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
 
@@ -35,7 +35,7 @@ def candidate(name, status=SUCCESS, score=0.0, **updates):
 
 
 def choose(text, ids=("a", "b", "draft-2", "_x", "best")):
-    return read_choice(text, last_json_block(text), ids)
+    return read_choice(text, [each.value for each in json_values(text)], ids)
 
 
 @pytest.mark.parametrize(

@@ -182,38 +182,68 @@ def test_ruling_13_retry_is_retried_and_fail_only_where_retries_are_written_and_
     assert should_retry(policy, outcome, failures) is expected
 
 
-def test_exhausted_retries_are_a_failure_that_keeps_the_reason():
-    final = final_outcome(RETRY, allow_partial=False)
-    assert (final.status, final.failure_reason) == (StageStatus.FAIL, "max retries exceeded: later")
+REFUSED = Outcome.retry("no verdict", complaint="It could not be used: no verdict.")
+TERMINAL_RETRY = Outcome(StageStatus.RETRY, is_terminal=True)
+UNTOLD = "it asked to be tried again, and no retry is allowed"
+EXHAUSTED = {
+    "retries made": ({"max_retries": 1}, RETRY, 2, "max retries exceeded: later"),
+    "retries made, without a reason": (
+        {"max_retries": 1},
+        Outcome(StageStatus.RETRY),
+        2,
+        "max retries exceeded",
+    ),
+    "no retry allowed": ({"max_retries": 0}, RETRY, 1, "later"),
+    "no retry written": ({}, RETRY, 1, "later"),
+    "no retry allowed, without a reason": ({"max_retries": 0}, Outcome(StageStatus.RETRY), 1, UNTOLD),
+    "terminal at the first attempt": ({"max_retries": 3}, TERMINAL_RETRY, 1, UNTOLD),
+    "the notes are the reason": ({}, Outcome(StageStatus.RETRY, notes="2 of 3"), 1, "2 of 3"),
+    "terminal, whatever allow_partial says": ({"allow_partial": True}, TERMINAL_RETRY, 1, UNTOLD),
+    "refused at a goal gate, whatever allow_partial says": (
+        {"allow_partial": True, "goal_gate": True},
+        REFUSED,
+        1,
+        "no verdict",
+    ),
+}
 
 
-def test_exhausted_retries_without_a_reason_say_so():
-    assert (
-        final_outcome(Outcome(StageStatus.RETRY), allow_partial=False).failure_reason
-        == "max retries exceeded"
-    )
+@pytest.mark.parametrize(("attrs", "outcome", "failures", "reason"), EXHAUSTED.values(), ids=EXHAUSTED)
+def test_a_retry_that_is_not_made_is_a_failure_and_says_max_retries_only_where_some_were(
+    build, attrs, outcome, failures, reason
+):
+    planned = build.plan(nodes={"work": attrs}).nodes["work"]
+    final = final_outcome(planned, outcome, failures)
+    assert (final.status, final.failure_reason) == (StageStatus.FAIL, reason)
 
 
 @pytest.mark.parametrize(
-    ("notes", "expected"),
-    [("", "retries exhausted, partial accepted"), ("2 of 3", "retries exhausted, partial accepted: 2 of 3")],
-    ids=["no notes", "notes are kept"],
+    ("attrs", "outcome", "expected"),
+    [
+        ({"max_retries": 1}, Outcome(StageStatus.RETRY), "retries exhausted, partial accepted"),
+        (
+            {"max_retries": 1},
+            Outcome(StageStatus.RETRY, notes="2 of 3"),
+            "retries exhausted, partial accepted: 2 of 3",
+        ),
+        ({"max_retries": 0}, Outcome(StageStatus.RETRY, notes="2 of 3"), "partial accepted: 2 of 3"),
+        ({"max_retries": 1, "goal_gate": True}, RETRY, "retries exhausted, partial accepted"),
+        ({"max_retries": 1}, REFUSED, "retries exhausted, partial accepted"),
+    ],
+    ids=["no notes", "notes are kept", "no retries", "a goal gate", "a refused answer at no gate"],
 )
-def test_allow_partial_accepts_exhausted_retries_as_partial_success(notes, expected):
-    final = final_outcome(Outcome(StageStatus.RETRY, notes=notes), allow_partial=True)
-    assert (final.status, final.notes) == (StageStatus.PARTIAL_SUCCESS, expected)
-
-
-def test_allow_partial_does_not_accept_a_terminal_failure():
-    outcome = Outcome(StageStatus.RETRY, is_terminal=True)
-    assert final_outcome(outcome, allow_partial=True).status is StageStatus.FAIL
+def test_allow_partial_accepts_exhausted_retries_as_partial_success(build, attrs, outcome, expected):
+    planned = build.plan(nodes={"work": {"allow_partial": True, **attrs}}).nodes["work"]
+    final = final_outcome(planned, outcome, planned.retry.max_attempts)
+    assert (final.status, final.notes, final.complaint) == (StageStatus.PARTIAL_SUCCESS, expected, "")
 
 
 @pytest.mark.parametrize(
     "outcome", [FAIL, TERMINAL, Outcome.success("fine")], ids=["fail", "terminal", "success"]
 )
-def test_any_other_outcome_is_final_as_it_is(outcome):
-    assert final_outcome(outcome, allow_partial=True) is outcome
+def test_any_other_outcome_is_final_as_it_is(build, outcome):
+    planned = build.plan(nodes={"work": {"allow_partial": True}}).nodes["work"]
+    assert final_outcome(planned, outcome, 1) is outcome
 
 
 class HttpError(Exception):

@@ -137,6 +137,13 @@ def test_ruling_26_a_node_that_asks_for_a_verdict_tells_the_model_its_form_and_t
     assert '"preferred_next_label": "Approve | Reject"' in prompt
 
 
+def test_a_node_with_a_schema_and_a_verdict_asks_for_both():
+    node = verdict_node(response_schema=SCHEMA)
+    request = compose_prompt(node, graph_of(node)).split("## Response format")[1]
+    assert SCHEMA in request
+    assert '{"outcome": "success | partial_success | retry | fail"' in request
+
+
 def test_ruling_26_a_valid_verdict_is_read_as_a_status_file(tmp_path):
     node = verdict_node()
     text = 'I looked.\n```json\n{"outcome": "fail", "preferred_next_label": "Reject", "notes": "no tests"}\n```\n'

@@ -128,6 +128,23 @@ def test_an_answer_that_is_no_choice_is_asked_for_once_more_with_the_reason(choo
     assert trial.files.read_text("response-2.md") == "a"
 
 
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Response("a", is_truncated=True), "the response was cut off by the token limit"),
+        ('a\n{"best_id": "b", "notes": "but n', "its JSON is cut off"),
+        ('{"best_id": "a"} or {"best_id": "b"}', "it names a and b"),
+    ],
+    ids=["truncated", "cut-off", "two"],
+)
+def test_nobody_is_chosen_from_a_part_of_an_answer_or_from_two(choose, answer, problem):
+    trial, backend = choose(TWO, [answer, "a"], prompt="Which?")
+    assert trial.outcome.notes == "Selected best candidate: a"
+    complaint = backend.calls[1].prompt.split("## Your last answer was not accepted")[1]
+    assert problem in complaint
+    assert answer in complaint
+
+
 def test_after_a_second_answer_that_is_none_the_rule_decides_and_says_so(choose):
     trial, backend = choose(TWO, "both are splendid", prompt="Which?")
     assert len(backend.calls) == 2

@@ -450,6 +450,14 @@ def test_a_model_that_cannot_write_an_instruction_does_not_end_the_childs_work(d
     assert any("overloaded" in event.message for event in events_of(directory, RunWarning))
 
 
+def test_half_an_instruction_of_a_model_is_not_given(directory):
+    backend = ScriptedBackend({"boss": Response("Delete the tests, if", is_truncated=True)})
+    text = managed('prompt="What?", manager.actions="observe,steer,wait"')
+    assert run(text, directory, backend=backend).status == "success"
+    assert not events_of(directory, ChildSteered)
+    assert any("cut off by the token limit" in event.message for event in events_of(directory, RunWarning))
+
+
 def test_an_instruction_without_its_secrets(directory):
     backend = Steered()
     backend.failed = True

@@ -111,7 +111,7 @@ def failing(kind, text):
         ),
         (failing(TerminalError, "wrong key"), "wrong key"),
         (failing(ValueError, "odd"), "ValueError: odd"),
-        (failing(RetryableError, "busy"), "max retries exceeded: busy"),
+        (failing(RetryableError, "busy"), "busy"),
     ],
     ids=["outcome", "garbage", "unkept", "terminal", "other", "transient"],
 )

@@ -267,6 +267,15 @@ def test_a_node_with_a_verdict_is_asked_for_that_and_for_no_file(stubs, agent):
     assert "status.json" not in stubs.calls[0]["task"]
 
 
+def test_an_agent_is_told_why_its_verdict_was_not_accepted(stubs, agent):
+    result, _ = run(line('verdict="json", max_retries=1'), agent)
+    assert result.status == "fail"
+    first, second = (call["task"] for call in stubs.calls)
+    assert "not accepted" not in first
+    complaint = second.split("## Your last answer was not accepted")[1]
+    assert "the response does not end with a JSON verdict" in complaint
+
+
 def test_an_agent_gets_its_own_keys_and_no_others(stubs, agent, monkeypatch):
     own = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
     for name in (*own.values(), "GITHUB_TOKEN", "DB_PASSWORD"):
