@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.variables import lookup_in, rendered
+from attractor_nb.model.variables import RENDERED_ATTRIBUTES, lookup_in, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.model.graph import Graph, Node
-
-RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
-"""What models and people read. Commands are never among them (ruling 25)."""
 
 
 def rendered_node(node: Node, graph: Graph, get: Callable[[str, Any], Any]) -> Node:

@@ -32,6 +32,8 @@ MISSING: Final[Any] = object()
 """Stands for the value of a name that names nothing."""
 NODE_KEYS: Final = ("response", "run_id")
 """What a stage leaves under its own id: ``<node>.response``, ``<node>.run_id``."""
+RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
+"""Node attributes that models and people read. Commands are never among them (ruling 25)."""
 _TOKEN: Final = re.compile(r"\$(?:\$|\{([^${}\n]+)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _FILTERED: Final = re.compile(rf"(.+):[ \t]*({'|'.join(FILTERS)})[ \t]+([0-9]{{1,9}})[ \t]*\Z", re.DOTALL)
 _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
@@ -167,8 +169,8 @@ def _variable(match: re.Match[str]) -> Variable | None:
         return None
     if filtered := _FILTERED.match(inside):
         name, kind, size = filtered.groups()
-        return Variable(name.strip(), match.start(), match.end(), True, kind, int(size))
-    return Variable(inside.strip(), match.start(), match.end(), True)
+        return Variable(name.strip(), match.start(), match.end(), is_braced=True, filter=kind, size=int(size))
+    return Variable(inside.strip(), match.start(), match.end(), is_braced=True)
 
 
 def _head(text: str, size: int) -> str:

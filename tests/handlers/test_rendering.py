@@ -4,10 +4,11 @@ import asyncio
 
 from attractor_nb.context import Context
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.handlers.rendering import RENDERED_ATTRIBUTES, rendered_node
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.variables import RENDERED_ATTRIBUTES
 from attractor_nb.testing import try_stage
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from attractor_nb.pipeline.maps.shipment import ROWS, STAGES, shipment_of, ships
 from attractor_nb.pipeline.maps.work import MapWork
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
+from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
@@ -62,7 +64,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
     wish = _checked(pipeline, wish)
     own, options = wish.own, wish.of_rows
     check_trust(pipeline.graph, pipeline.origin, options)
-    rows = read_rows(params, {**pipeline.params, **options.params})
+    rows = read_rows(params, {**pipeline.params, **options.params}, partial(checked_inputs, pipeline))
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, wish, seams.randomness.new_id(), None)
@@ -188,7 +190,7 @@ def _same_rows(pipeline: Pipeline, params: object, facts: Mapping[str, Any]) -> 
     Raises:
         InputsChanged: They are others; the message names the first.
     """
-    rows = read_rows(params, pipeline.params)
+    rows = read_rows(params, pipeline.params, partial(checked_inputs, pipeline))
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
     hint = "resume without params: the map has kept its inputs; or start a new map"
     if len(rows) != len(entries):
