@@ -179,7 +179,7 @@ def completed(
     """
     if problems := input_problems(declared, given, is_whole=is_whole):
         listed = ", ".join(map(str, declared))
-        raise OptionError(f"{pipeline}: {'; '.join(problems)}", hint=f"its inputs: {listed}")
+        raise OptionError(f"inputs of {pipeline}: {'; '.join(problems)}", hint=f"its inputs: {listed}")
     defaults = {each.name: each.default for each in declared if not each.is_required}
     return {**defaults, **given}
 

@@ -71,7 +71,7 @@ def _typed(pipeline: str, model: type[BaseModel], values: Mapping[str, Any]) -> 
     found, complaint = validated(model, values)
     if complaint:
         raise OptionError(
-            f"{pipeline}: the inputs are no {model.__name__}: {complaint}",
+            f"inputs of {pipeline}: they are no {model.__name__}: {complaint}",
             hint="text that stands for a number or a truth value is read as one",
         )
     return found

@@ -9,7 +9,13 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.findings import mended, plain_finding, plain_surface, plain_syntax_error
+from attractor_nb.server.findings import (
+    mended,
+    plain_finding,
+    plain_inputs,
+    plain_surface,
+    plain_syntax_error,
+)
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply
@@ -175,6 +181,7 @@ def validate(call: Call) -> Reply:
             nodes=len(pipeline.graph.nodes),
             diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
             executes=plain_surface(pipeline.graph),
+            inputs=plain_inputs(pipeline),
             svg=pipeline.to_svg() if asked.with_drawing else "",
             source=pipeline.to_dot() if asked.fix is not None else "",
         )

@@ -83,7 +83,7 @@ def test_defaults_fill_what_was_not_given():
     given = {"ticket": "41", "product": None}
     assert completed("P", DECLARED, given) == {"ticket": "41", "product": None, "tone": "plain"}
     assert completed("P", (), {"any": 1}) == {"any": 1}
-    with pytest.raises(OptionError, match="P: the input") as caught:
+    with pytest.raises(OptionError, match="inputs of P: the input") as caught:
         completed("P", DECLARED, {})
     assert caught.value.hint == "its inputs: ticket, product, tone=plain"
 

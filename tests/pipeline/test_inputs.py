@@ -49,9 +49,9 @@ def test_a_row_without_a_declaration_has_its_values_too(backend, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, 'Triage: the input "ticket" is missing'),
-        ({"tikcet": "41"}, 'Triage: "tikcet" is no input; did you mean "ticket"?'),
-        ({"ticket": "41", "tony": "x"}, 'Triage: "tony" is no input; did you mean "tone"?'),
+        ({}, 'inputs of Triage: the input "ticket" is missing'),
+        ({"tikcet": "41"}, 'inputs of Triage: "tikcet" is no input; did you mean "ticket"?'),
+        ({"ticket": "41", "tony": "x"}, 'inputs of Triage: "tony" is no input; did you mean "tone"?'),
         ({"ticket": "41", "graph.goal": "x"}, "parameter 'graph.goal': internal.* and graph.*"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_registered_model_gives_names_defaults_and_types(backend, tmp_path):
     ]
     result = pipeline.run(wait=True, params={"ticket": "41"}, runs_dir=tmp_path)
     assert (result.context["ticket"], result.context["tags"]) == (41, [])
-    with pytest.raises(OptionError, match=r"the inputs are no Ticket: .*greater than 0 \(at \$.ticket\)"):
+    with pytest.raises(OptionError, match=r"they are no Ticket: .*greater than 0 \(at \$.ticket\)"):
         pipeline.run(wait=True, params={"ticket": 0}, runs_dir=tmp_path)
 
 
