@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.context import Context
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.schemas import validated
 from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of, inputs_of_schema
+from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,14 @@ def declared_inputs(graph: Graph, schemas: Mapping[str, type[BaseModel]]) -> tup
         InputsSyntaxError: Its ``inputs`` does not parse.
     """
     return inputs_of(graph, partial(registered_inputs, schemas))
+
+
+def plain_inputs(pipeline: Definition) -> list[dict[str, Any]]:
+    """The inputs that a source declares; none where it takes any values, or the declaration is wrong."""
+    try:
+        return redacted_value([each.to_plain() for each in pipeline.inputs])
+    except InputsSyntaxError:  # a finding tells it
+        return []
 
 
 def checked_inputs(

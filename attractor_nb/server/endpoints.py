@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import NoSuchGate, SourceError
+from attractor_nb.pipeline.run_inputs import plain_inputs
 from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.findings import (
-    mended,
-    plain_finding,
-    plain_inputs,
-    plain_surface,
-    plain_syntax_error,
-)
+from attractor_nb.server.findings import mended, plain_finding, plain_surface, plain_syntax_error
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.executable_surface import executable_surface
-from attractor_nb.errors import InputsSyntaxError, OptionError
+from attractor_nb.errors import OptionError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.source import render_excerpt
@@ -70,14 +70,6 @@ def plain_surface(graph: Graph) -> dict[str, Any]:
             for entry in surface.commands
         ],
     }
-
-
-def plain_inputs(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """The inputs that a source declares; none where it takes any values, or the declaration is wrong."""
-    try:
-        return redacted_value([each.to_plain() for each in pipeline.inputs])
-    except InputsSyntaxError:  # a finding tells it
-        return []
 
 
 def mended(pipeline: Pipeline, number: int) -> Pipeline:

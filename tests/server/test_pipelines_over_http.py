@@ -171,7 +171,9 @@ DECLARING = """digraph Triage { inputs="ticket, tone=plain" start [shape=Mdiamon
     start -> done }"""
 
 
-def test_ruling_34_validate_tells_what_a_pipeline_asks_for_and_a_run_without_it_is_refused(client, root, sources):
+def test_ruling_34_validate_tells_what_a_pipeline_asks_for_and_a_run_without_it_is_refused(
+    client, root, sources
+):
     told = client.post("/validate", {"source": DECLARING}).json()["inputs"]
     text = {"type": "string", "description": ""}
     assert told == [
