@@ -10,8 +10,9 @@ def complete_inputs(context: typer.Context, incomplete: str) -> list[str]:
     from attractor_nb.languages.dot import parse_dot  # noqa: PLC0415 - likewise
     from attractor_nb.model.inputs import INPUTS, parse_inputs  # noqa: PLC0415 - likewise
 
-    file = context.params.get("file")
-    if not file or file == STDIN:
+    # An option without its value ends the reading of a line: what stands before it is left among the rest.
+    file = context.params.get("file") or next(iter(context.args), STDIN)
+    if file == STDIN:
         return []
     try:
         declared = parse_inputs(parse_dot(read_text(file)).get(INPUTS, str, ""))

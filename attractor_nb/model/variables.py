@@ -118,23 +118,33 @@ def settled(text: str, name: str, value: str) -> str:
     return "".join([*parts, text[end:]]) if is_changed else text
 
 
+def stages_named(text: str) -> Iterator[tuple[int, int]]:
+    """Where the ids of stages stand whose responses, or child runs, a text names.
+
+    >>> text = "${plan.response:tail 9} ${plan.depth}"
+    >>> [text[start:end] for start, end in stages_named(text)]
+    ['plan']
+    """
+    for variable in variables(text):
+        node_id, _, key = variable.name.removeprefix(CONTEXT_PREFIX).partition(".")
+        if variable.is_braced and key in NODE_KEYS:
+            start = text.index(f"{node_id}.{key}", variable.start)
+            yield start, start + len(node_id)
+
+
 def with_renamed_nodes(text: str, names: Mapping[str, str]) -> str:
-    """A text that names what stages leave by their new ids.
+    """A text that names stages by their new ids.
 
     >>> with_renamed_nodes("${plan.response} $plan ${plan.depth}", {"plan": "first_plan"})
     '${first_plan.response} $plan ${plan.depth}'
     """
-
-    def renamed(match: re.Match[str]) -> str:
-        variable = _variable(match)
-        if variable is None or not variable.is_braced:
-            return match.group()
-        node_id, _, key = variable.name.removeprefix(CONTEXT_PREFIX).partition(".")
-        if key not in NODE_KEYS or node_id not in names:
-            return match.group()
-        return match.group().replace(f"{node_id}.{key}", f"{names[node_id]}.{key}", 1)
-
-    return _TOKEN.sub(renamed, text) if "$" in text else text
+    parts: list[str] = []
+    end = 0
+    for start, stop in stages_named(text):
+        node_id = text[start:stop]
+        parts += [text[end:start], names.get(node_id, node_id)]
+        end = stop
+    return "".join([*parts, text[end:]])
 
 
 def lookup_in(goal: str, get: Callable[[str, Any], Any]) -> Lookup:

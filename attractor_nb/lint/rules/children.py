@@ -79,7 +79,7 @@ def _ungiven(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
         return
     is_manager = node.handler_type == MANAGER_TYPE
     try:
-        given = [] if is_manager else parse_mapping(node.get(_INPUTS, str, ""))
+        given = () if is_manager else parse_mapping(node.get(_INPUTS, str, ""))
     except MappingSyntaxError:  # pipeline_mappings tells it
         return
     fix = Fix(f"its inputs: {', '.join(map(str, declared))}")
