@@ -12,7 +12,7 @@ from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from pydantic import BaseModel
 
@@ -74,6 +74,27 @@ def checked_inputs(
     typed = {field.alias or name for name, field in model.model_fields.items()}
     own = {name: value for name, value in values.items() if name in typed}
     return values | _typed(pipeline.name, model, own)
+
+
+def later_inputs(pipeline: Definition, known: Container[str]) -> dict[str, Any]:
+    """The defaults of inputs that a run does not know which goes on: its graph has declared them since.
+
+    Args:
+        pipeline: What goes on.
+        known: The keys of its context.
+
+    Raises:
+        OptionError: One of them has no default.
+    """
+    absent = [each for each in pipeline.inputs if each.name not in known]
+    missing = [f'"{each.name}"' for each in absent if each.is_required]
+    if missing:
+        raise OptionError(
+            f"inputs of {pipeline.name}: the run began without {', '.join(missing)}, "
+            "which the graph asks for now",
+            hint='give them to a fork: run.fork(node, context={"name": …}); or give them defaults',
+        )
+    return {each.name: each.default for each in absent}
 
 
 def _typed(pipeline: str, model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -162,3 +162,53 @@ def test_an_input_that_cannot_be_kept_is_refused_as_before():
 def test_the_declaration_survives_the_editor():
     edited = Pipeline(TEXT).edit().set("", inputs="ticket, product").pipeline()
     assert [each.name for each in edited.inputs] == ["ticket", "product"]
+
+
+BEFORE = """digraph Two { default_fidelity=truncate start [shape=Mdiamond] one [prompt="One"] two [prompt="Two"]
+    done [shape=Msquare] start -> one -> two -> done }"""
+
+
+@pytest.fixture
+def finished(backend, tmp_path):
+    pipeline = Pipeline(BEFORE, backend=backend)
+    run = pipeline.run(logs_root=tmp_path / "run", params={"kept": "as it was"})
+    run.result(60)
+    backend.prompts.clear()
+    return run
+
+
+def changed(inputs):
+    return BEFORE.replace("digraph Two {", f'digraph Two {{ inputs="{inputs}"').replace(
+        '"Two"', '"Two: $kept $later"'
+    )
+
+
+def test_a_fork_into_a_graph_that_asks_for_more_is_refused_before_it_is_written(finished, backend, tmp_path):
+    asking = Pipeline(changed("kept, later"), backend=backend)
+    with pytest.raises(OptionError, match='the run began without "later", which the graph asks for now'):
+        finished.fork("two", pipeline=asking)
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["run"]
+    assert finished.fork("two", pipeline=asking, context={"later": "new"}).result(60).status == "success"
+    assert backend.prompts == ["Two: as it was new"]
+
+
+def test_a_fork_or_resume_into_a_graph_with_another_default_has_it(finished, backend, tmp_path):
+    asking = Pipeline(changed("kept, later=plain"), backend=backend)
+    assert finished.fork("two", pipeline=asking).result(60).status == "success"
+    again = asking.resume(tmp_path / "run", rewind_to="two", on_graph_change="accept")
+    assert again.result(60).status == "success"
+    assert backend.prompts == ["Two: as it was plain", "Two: as it was plain"]
+    refused = Pipeline(changed("kept, more"), backend=backend)
+    with pytest.raises(OptionError, match='the run began without "more"'):
+        refused.resume(tmp_path / "run", rewind_to="two", on_graph_change="accept")
+
+
+def test_a_map_that_goes_on_with_a_graph_that_asks_for_more_is_refused(backend, tmp_path):
+    Pipeline(GRAPH % "", backend=backend).map([{"ticket": "41"}], wait=True, map_dir=tmp_path / "map")
+    asking = Pipeline(GRAPH % 'inputs="ticket, product"', backend=backend)
+    with pytest.raises(OptionError, match=r'params\[0\]: inputs of Triage: the input "product" is missing'):
+        asking.resume_map(tmp_path / "map", on_graph_change="accept")
+    assert (
+        Pipeline(TEXT, backend=backend).resume_map(tmp_path / "map", on_graph_change="accept").result().status
+        == "success"
+    )

@@ -117,6 +117,8 @@ def continue_map(
     _check_graph(pipeline, facts, on_graph_change)
     check_trust(pipeline.graph, pipeline.origin, wish.of_rows, path)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
+    if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
+        rows = read_rows(rows, {}, partial(checked_inputs, pipeline))
     seams = seams_of(wish.of_rows)
     directory = MapDirectory.open(
         path,
