@@ -6,6 +6,7 @@
     │   ├── ConditionSyntaxError   an edge condition (spec 10)
     │   ├── StylesheetSyntaxError  a model stylesheet (spec 8)
     │   ├── MappingSyntaxError     what passes between a pipeline and its child (spec 9.4)
+    │   ├── InputsSyntaxError      the inputs that a graph declares (ruling 34)
     │   └── ParamsSyntaxError      a file of inputs is not JSON Lines or CSV
     ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
     ├── OptionError                an argument, option or environment value is unusable
@@ -122,6 +123,10 @@ class StylesheetSyntaxError(SourceError):
 
 class MappingSyntaxError(SourceError):
     """``pipeline.inputs`` or ``pipeline.outputs`` does not parse (spec 9.4)."""
+
+
+class InputsSyntaxError(SourceError):
+    """The ``inputs`` of a graph do not parse (ruling 34)."""
 
 
 class ParamsSyntaxError(SourceError):

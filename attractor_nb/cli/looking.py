@@ -18,12 +18,12 @@ from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.user_files import write_file
-from attractor_nb.views.columns import aligned
+from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.lint_report import LintReport
@@ -44,8 +44,10 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
 
 def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
+    from attractor_nb.pipeline.run_inputs import plain_inputs  # noqa: PLC0415 - as ``read_pipeline`` does
+
     pipeline = read_pipeline(file)
-    found = pipeline.lint()
+    found, declared = pipeline.lint(), plain_inputs(pipeline)
     if is_json:
         is_valid = _is_valid(found, is_strict=is_strict)
         print_json(
@@ -54,6 +56,7 @@ def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
                 "is_valid": is_valid,
                 "nodes": len(pipeline.graph.nodes),
                 "edges": len(pipeline.graph.edges),
+                "inputs": declared,
                 "diagnostics": [diagnostic_plain(entry) for entry in found],
             }
         )
@@ -61,7 +64,13 @@ def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
         for entry in found:
             print("\n".join(entry.report_lines()) + "\n")
         print(_verdict(file, pipeline, found))
+        if declared:
+            print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
     return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def _shown_input(plain: Mapping[str, Any]) -> str:
+    return plain["name"] if plain["is_required"] else one_line(f"{plain['name']}={plain['default']}")
 
 
 def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:

@@ -14,6 +14,7 @@ from attractor_nb.calling import call
 from attractor_nb.decisions.complaints import SHORTER, complaint_about
 from attractor_nb.handlers.answers import TRUNCATED, NoAnswer
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 EXCERPT_CHARACTERS = 200
 """Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
-GOAL_VARIABLE = "$goal"
 
 
 class CodergenHandler:
@@ -61,7 +61,7 @@ class CodergenHandler:
         backend raises is classed by the engine (appendix D).
         """
         scope = current_stage()
-        node, model = with_named_schema(node, self._schemas)
+        node, model = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
         prompt = _prompt(node, graph, scope)
         scope.files.write_text(PROMPT_FILE, prompt)
         result: Any = await call(self._backend.run, node, prompt, context)
@@ -79,7 +79,7 @@ class CodergenHandler:
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
         """The call of the backend that ``execute`` would make."""
         scope = current_stage()
-        node, _ = with_named_schema(node, self._schemas)
+        node, _ = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
         prompt = _prompt(node, graph, scope)
         return backend_call(self._backend, node, prompt, context, scope)
 
@@ -90,22 +90,19 @@ def _prompt(node: Node, graph: Graph, scope: StageScope) -> str:
 
 
 def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:
-    """The text for the model: carried context, the task, a supervisor's word, the request for a verdict."""
-    sections = [with_instructions(with_context(preamble, task_of(node, graph)), instructions)]
+    """The text for the model: carried context, the task, a supervisor's word, the request for a verdict.
+
+    The node is one whose variables have their values.
+    """
+    sections = [with_instructions(with_context(preamble, task_of(node)), instructions)]
     if asks_for_verdict(node):
         sections.append(verdict_request(node, graph))
     return "\n\n".join(sections)
 
 
-def task_of(node: Node, graph: Graph) -> str:
-    """A node's prompt, or its label, with the graph's goal.
-
-    The prompt was expanded by the variable transform already and is expanded here for graphs that
-    took no transform; a goal that itself contains ``$goal`` is not expanded twice.
-    """
-    if not node.prompt:
-        return node.label.replace(GOAL_VARIABLE, graph.goal)
-    return node.prompt if GOAL_VARIABLE in graph.goal else node.prompt.replace(GOAL_VARIABLE, graph.goal)
+def task_of(node: Node) -> str:
+    """What a node asks for: its prompt, or its label where it has none (spec 4.5)."""
+    return node.prompt or node.label
 
 
 def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:

@@ -28,6 +28,7 @@ from attractor_nb.decisions.fan_in import (
 from attractor_nb.handlers.answers import TRUNCATED, json_values
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.handlers.described import backend_call, place_of, with_values
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.model.calls import StageCall
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.prompt_sections import with_complaint, with_context
@@ -85,8 +86,9 @@ class FanInHandler:
             return Outcome.fail(_all_failed(candidates), is_terminal=True)
         selection = _Selection(ranked(able)[0], "")
         if node.prompt and len(able) > 1:
+            node = rendered_node(node, graph, context.get)
             failed = [each for each in candidates if each.status.is_failure]
-            found = await self._asked(node, context, graph, (able, failed))
+            found = await self._asked(node, context, (able, failed))
             if isinstance(found, Outcome):
                 return found
             selection = found
@@ -102,8 +104,8 @@ class FanInHandler:
         if not node.prompt or len(able := eligible(candidates)) < 2:
             return StageCall(None, "a rule chooses, which costs nothing")
         failed = [each for each in candidates if each.status.is_failure]
-        scope = current_stage()
-        prompt = with_context(scope.preamble, ranking_request(task_of(node, graph), able, failed))
+        scope, node = current_stage(), rendered_node(node, graph, context.get)
+        prompt = with_context(scope.preamble, ranking_request(task_of(node), able, failed))
         call = backend_call(self._backend, node, prompt, context, scope)
         values = context_inputs({"parallel.results": results}, place_of(scope))
         return with_values(call, {"results": values, "merge": node.get("merge", str, MERGE_NONE)})
@@ -112,13 +114,12 @@ class FanInHandler:
         self,
         node: Node,
         context: Context,
-        graph: Graph,
         sorted_out: tuple[Sequence[Candidate], Sequence[Candidate]],
     ) -> _Selection | Outcome:
         """The backend's choice; the rule's, and why, when twice it named nobody; or its own failure."""
         able, failed = sorted_out
         scope, usage, choice, complaint = current_stage(), None, None, ""
-        request = with_context(scope.preamble, ranking_request(task_of(node, graph), able, failed))
+        request = with_context(scope.preamble, ranking_request(task_of(node), able, failed))
         for number in range(1, ASKED_AT_MOST + 1):
             prompt = with_complaint(request, complaint)
             suffix = "" if number == 1 else f"-{number}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError
 from attractor_nb.handlers.answers import TRUNCATED
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
 from attractor_nb.model.child import PREFIX
 from attractor_nb.model.events import RunWarning
@@ -53,6 +54,7 @@ class ManagerLoopHandler:
         scope = current_stage()
         if scope.children is None:
             return Outcome.fail("there is nothing here that runs child pipelines", is_terminal=True)
+        node = rendered_node(node, graph, context.get)
         charge = charge_of(node)
         if charge.is_started:
             child = await scope.children.start(node, {})

@@ -23,6 +23,7 @@ from attractor_nb.decisions.choices import (
 )
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.handlers.forms import named_form
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.reviews import under_review
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -71,7 +72,7 @@ class WaitHumanHandler:
         choices = choices_of(graph.outgoing_edges(node.id))
         if not choices:
             return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
-        scope = current_stage()
+        scope, node = current_stage(), rendered_node(node, graph, context.get)
         within = f"{scope.branch}/" if scope.branch else ""
         question = question_of(node, choices, f"{within}{node.id}:{scope.visit}")
         review = under_review(node, graph, context, scope.read_file)

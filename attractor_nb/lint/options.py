@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 from attractor_nb.model.shapes import BUILT_IN_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.child_problem import ChildProblem
+    from attractor_nb.model.inputs import Input
+
+
+def no_inputs(_name: str) -> None:
+    """What is registered where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +27,12 @@ class LintOptions:
         runnable_types: Types that have a handler, or None when nobody is going to run the graph.
         schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
         unfit_forms: Of the registered schemas those that cannot be filled in as forms, and why.
+        schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
+            registered under it.
         allow_many_exits: Several exit nodes are accepted (ruling 7).
         child_problems: What is wrong with the child pipelines that the graph names, as who can read files
             has found.
+        child_inputs: By node: the inputs that its child declares and that only the node can give, or may.
         taken_over: Built-in types that the caller's own handlers execute, as they see fit.
     """
 
@@ -32,6 +40,8 @@ class LintOptions:
     runnable_types: frozenset[str] | None = None
     schemas: frozenset[str] | None = None
     unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     allow_many_exits: bool = False
     child_problems: Sequence[ChildProblem] = ()
+    child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
     taken_over: frozenset[str] = frozenset()

@@ -19,6 +19,7 @@ from attractor_nb.lint.rules import (
     stylesheets,
     targets,
     values,
+    variables,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *answers.RULES,
     *gates.RULES,
     *children.RULES,
+    *variables.RULES,
     *secrets.RULES,
 )
 """All rules, in the order in which they run."""

@@ -42,6 +42,8 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
     *_rows(
         _G,
         ("goal", _S, "", "What the pipeline is for; `$goal` in prompts, `graph.goal` in the context."),
+        ("inputs", _S, "", "What a run is given: names with commas, `ticket, tone=plain` with a default."),
+        ("inputs_schema", _S, "", "The registered model whose fields are the inputs, with their types."),
         ("label", _S, "", "Display name of the pipeline."),
         ("model_stylesheet", _S, "", "CSS-like rules that give nodes their model (spec 8)."),
         AttributeSpec(
@@ -128,7 +130,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("label", _S, None, "Display name; the node id by default."),
         ("shape", _S, "box", "Shape of the drawing, and by it the handler type (spec 2.8)."),
         ("type", _S, "", "Handler type, before the shape's."),
-        ("prompt", _S, "", "Instruction of the stage; `$goal` is expanded."),
+        ("prompt", _S, "", "Instruction of the stage; `$goal`, `$name` and `${node.response}` have values."),
         AttributeSpec("max_retries", _NODE, _I, None, "Additional attempts beyond the first.", minimum=0),
         AttributeSpec(
             "retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS
@@ -171,7 +173,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ),
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
         AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
-        ("human.prompt", _S, "", "Longer text under a gate's question."),
+        ("human.prompt", _S, "", "Longer text under a gate's question; variables as in `prompt`."),
         ("human.form", _S, "", "Name of the registered model that is filled in as a form at a gate."),
         (
             "human.review",
@@ -198,7 +200,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec(
             "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
         ),
-        ("llm.system_prompt", _S, "", "System prompt of this node's model; not expanded."),
+        ("llm.system_prompt", _S, "", "System prompt of this node's model; variables as in `prompt`."),
         ("llm.base_url", _S, "", "Address of this model's server; `http://` or `https://`."),
         AttributeSpec(
             "llm.context_tokens",

@@ -14,7 +14,8 @@ from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.errors import StorageError
+from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.pipeline.workplaces import recorded_workdir
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import Clock, Randomness, RunStore
-
-
-RESERVED_PREFIXES = ("internal.", "graph.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,8 @@ def begin(
         pipeline: What runs.
         options: How.
         seams: Clock, randomness and disk.
-        inputs: Of a part of something larger, such as a row of a map: all values that it begins with. Its
-            commands were checked, and noted for the directory around it, by whoever began that.
+        inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
+            and its commands were checked, and these noted for the directory around it, by whoever began that.
 
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
@@ -117,7 +115,8 @@ def begin(
     is_part = inputs is not None
     if not is_part:
         check_trust(plan.graph, pipeline.origin, options)
-    inputs = checked_inputs({**pipeline.params, **options.params} if inputs is None else inputs)
+    if inputs is None:
+        inputs = checked_inputs(pipeline, {**pipeline.params, **options.params})
     try:
         store, run_id = _new_store(pipeline, plan, options, seams, is_part=is_part)
     except StorageError as error:
@@ -130,23 +129,6 @@ def begin(
         store.close()
         raise
     return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)
-
-
-def checked_inputs(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values a run begins with.
-
-    Raises:
-        OptionError: A key belongs to the engine (ruling 27).
-        ContextValueError: A value cannot be kept.
-    """
-    for key in inputs:
-        if str(key).startswith(RESERVED_PREFIXES):
-            prefixes = " and ".join(f"{prefix}*" for prefix in RESERVED_PREFIXES)
-            raise OptionError(
-                f"parameter {key!r}: {prefixes} keys are the engine's own", hint="name it otherwise"
-            )
-    Context(inputs)
-    return inputs
 
 
 def describe_backend(backend: BackendSpec) -> str:

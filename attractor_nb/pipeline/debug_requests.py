@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.model.variables import lookup_in, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,12 +57,14 @@ def _look(run: Run, debugger: Debugger, branch: str | None, number: int) -> dict
     """The prompt and the values where the run stands."""
     stop = next((stop for stop in debugger.stops if branch in (None, stop.path + stop.branch)), None)
     if stop is None:
-        return {"number": number, "prompt": None, "context": [], "more": 0}
+        return {"number": number, "prompt": None, "sent": None, "context": [], "more": 0}
     values = debugger.context(branch)
     keys = sorted(values, key=lambda key: (is_of_the_engine(key), key))
+    prompt = None if stop.path else _prompt(run.graph, stop.node, debugger.prompts)
     return {
         "number": stop.number,
-        "prompt": None if stop.path else _prompt(run.graph, stop.node, debugger.prompts),
+        "prompt": prompt,
+        "sent": None if prompt is None else _sent(run.graph, prompt, values),
         "context": [_row(key, values[key]) for key in keys[:MAX_VALUES]],
         "more": max(0, len(keys) - MAX_VALUES),
     }
@@ -70,7 +73,14 @@ def _look(run: Run, debugger: Debugger, branch: str | None, number: int) -> dict
 def _prompt(graph: Graph, node: str, prompts: Mapping[str, str]) -> str | None:
     if graph.handler_types.get(node) != _PROMPTED:
         return None
-    return prompts.get(node) or task_of(graph.nodes[node], graph)
+    return prompts.get(node) or task_of(graph.nodes[node])
+
+
+def _sent(graph: Graph, prompt: str, values: Mapping[str, Any]) -> str | None:
+    """What the stage would ask for with the values as they are; None where that is the prompt itself."""
+    known = {**graph.mirrored(), **values}
+    text = rendered(prompt, lookup_in(graph.goal, known.get))
+    return None if text == prompt else text
 
 
 def _row(key: str, value: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -35,6 +36,7 @@ from attractor_nb.pipeline.options import (
 )
 from attractor_nb.pipeline.preflight import Preflight, examine
 from attractor_nb.pipeline.preparation import Preparation, prepare
+from attractor_nb.pipeline.run_inputs import checked_inputs, declared_inputs, registered_inputs
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.sources import Source, named_file, read_source
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.inputs import Input
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.source import SourceText
@@ -106,7 +109,8 @@ class Definition(Mendable, Sharing):
                 of ``run``. A file that ``source`` names is its own origin.
             pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
             guards: Functions by name that judge a supervised child (``manager.guard_function``).
-            schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node may name.
+            schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node, or
+                ``inputs_schema`` of the graph, may name.
             child_roots: Directories in which child files may be, besides those below the file that names
                 them and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
@@ -151,6 +155,7 @@ class Definition(Mendable, Sharing):
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             unfit_forms=form_problems(self.schemas),
+            schema_inputs=partial(registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
@@ -162,6 +167,7 @@ class Definition(Mendable, Sharing):
         self.source: SourceText | None = prepared.document.source if prepared.document else None
         self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
         self.family: Family = prepared.family
+        self._inputs: tuple[Input, ...] | None = None
 
     def _find_children(self, graph: Graph) -> Family:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
@@ -296,6 +302,17 @@ class Definition(Mendable, Sharing):
 
     # -- looking -------------------------------------------------------------------------------------
 
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs that the graph declares (ruling 34); none where it takes any values.
+
+        Raises:
+            InputsSyntaxError: Its ``inputs`` does not parse.
+        """
+        if self._inputs is None:
+            self._inputs = declared_inputs(self.graph, self.schemas)
+        return self._inputs
+
     def lint(self) -> LintReport:
         """All findings; ``lint().fix()`` shows what the fixes would change."""
         return LintReport(self.diagnostics, self.source)
@@ -320,20 +337,20 @@ class Definition(Mendable, Sharing):
         """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
 
         Args:
-            params: Inputs of the run: conditions on the likely path see them.
+            params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
             backend: The backend whose own model holds for nodes that nobody names one for.
             assumptions: What is taken for granted where nothing says otherwise.
             **bounds: Bounds in place of the graph's own, as of ``run``.
 
         Raises:
             ValidationError: Lint found errors.
-            OptionError: A bound or the backend is none.
+            OptionError: A bound or the backend is none, or an input is misspelt.
         """
         self.refuse_errors()
         return estimate(
             self.graph,
             name=self.name,
-            values={**self.params, **as_dict("params", params or {})},
+            values=checked_inputs(self, {**self.params, **as_dict("params", params or {})}, is_whole=False),
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or Assumptions(),
             bounds=bounds,

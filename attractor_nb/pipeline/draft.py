@@ -23,13 +23,15 @@ from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.variables import RENDERED_ATTRIBUTES, stages_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from attractor_nb.languages.dot import DotTree
     from attractor_nb.model.attributed import Attributed
     from attractor_nb.model.graph import Graph
+    from attractor_nb.source import Span
 
 Target = str | int | tuple[str, str] | tuple[str, str, int]
 """What a change is made on: "" for the graph, a node's id, "a -> b" or ("a", "b") for the first such edge,
@@ -125,25 +127,43 @@ def with_attributes(tree: DotTree, place: Place, attrs: Mapping[str, object]) ->
 
 
 def renamed(tree: DotTree, old: str, new: str) -> str:
-    """The text in which a node has another id, also where the stylesheet selects it.
+    """The text in which a node has another id, also where the stylesheet selects it or a prompt names it.
 
     Raises:
         OptionError: There is no such node, or the new id is none or is taken.
     """
     tree = reread(tree, rename_node(tree, old, new))
-    written = parse_dot(tree.source).attr_spans.get(STYLESHEET)
+    graph = parse_dot(tree.source)
+    edits = {TextEdit(span, f"#{new}") for span in _selectors(graph, old)}
+    edits |= {TextEdit(span, new) for span in _variables(graph, old)}
+    return apply_edits(tree.source, sorted(edits, key=lambda edit: edit.span.start))
+
+
+def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
+    """Where the stylesheet selects a node by its id."""
+    written = graph.attr_spans.get(STYLESHEET)
     if written is None:
-        return tree.source.text
+        return
     try:
         sheet = parse_stylesheet(embed_value(written.value))
     except StylesheetSyntaxError:  # lint reports it; nobody knows what it selects
-        return tree.source.text
-    spans = [
-        rule.selector.span.outermost()
-        for rule in sheet.rules
-        if rule.selector.kind is SelectorKind.ID and rule.selector.name == old and rule.selector.span
-    ]
-    return apply_edits(tree.source, [TextEdit(span, f"#{new}") for span in spans])
+        return
+    for rule in sheet.rules:
+        if rule.selector.kind is SelectorKind.ID and rule.selector.name == node_id and rule.selector.span:
+            yield rule.selector.span.outermost()
+
+
+def _variables(graph: Graph, node_id: str) -> Iterator[Span]:
+    """Where texts name what a node leaves; a default block's once for each node that has it from there."""
+    for node in graph.nodes.values():
+        for name in RENDERED_ATTRIBUTES:
+            written = node.attr_spans.get(name)
+            if written is None or "$" not in written.value.text:
+                continue
+            source = embed_value(written.value)
+            for start, end in stages_named(source.text):
+                if source.text[start:end] == node_id:
+                    yield source.span(start, end).outermost()
 
 
 def value_problem(scope: Scope, name: str, text: str) -> str:

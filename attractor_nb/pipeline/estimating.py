@@ -19,6 +19,7 @@ from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.codergen import compose_prompt
+from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.model.providers import read_fallbacks
 from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.pipeline.model_report import own_model, stylesheet_of
@@ -172,7 +173,7 @@ def estimate(
     Args:
         graph: The graph.
         name: The pipeline's name.
-        values: What the context begins with.
+        values: What the context begins with: conditions see it, and prompts have it in place of variables.
         backend: Whose own model holds for nodes that nobody names one for.
         assumptions: What is taken for granted.
         bounds: Bounds in place of the graph's own.
@@ -194,7 +195,11 @@ def _estimate(
         for node_id, child in graph.children.items()
     }
     choices = {choice.node_id: choice.name for choice in model_choices(graph, stylesheet_of(graph), own)}
-    asked = {node.id: _asked(node, graph, choices[node.id]) for node in nodes_that_ask(graph)}
+    known = {**graph.mirrored(), **values}
+    asked = {
+        node.id: _asked(rendered_node(node, graph, known.get), graph, choices[node.id])
+        for node in nodes_that_ask(graph)
+    }
     return Estimator(plan, asked, children, price_of, assumptions).estimate(values.get)
 
 

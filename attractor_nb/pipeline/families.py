@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.executable_surface import executable_surface
-from attractor_nb.errors import AttractorError, SourceError
+from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
 from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.child_problem import ChildProblem
 from attractor_nb.model.diagnostic import Severity
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.inputs import Input
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.trust import Origin
 
@@ -65,9 +66,24 @@ class Family:
         return replace(graph, children={node_id: child.graph for node_id, child in self.children.items()})
 
     @property
+    def inputs(self) -> dict[str, tuple[Input, ...]]:
+        """What the children declare, by node; what their own pipelines give them is not required."""
+        return {node_id: _open_inputs(child) for node_id, child in self.children.items()}
+
+    @property
     def depth(self) -> int:
         """How many levels of pipelines are below."""
         return max((1 + child.family.depth for child in self.children.values()), default=0)
+
+
+def _open_inputs(child: Pipeline) -> tuple[Input, ...]:
+    try:
+        declared = child.inputs
+    except InputsSyntaxError:  # its own lint tells it
+        return ()
+    return tuple(
+        replace(each, is_required=each.is_required and each.name not in child.params) for each in declared
+    )
 
 
 class _Refused(Exception):

@@ -15,13 +15,21 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.events import Event, PipelineForked, PipelineRewound, PipelineStarted
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    Event,
+    PipelineForked,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+)
 from attractor_nb.pipeline.beginning import seams_of
 from attractor_nb.pipeline.hosts import check_host
 from attractor_nb.pipeline.options import as_list, as_path, read_options
 from attractor_nb.pipeline.recorded import restored_state
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Place, check_rewind, find_place, read_rewind
+from attractor_nb.pipeline.run_inputs import later_inputs
 from attractor_nb.pipeline.secrets import learn_for_run, stored_source
 from attractor_nb.pipeline.trust import note_run
 from attractor_nb.pipeline.wiring import check_plugs
@@ -45,7 +53,7 @@ from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.pipeline.beginning import Seams
@@ -111,6 +119,15 @@ def fork_run(
     return chosen.resume(logs_root, on_graph_change=change, **given)
 
 
+def _keys_of(events: Iterable[Event]) -> Iterator[str]:
+    """The context keys that a way has set."""
+    for event in events:
+        if isinstance(event, PipelineStarted):
+            yield from event.inputs
+        elif isinstance(event, StageEnd | DebuggerChanged | PipelineForked | PipelineRewound):
+            yield from event.context
+
+
 def _make_fork(
     pipeline: Pipeline, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]
 ) -> Path:
@@ -134,6 +151,7 @@ def _make_fork(
         check_plugs(options, pipeline.handlers, pipeline.graph)
     check_rewind(plan, parent, rewind)
     place = find_place(read_latest(plan, parent).stored, rewind)
+    later_inputs(pipeline, {*rewind.context, *_keys_of(place.way)})
     state = restored_state(plan, place.shortened)
     forked = PipelineForked(
         node=place.point.node_id,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import DotDocument, read_dot
 from attractor_nb.lint import validate
-from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
+from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions, no_inputs
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Graph
 from attractor_nb.pipeline.families import Family
@@ -18,6 +18,7 @@ from attractor_nb.transforms import built_in_transforms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from attractor_nb.model.inputs import Input
     from attractor_nb.pipeline.sources import Source
     from attractor_nb.protocols import LintRule, Transform
 
@@ -33,6 +34,7 @@ class Preparation:
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
         unfit_forms: Those of them that cannot be filled in as forms, and why.
+        schema_inputs: Gives the inputs that a registered schema declares, by its name.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.
         find_children: Finds the child pipelines that a graph names.
@@ -45,6 +47,7 @@ class Preparation:
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
     unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     is_strict: bool = False
     are_many_exits_allowed: bool = False
     find_children: Callable[[Graph], Family] | None = None
@@ -89,8 +92,10 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
         unfit_forms=preparation.unfit_forms,
+        schema_inputs=preparation.schema_inputs,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,
+        child_inputs=family.inputs,
         taken_over=preparation.taken_over,
     )
     found = validate(graph, preparation.rules, options=options, severity=preparation.severity)

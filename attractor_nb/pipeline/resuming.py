@@ -27,6 +27,7 @@ from attractor_nb.pipeline.recorded import (
     restored_state,
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
+from attractor_nb.pipeline.run_inputs import later_inputs
 from attractor_nb.pipeline.sources import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
@@ -95,6 +96,8 @@ def continue_run(
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if way_on.rewound is not None:
             context.restore(way_on.rewound.context)
+        added = later_inputs(pipeline, context)
+        context.restore(added)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
         _record_options(store, plan.graph, options)
@@ -106,7 +109,7 @@ def continue_run(
         context,
         state,
         str(stored.manifest.get("run_id", "")),
-        way_on.inputs,
+        {**added, **way_on.inputs},
         sequence=way_on.whole.events[-1].sequence if way_on.whole.events else 0,
         events=way,
         kept=kept_directories(way_on.whole, way),

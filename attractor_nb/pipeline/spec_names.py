@@ -44,7 +44,12 @@ def run_pipeline(
     pipeline = Pipeline(graph, backend=llm_callback, **own)
     params = dict(options.pop("params", {}) or {})
     if context is not None:
-        own_values = {key: context[key] for key in context if not key.startswith(_ENGINE_PREFIXES)}
+        declared = {each.name for each in pipeline.inputs}
+        own_values = {
+            key: context[key]
+            for key in context
+            if (key in declared if declared else not key.startswith(_ENGINE_PREFIXES))
+        }
         params = {**own_values, **params}
     result = pipeline.run(wait=True, params=params, **options)
     if context is not None:

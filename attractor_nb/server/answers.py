@@ -210,7 +210,10 @@ class StageFileText(Sent):
 
 
 class Validation(Sent):
-    """What lint says of a source, and what it would execute; of a fix the text that it made, else empty."""
+    """What lint says of a source, what it is given (``inputs``), and what it would execute.
+
+    Of a fix the text that it made, else empty.
+    """
 
     is_valid: bool
     name: str
@@ -218,6 +221,7 @@ class Validation(Sent):
     nodes: int
     diagnostics: list[Plain]
     executes: Plain
+    inputs: list[Plain] = []
     svg: str = ""
     source: str = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import NoSuchGate, SourceError
+from attractor_nb.pipeline.run_inputs import plain_inputs
 from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
@@ -175,6 +176,7 @@ def validate(call: Call) -> Reply:
             nodes=len(pipeline.graph.nodes),
             diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
             executes=plain_surface(pipeline.graph),
+            inputs=plain_inputs(pipeline),
             svg=pipeline.to_svg() if asked.with_drawing else "",
             source=pipeline.to_dot() if asked.fix is not None else "",
         )

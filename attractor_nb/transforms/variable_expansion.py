@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor_nb.model.variables import GOAL, settled
+
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
-GOAL_VARIABLE = "$goal"
-
 
 class VariableExpansion:
-    """Replaces `$goal` in the prompt of each node.
+    """Replaces `$goal` in the prompt of each node; a graph without a goal stays as it is.
 
-    Plain replacement, not a template language: the goal's own text is not looked at again.
+    Other variables have no values before a stage begins (ruling 34). The goal's own text is not looked at
+    again, now or then.
     """
 
     def apply(self, graph: Graph) -> Graph:
         """The graph with expanded prompts."""
+        if not graph.goal:
+            return graph
         changed = [
-            node.with_attrs({"prompt": node.prompt.replace(GOAL_VARIABLE, graph.goal)})
+            node.with_attrs({"prompt": prompt})
             for node in graph.nodes.values()
-            if GOAL_VARIABLE in node.prompt
+            if "$" in node.prompt and (prompt := settled(node.prompt, GOAL, graph.goal)) != node.prompt
         ]
         return graph.with_nodes(changed) if changed else graph

@@ -216,6 +216,31 @@ def test_what_was_typed_stays_and_a_refusal_stands_where_it_can_be_mended(open_f
         assert text_of(page).input_value() == TORN.replace("biuld", "build")
 
 
+DECLARING = """digraph Triage { inputs="ticket, tone=plain" start [shape=Mdiamond] done [shape=Msquare]
+  start -> done }"""
+
+
+def test_ruling_34_what_the_pipeline_declares_is_asked_for_by_name(open_form, pictures):
+    with open_form() as page:
+        text_of(page).fill(DECLARING)
+        page.get_by_label("Value of ticket").wait_for()
+        assert page.get_by_label("Value of tone").get_attribute("placeholder") == "plain"
+        assert run_button(page).is_disabled()
+        assert page.locator(".an-input", has_text="It needs a value.").count() == 1
+        assert not page.get_by_role("button", name="Add an input").is_visible()
+        page.get_by_label("Value of ticket").fill("printer broken")
+        page.screenshot(path=str(pictures / "new_run_declared_inputs.png"), full_page=True)
+        text_of(page).fill(DECLARING.replace("ticket,", "case,"))
+        page.get_by_label("Value of case").wait_for()
+        page.locator(".an-input", has_text="The pipeline has no such input.").wait_for()
+        assert page.get_by_label("Value of ticket").input_value() == "printer broken", "nothing typed is lost"
+        text_of(page).fill(DECLARING)
+        page.get_by_label("Value of case").wait_for(state="detached")
+        run_button(page).click()
+        page.locator(".al-line[data-status=success]").wait_for()
+        assert {"ticket": "printer broken", "tone": "plain"}.items() <= context_of(page).items()
+
+
 def test_files_are_read_and_what_is_too_long_is_not_sent(open_form, tmp_path, pictures):
     good, long, torn = tmp_path / "good.dot", tmp_path / "long.dot", tmp_path / "torn.dot"
     good.write_bytes(PLAIN.replace("{ start", "{\r\n start").encode())

@@ -58,6 +58,15 @@ def test_what_could_come_next_is_offered(words, position, offered):
     assert asked(words, position) == offered
 
 
+def test_ruling_34_the_inputs_that_the_file_declares_are_offered(tmp_path):
+    file = tmp_path / "a.dot"
+    file.write_text('digraph { inputs="ticket, tone=plain, product" }')
+    assert asked(f"attractor-nb run {file} --param t", 4) == ["ticket=", "tone="]
+    assert asked(f"attractor-nb estimate {file} --param p", 4) == ["product="]
+    file.write_text("digraph { -- }")
+    assert asked(f"attractor-nb run {file} --param t", 4) == []
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_one_that_its_shell_understands(command, shell, tmp_path):
     found = shutil.which(shell)

@@ -67,6 +67,24 @@ def test_validate_json_is_one_document(command, sources):
     assert found["edge"] == ["write", "dne"]
 
 
+def test_ruling_34_validate_says_what_a_pipeline_is_given_and_a_run_checks_it(command, sources, tmp_path):
+    text = (
+        'digraph P { inputs="ticket, tone=plain" start [shape=Mdiamond] done [shape=Msquare] start -> done }'
+    )
+    (sources / "given.dot").write_text(text)
+    assert command("validate", "given.dot").out.splitlines()[-1] == "inputs: ticket, tone=plain"
+    told = json.loads(command("validate", "given.dot", "--json").out)["inputs"]
+    assert [each["name"] for each in told] == ["ticket", "tone"]
+    runs = tmp_path / "none"
+    for given in ((), ("--param", "tikcet=4")):
+        ended = command("run", "given.dot", "--runs-dir", str(runs), *given)
+        assert ended.code == 2
+        assert "inputs of P: " in ended.err
+        assert "its inputs: ticket, tone=plain" in ended.err
+    assert not runs.exists()
+    assert command("run", "given.dot", "--runs-dir", str(runs), "--param", "ticket=4").code == 0
+
+
 def test_a_syntax_error_is_json_for_programs(command, sources):
     (sources / "bad.dot").write_text("digraph {\n  a -- b\n}")
     ended = command("validate", "bad.dot", "--json")

@@ -4,7 +4,7 @@ A finding that is expected stands in the table below; every other example has no
 """
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -23,11 +23,13 @@ class Example:
         name: The file's stem.
         path: The stages that a simulated run completes, in order, every gate auto-approved.
         findings: Rule and node or edge of each diagnostic.
+        params: The inputs that it cannot do without.
     """
 
     name: str
     path: str
     findings: tuple[tuple[str, str], ...] = ()
+    params: dict[str, str] = field(default_factory=dict)
 
 
 TABLE = [
@@ -70,7 +72,12 @@ TABLE = [
         "release_approval",
         "start draft_notes seal product_gate operations_gate verify announce finished",
     ),
-    Example("measure_texts", "start measure is_counted summarize done"),
+    Example("measure_texts", "start measure is_counted summarize done", params={"text": "One day."}),
+    Example(
+        "answer_ticket",
+        "start sort answer is_good done",
+        params={"ticket": "It blinks.", "product": "LX-4"},
+    ),
     Example("bug_triage", "start classify triage_gate ask_reporter done"),
     Example(
         "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"
@@ -135,7 +142,7 @@ def test_graphviz_accepts_an_example(example, written_by):
 @every_example
 def test_an_example_runs_simulated_with_every_gate_approved(example, tmp_path):
     pipeline = load(example, backend="simulated", interviewer="auto")
-    result = pipeline.run(wait=True, logs_root=tmp_path / "run", trust=True)
+    result = pipeline.run(wait=True, logs_root=tmp_path / "run", trust=True, params=example.params)
     assert (result.status, result.reason) == ("success", "")
     assert " ".join(result.completed_nodes) == example.path
 

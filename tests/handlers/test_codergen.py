@@ -34,14 +34,14 @@ def test_it_keeps_the_handler_contract():
         ({"prompt": "Plan $goal now"}, "a house", "Plan a house now"),
         ({"label": "Build $goal"}, "a house", "Build a house"),
         ({}, "a house", "stage"),
-        ({"prompt": "Explain the variable $goal"}, "the variable $goal", "Explain the variable $goal"),
+        ({"prompt": "Explain $goal"}, "the variable $goal", "Explain the variable $goal"),
         ({"prompt": "costs $5"}, "x", "costs $5"),
     ],
     ids=["prompt", "label", "id", "goal-names-itself", "no-other-variable"],
 )
-def test_the_prompt_is_the_nodes_or_its_label_with_the_goal(attrs, goal, expected):
+def test_the_prompt_is_the_nodes_or_its_label_with_the_goal(tmp_path, attrs, goal, expected):
     node = Node("stage", attrs)
-    assert compose_prompt(node, graph_of(node, goal)) == expected
+    assert run(node, tmp_path, graph=graph_of(node, goal))[1].calls[0].prompt == expected
 
 
 def test_the_carried_context_stands_before_the_task_in_a_section_of_its_own():

@@ -201,3 +201,23 @@ def test_the_exercise_of_notebook_14(editor):
         "review -> implement",
     ]
     assert [line.strip() for line in before if line not in after] == ["start -> think -> implement"]
+
+
+def test_ruling_34_a_renamed_stage_keeps_its_name_in_prompts():
+    source = """digraph {
+    node [llm.system_prompt="Before: ${plan.response}"]
+    start [shape=Mdiamond]
+    plan [prompt="Plan"]
+    work [prompt="Do \\"${plan.response:tail 40}\\", ${planner.response} $plan $${plan.response}\\n${context.plan.response}"]
+    done [shape=Msquare]
+    start -> plan -> work -> done
+}"""
+    changed = Pipeline(source).edit().rename("plan", "outline").source
+    assert changed == (
+        source.replace('{plan.response}"]', '{outline.response}"]')
+        .replace("{plan.response:", "{outline.response:")
+        .replace("context.plan.", "context.outline.")
+        .replace("    plan [", "    outline [")
+        .replace("-> plan ->", "-> outline ->")
+        .replace("$${outline.response}", "$${plan.response}")
+    )

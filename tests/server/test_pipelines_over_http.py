@@ -167,6 +167,31 @@ def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
     assert list(root.iterdir()) == []
 
 
+DECLARING = """digraph Triage { inputs="ticket, tone=plain" start [shape=Mdiamond] done [shape=Msquare]
+    start -> done }"""
+
+
+def test_ruling_34_validate_tells_what_a_pipeline_asks_for_and_a_run_without_it_is_refused(
+    client, root, sources
+):
+    told = client.post("/validate", {"source": DECLARING}).json()["inputs"]
+    text = {"type": "string", "description": ""}
+    assert told == [
+        {"name": "ticket", "is_required": True, **text},
+        {"name": "tone", "is_required": False, "default": "plain", **text},
+    ]
+    assert client.post("/validate", {"source": sources.plain}).json()["inputs"] == []
+    torn = client.post("/validate", {"source": DECLARING.replace("ticket,", "ticket")}).json()
+    assert (torn["inputs"], torn["is_valid"]) == ([], False)
+    refused = client.post("/pipelines", {"source": DECLARING, "params": {"tikcet": "41"}})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == 'inputs of Triage: "tikcet" is no input; did you mean "ticket"?'
+    assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
+    run_id = client.post("/pipelines", {"source": DECLARING, "params": {"ticket": "41"}}).json()["id"]
+    client.ended(run_id)
+    assert client.get(f"/pipelines/{run_id}/context").json()["context"]["tone"] == "plain"
+
+
 def test_validate_says_where_a_finding_begins_and_ends_and_draws_what_it_can_read(client, sources):
     torn = sources.plain.replace("plan -> done", "plan -> dnoe")
     found = client.post("/validate", {"source": torn, "with_drawing": True}).json()

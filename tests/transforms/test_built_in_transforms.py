@@ -49,10 +49,11 @@ def test_the_built_in_transforms_are_expansion_then_stylesheet():
     [
         ("ship", "Plan: $goal.", "Plan: ship."),
         ("ship", "$goal, again $goal", "ship, again ship"),
-        ("", "Do $goal", "Do "),
-        ("a $goal b", "Do $goal", "Do a $goal b"),
+        ("a $goal b", "Do $goal", "Do a $$goal b"),
         ("ship", "no variable", "no variable"),
-        ("ship", "$other ${goal}", "$other ${goal}"),
+        ("ship", "$other ${goal}", "$other ship"),
+        ("ship", "$$goal $goals", "$$goal $goals"),
+        ("", "Do $goal", "Do $goal"),
     ],
 )
 def test_11_11_goal_is_expanded_in_prompts_by_plain_replacement(goal, prompt, expanded):

@@ -128,3 +128,13 @@ def test_commands_of_a_file_that_replaces_a_node_must_be_trusted(tmp_path):
     file.write_text(OTHER.replace('run [prompt="Run it"', 'run [shape=parallelogram, tool_command="rm -r ."'))
     with pytest.raises(UntrustedSource):
         Pipeline(HOST).node("work").replace(file).run(wait=True, logs_root=tmp_path / "run")
+
+
+def test_ruling_34_prompts_of_the_other_graph_name_its_stages_by_their_new_ids():
+    other = """digraph qa { goal="a $plan" s [shape=Mdiamond] e [shape=Msquare] write [prompt="Write $goal"]
+        judge [prompt="Judge: ${write.response:tail 9} ${plan.response}"] s -> write -> judge -> e }"""
+    merged = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(
+        parse_dot(HOST)
+    )
+    assert merged.nodes["qa_judge"].prompt == "Judge: ${qa_write.response:tail 9} ${plan.response}"
+    assert merged.nodes["qa_write"].prompt == "Write a $$plan", "its goal is no variable of the host"

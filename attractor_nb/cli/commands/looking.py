@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from attractor_nb.cli.choices import GraphFormat
+from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.options import File, Json, MaxNodeVisits, MaxSteps, Strict
 
 PARSE_HELP = """Print what a pipeline means, as canonical DOT or JSON.
@@ -112,7 +113,11 @@ def estimate(
     params: Annotated[
         list[str] | None,
         typer.Option(
-            "--param", metavar="KEY=TEXT", help="An input that conditions see; KEY:=JSON.", show_default=False
+            "--param",
+            metavar="KEY=TEXT",
+            help="An input, which prompts have and conditions see; KEY:=JSON.",
+            show_default=False,
+            autocompletion=complete_inputs,
         ),
     ] = None,
     max_steps: MaxSteps = None,

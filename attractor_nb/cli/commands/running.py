@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attractor_nb.cli.choices import GraphChange, OnInterrupted
+from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.options import (
     AutoApprove,
     File,
@@ -47,8 +48,9 @@ def run(
         typer.Option(
             "--param",
             metavar="KEY=TEXT",
-            help="A value for the context; KEY:=JSON for JSON.",
+            help="An input of the pipeline, or a value for the context; KEY:=JSON for JSON.",
             show_default=False,
+            autocompletion=complete_inputs,
         ),
     ] = None,
     logs_root: Annotated[

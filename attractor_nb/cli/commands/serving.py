@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.options import File, Json, RunsDir, Server, Token, run_settings
 from attractor_nb.cli.spread import spread
 
@@ -141,8 +142,9 @@ def submit(
         typer.Option(
             "--param",
             metavar="KEY=TEXT",
-            help="A value for the context; KEY:=JSON for JSON.",
+            help="An input of the pipeline, or a value for the context; KEY:=JSON for JSON.",
             show_default=False,
+            autocompletion=complete_inputs,
         ),
     ] = None,
     settings: "Settings",

@@ -9,19 +9,22 @@ from attractor_nb.languages.condition import parse_condition
 from attractor_nb.lint.places import embedded_text, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.inputs import input_problems
 from attractor_nb.model.mappings import parse_mapping
 from attractor_nb.model.shapes import CHILD_TYPES, MANAGER_TYPE, PIPELINE_TYPE, child_attributes
 from attractor_nb.model.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.inputs import Input
 
 ACTIONS: Final = ("observe", "steer", "wait")
 _CONDITIONS: Final = ("manager.stop_condition", "manager.guard", "manager.escalate")
-_MAPPINGS: Final = ("pipeline.inputs", "pipeline.outputs")
+_INPUTS: Final = "pipeline.inputs"
+_MAPPINGS: Final = (_INPUTS, "pipeline.outputs")
 
 
 @rule(Severity.ERROR)
@@ -32,6 +35,8 @@ def child_pipeline(survey: Survey) -> Iterator[Finding]:
     (`stack.child_pipeline`, `pipeline.name`), not by both. Before anything runs the file is read: it must be
     there, parse, have no errors of its own, not include itself, and be below the directory of the file that
     names it, below the working directory, or below one of `child_roots`; links are followed (spec 4.11, 9.4).
+    `pipeline.inputs` gives it the inputs that it declares, and no others; a manager gives its child none, so
+    all of them need defaults there.
 
     Bad:
 
@@ -50,6 +55,8 @@ def child_pipeline(survey: Survey) -> Iterator[Finding]:
         holder = survey.graph if problem.is_of_graph else survey.graph.nodes[problem.node_id]
         span = value_span(holder, problem.attribute)
         yield Finding(problem.message, span, problem.node_id, fix=Fix(problem.remedy))
+    for node_id, declared in survey.options.child_inputs.items():
+        yield from _ungiven(survey.graph.nodes[node_id], declared)
 
 
 def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
@@ -64,6 +71,23 @@ def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
     if node.handler_type == PIPELINE_TYPE or node.get("stack.child_autostart", bool, True):
         fix = Fix(f'add {names[0]}="child.dot" or {names[1]}="name"')
         yield Finding(f'"{node.id}" names no child pipeline', node.span, node.id, fix=fix)
+
+
+def _ungiven(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
+    """What a child would be refused for when its stage begins."""
+    if not node.get("stack.child_autostart", bool, True):
+        return
+    is_manager = node.handler_type == MANAGER_TYPE
+    try:
+        given = () if is_manager else parse_mapping(node.get(_INPUTS, str, ""))
+    except MappingSyntaxError:  # pipeline_mappings tells it
+        return
+    fix = Fix(f"its inputs: {', '.join(map(str, declared))}")
+    if is_manager:
+        fix = Fix("give its inputs defaults, or use type=pipeline")
+    for problem in input_problems(declared, [each.name for each in given]):
+        span = value_span(node, _INPUTS) if _INPUTS in node.attrs else node.span
+        yield Finding(f'the child of "{node.id}": {problem}', span, node.id, fix=fix)
 
 
 @rule(Severity.ERROR)

@@ -6,24 +6,26 @@ pandas and numpy are never imported here: whoever gives their values has them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from attractor_nb.context import MAX_DEPTH, Context
 from attractor_nb.errors import ContextValueError, OptionError
-from attractor_nb.pipeline.beginning import checked_inputs
 
 MAX_ROWS: Final = 1_000_000
 _EXAMPLE: Final = 'pipeline.map([{"ticket": "41"}, {"ticket": "42"}])'
 
+Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-def read_rows(params: object, common: Mapping[str, Any]) -> list[dict[str, Any]]:
+
+def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[dict[str, Any]]:
     """The inputs of each row as JSON values.
 
     Args:
         params: An iterable of dicts, or a pandas DataFrame: its columns are the keys, and what is missing
             in it is None.
         common: Values that every row has unless it has its own.
+        check: Gives the values that a run begins with, or raises.
 
     Raises:
         OptionError: It is neither, it has no rows, too many, or a row is no dict or has a reserved key; the
@@ -34,7 +36,7 @@ def read_rows(params: object, common: Mapping[str, Any]) -> list[dict[str, Any]]
     for row, entry in enumerate(_entries(params)):
         if row >= MAX_ROWS:
             raise OptionError(f"params has more than {MAX_ROWS:,} rows", hint="map over them in parts")
-        rows.append(_checked(row, entry, common))
+        rows.append(_checked(row, entry, common, check))
     if not rows:
         raise OptionError("params has no rows, so there is nothing to run", hint=_EXAMPLE)
     return rows
@@ -49,12 +51,12 @@ def _entries(params: object) -> Iterable[object]:
     return cast("Iterable[object]", params)
 
 
-def _checked(row: int, entry: object, common: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(row: int, entry: object, common: Mapping[str, Any], check: Check) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise OptionError(f"params[{row}] is a dict, not {type(entry).__name__}", hint=_EXAMPLE)
     plain = {key: _plain(value) for key, value in cast("Mapping[Any, Any]", entry).items()}
     try:
-        return Context(checked_inputs({**common, **plain})).snapshot()
+        return Context(check({**common, **plain})).snapshot()
     except ContextValueError as error:
         raise ContextValueError(f"params[{row}]: {error.message}", hint=error.hint) from None
     except OptionError as error:

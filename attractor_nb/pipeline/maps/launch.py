@@ -22,6 +22,7 @@ from attractor_nb.pipeline.maps.work import MapWork
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.recording import Recording, answering_backend, with_cassette
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
+from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
@@ -75,7 +76,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
     wish = _checked(pipeline, wish)
     own, options = wish.own, wish.of_rows
     check_trust(pipeline.graph, pipeline.origin, options)
-    rows = read_rows(params, {**pipeline.params, **options.params})
+    rows = read_rows(params, {**pipeline.params, **options.params}, partial(checked_inputs, pipeline))
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, wish, seams.randomness.new_id(), None)
@@ -138,6 +139,8 @@ def continue_map(
     _check_graph(pipeline, facts, on_graph_change)
     check_trust(pipeline.graph, pipeline.origin, wish.of_rows, path)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
+    if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
+        rows = read_rows(rows, {}, partial(checked_inputs, pipeline))
     seams = seams_of(wish.of_rows)
     directory = MapDirectory.open(
         path,
@@ -212,7 +215,7 @@ def _same_rows(pipeline: Pipeline, params: object, facts: Mapping[str, Any]) -> 
     Raises:
         InputsChanged: They are others; the message names the first.
     """
-    rows = read_rows(params, pipeline.params)
+    rows = read_rows(params, pipeline.params, partial(checked_inputs, pipeline))
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
     hint = "resume without params: the map has kept its inputs; or start a new map"
     if len(rows) != len(entries):

@@ -1,8 +1,10 @@
-// The inputs of a new run: names with values, each a text or JSON as it was typed.
+// The inputs of a new run: names with values, each a text or JSON as it was typed. What the pipeline declares has a
+// row of its own, and then nothing else will do.
 
 import { make, makeButton } from "./parts.js";
 
 const KINDS = { text: "text", json: "JSON" };
+const JSON_TYPES = ["integer", "number", "boolean", "array", "object"];
 
 // `onChange()` is called for each change.
 export function makeInputs({ onChange }) {
@@ -17,6 +19,9 @@ export function makeInputs({ onChange }) {
   const hint = make("p", "al-dim", "Values that the context begins with, by name.");
   element.append(make("legend", "", "Inputs"), hint, rows, said, add);
   const kept = new Set();
+  let declared = [];
+
+  const declaredAs = (row) => declared.find((input) => input.name === row.name.value.trim());
 
   function addRow(given) {
     const line = make("div", "an-input");
@@ -37,9 +42,10 @@ export function makeInputs({ onChange }) {
     value.rows = 1;
     value.spellcheck = false;
     value.value = String(given.value ?? "");
+    const about = make("span", "an-about al-dim");
     const words = make("span", "an-wrong");
     words.setAttribute("aria-live", "polite");
-    const row = { line, name, kind, value, words };
+    const row = { line, name, kind, value, about, words };
     const drop = makeButton("al-close", "×", "", () => {
       kept.delete(row);
       line.remove();
@@ -47,7 +53,7 @@ export function makeInputs({ onChange }) {
       check();
       onChange();
     });
-    line.append(name, kind, value, drop, words);
+    line.append(name, kind, value, drop, about, words);
     for (const field of [name, kind, value]) {
       field.addEventListener("input", () => {
         said.textContent = "";
@@ -62,11 +68,14 @@ export function makeInputs({ onChange }) {
     return row;
   }
 
-  const isBlank = (row) => !row.name.value.trim() && !row.value.value.trim();
+  // Nothing is sent of a row without name and value, and of a declared input that has a default.
+  const isBlank = (row) => !row.value.value.trim() && (declaredAs(row) ? !declaredAs(row).is_required : !row.name.value.trim());
 
   function wrongOf(row, names) {
     const name = row.name.value.trim();
     if (isBlank(row)) return "";
+    if (declaredAs(row)?.is_required && !row.value.value.trim()) return "It needs a value.";
+    if (declared.length && !declaredAs(row)) return "The pipeline has no such input.";
     if (!name) return "It has no name.";
     if (names.filter((other) => other === name).length > 1) return "The name is there twice.";
     if (row.kind.value !== "json") return "";
@@ -85,13 +94,43 @@ export function makeInputs({ onChange }) {
       row.value.setAttribute("aria-label", `Value of ${about}`);
       row.value.rows = Math.min(6, row.value.value.split("\n").length);
       row.drop.setAttribute("aria-label", `Remove ${about}`);
+      showDeclared(row, declaredAs(row));
       row.words.textContent = wrongOf(row, names);
       for (const field of [row.name, row.value]) field.setAttribute("aria-invalid", String(Boolean(row.words.textContent)));
     }
   }
 
+  function showDeclared(row, input) {
+    row.name.readOnly = row.drop.hidden = Boolean(input);
+    row.value.required = Boolean(input?.is_required);
+    row.value.placeholder = !input || input.is_required ? "" : textOf(input.default);
+    row.about.textContent = input?.description || "";
+  }
+
+  const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
   return {
     element,
+    // What the pipeline declares: `name`, `is_required`, `default`, `type`, `description`.
+    declare(inputs) {
+      const before = declared.map((input) => input.name);
+      declared = inputs;
+      const names = declared.map((input) => input.name);
+      for (const row of [...kept]) {
+        const name = row.name.value.trim();
+        const isLeft = before.includes(name) && !names.includes(name);
+        if (row.value.value.trim() || !(isLeft || (declared.length && !name))) continue;
+        kept.delete(row);
+        row.line.remove();
+      }
+      const there = [...kept].map((row) => row.name.value.trim());
+      for (const { name, type } of declared.filter((input) => !there.includes(input.name))) {
+        addRow({ name, kind: JSON_TYPES.includes(type) ? "json" : "text" });
+      }
+      add.hidden = declared.length > 0;
+      hint.textContent = declared.length ? "What the pipeline asks for." : "Values that the context begins with, by name.";
+      check();
+    },
     show(inputs) {
       kept.clear();
       rows.replaceChildren();

@@ -20,7 +20,7 @@ const tooLong = (text) => (bytesOf(text) > MOST_BYTES ? `It has ${sizeOf(bytesOf
 // Where a refusal is shown: at the inputs, or at a field by its name; empty for neither.
 function placeOf(kind, wrong, words) {
   if (wrong) return wrong.place.split("/")[0];
-  if (kind === "context-value" || words.startsWith("parameter ")) return "params";
+  if (kind === "context-value" || /^(parameter|inputs of) /.test(words)) return "params";
   return kind === "option" ? (/\b(max_\w+)\b/.exec(words)?.[1] ?? "backend") : "";
 }
 const howMany = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
@@ -134,6 +134,7 @@ export function showNew(server, el, { go, way }) {
     say(problem);
     sketch.show(answer?.svg || "", !text.trim());
     commands.show(answer?.executes || { hash: "", commands: [] });
+    if (answer?.nodes) inputs.declare(answer.inputs);
     options.setName(answer?.name || "");
     source.setInvalid(Boolean(problem) || errorCount() > 0);
     showState();

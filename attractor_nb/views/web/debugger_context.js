@@ -69,6 +69,7 @@ export function makeContextEditor(ask) {
     const text = field(`Prompt of ${stop.node}`, look.prompt, "textarea");
     text.rows = Math.min(8, Math.max(2, look.prompt.split("\n").length));
     prompt.replaceChildren(make("span", "db-name", "Prompt"), text, submitButton("Set", "For this run only"));
+    if (look.sent) prompt.append(make("p", "db-sent", `Sent as: ${look.sent}`));
     submitPrompt = () => ask({ call: "set_prompt", node: stop.node, text: text.value });
   }
 

@@ -1,0 +1,207 @@
+"""What a pipeline is given: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
+
+A comma-separated list of names; one with a default may be left out by whoever runs the pipeline. A default
+is a text, in quotation marks where it has a comma. `inputs_schema` names a registered model whose fields are
+inputs, with their types. A graph that declares nothing takes any values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.errors import InputsSyntaxError, OptionError
+from attractor_nb.model.spelling import nearest
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph
+
+INPUTS: Final = "inputs"
+INPUTS_SCHEMA: Final = "inputs_schema"
+ENGINE_PREFIXES: Final = ("context.", "graph.", "human.gate.", "internal.", "parallel.", "stack.", "tool.")
+"""Beginnings of context keys that the engine and its stages set (spec 5.1)."""
+ENGINE_KEYS: Final = frozenset({"current_node", "last_response", "last_stage", "outcome", "preferred_label"})
+"""Context keys that the engine sets (spec 5.1)."""
+_SPACE: Final = re.compile(r"\s*")
+_NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
+_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
+_BARE: Final = re.compile(r"[^,]*")
+_FORM: Final = 'write names with commas between, such as inputs="ticket, product, tone=plain"'
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a pipeline.
+
+    Attributes:
+        name: The context key that gets the value.
+        is_required: Whoever runs the pipeline gives it.
+        default: What it is otherwise.
+        type: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``,
+            ``object``; empty for any.
+        description: What it is for, or empty.
+    """
+
+    name: str
+    is_required: bool = True
+    default: Any = None
+    type: str = "string"
+    description: str = ""
+
+    def __str__(self) -> str:
+        return self.name if self.is_required else f"{self.name}={self.default}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON values; ``default`` only where there is one."""
+        plain = {"name": self.name, "is_required": self.is_required, "type": self.type}
+        given = {} if self.is_required else {"default": self.default}
+        return {**plain, **given, "description": self.description}
+
+
+def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
+    """Read a declaration of inputs.
+
+    Raises:
+        InputsSyntaxError: It does not parse, has a name twice, or one that is not free; points at the place.
+
+    >>> [str(each) for each in parse_inputs("ticket, tone=plain, note='a, b'")]
+    ['ticket', 'tone=plain', 'note=a, b']
+    """
+    source = text if isinstance(text, SourceText) else SourceText(text)
+    found: dict[str, Input] = {}
+    position = _after_space(source.text, 0)
+    while position < len(source.text):
+        declared, end = _one(source, position)
+        span = source.span(position, position + len(declared.name))
+        if declared.name in found:
+            raise InputsSyntaxError(f'"{declared.name}" is there twice', span, hint="leave one of them out")
+        if declared.name in ENGINE_KEYS or declared.name.startswith(ENGINE_PREFIXES):
+            raise InputsSyntaxError(
+                f'"{declared.name}" is a key that the engine sets', span, hint="name the input otherwise"
+            )
+        found[declared.name] = declared
+        position = _after_space(source.text, end)
+        if position < len(source.text):
+            if source.text[position] != ",":
+                raise _unexpected(source, position, 'a ","')
+            position = _after_space(source.text, position + 1)
+    return tuple(found.values())
+
+
+def inputs_of_schema(schema: Mapping[str, Any]) -> tuple[Input, ...]:
+    """The inputs that a model's JSON Schema declares: its properties."""
+    required = set(cast("Iterable[str]", schema.get("required", ())))
+    properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
+    return tuple(
+        Input(
+            name,
+            is_required=name in required,
+            default=entry.get("default"),
+            type=kind if isinstance(kind := entry.get("type", ""), str) else "",
+            description=str(entry.get("description", "")),
+        )
+        for name, entry in properties.items()
+    )
+
+
+def inputs_of(graph: Graph, of_schema: Callable[[str], Sequence[Input] | None]) -> tuple[Input, ...]:
+    """The inputs that a graph declares; none for a graph that takes any values.
+
+    Args:
+        graph: The graph.
+        of_schema: Gives the inputs of a registered model by its name; None where there is none.
+
+    Raises:
+        InputsSyntaxError: Its ``inputs`` does not parse.
+    """
+    named = graph.get(INPUTS_SCHEMA, str, "").strip()
+    typed = {each.name: each for each in (of_schema(named) if named else None) or ()}
+    written = {each.name: each for each in parse_inputs(graph.get(INPUTS, str, ""))}
+    for name, each in written.items():
+        if name not in typed:
+            typed[name] = each
+        elif not each.is_required:
+            own = typed[name]
+            typed[name] = Input(
+                name, is_required=False, default=each.default, type=own.type, description=own.description
+            )
+    return tuple(typed.values())
+
+
+def input_problems(declared: Sequence[Input], given: Iterable[str], *, is_whole: bool = True) -> list[str]:
+    """What is wrong with the names of the values that a pipeline is given; empty when it can run with them.
+
+    Args:
+        declared: Its inputs; of none, any name will do.
+        given: The names.
+        is_whole: Nothing more will be given, so that what is missing is wrong.
+
+    >>> input_problems([Input("ticket"), Input("tone", False, "plain")], ["tikcet"])
+    ['"tikcet" is no input; did you mean "ticket"?']
+    >>> input_problems([Input("ticket")], [])
+    ['the input "ticket" is missing']
+    """
+    if not declared:
+        return []
+    names, there = [each.name for each in declared], list(given)
+    open_names = [name for name in names if name not in there]
+    problems: list[str] = []
+    meant: set[str] = set()
+    for name in there:
+        if name in names:
+            continue
+        near = nearest(name, open_names) or nearest(name, names)
+        meant.add(near)
+        problems.append(f'"{name}" is no input' + (f'; did you mean "{near}"?' if near else ""))
+    missing = [each.name for each in declared if each.is_required and each.name in open_names]
+    if is_whole:
+        problems += [f'the input "{name}" is missing' for name in missing if name not in meant]
+    return problems
+
+
+def completed(
+    pipeline: str, declared: Sequence[Input], given: Mapping[str, Any], *, is_whole: bool = True
+) -> dict[str, Any]:
+    """The values that a pipeline is given, and the defaults of those that it is not given.
+
+    Args:
+        pipeline: Its name, for messages.
+        declared: Its inputs.
+        given: The values by name.
+        is_whole: What is missing is refused.
+
+    Raises:
+        OptionError: One is missing or misspelt.
+    """
+    if problems := input_problems(declared, given, is_whole=is_whole):
+        listed = ", ".join(map(str, declared))
+        raise OptionError(f"inputs of {pipeline}: {'; '.join(problems)}", hint=f"its inputs: {listed}")
+    defaults = {each.name: each.default for each in declared if not each.is_required}
+    return {**defaults, **given}
+
+
+def _one(source: SourceText, position: int) -> tuple[Input, int]:
+    name = _NAME.match(source.text, position)
+    if name is None:
+        raise _unexpected(source, position, "a name")
+    equals = _after_space(source.text, name.end())
+    if source.text[equals : equals + 1] != "=":
+        return Input(name.group()), name.end()
+    start = _after_space(source.text, equals + 1)
+    if quoted := _QUOTED.match(source.text, start):
+        return Input(name.group(), is_required=False, default=quoted.group()[1:-1]), quoted.end()
+    bare = cast("re.Match[str]", _BARE.match(source.text, start))
+    return Input(name.group(), is_required=False, default=bare.group().rstrip()), bare.end()
+
+
+def _unexpected(source: SourceText, position: int, wanted: str) -> InputsSyntaxError:
+    end = min(position + 1, len(source.text))
+    return InputsSyntaxError(f"expected {wanted}", source.span(min(position, end), end), hint=_FORM)
+
+
+def _after_space(text: str, position: int) -> int:
+    return cast("re.Match[str]", _SPACE.match(text, position)).end()
