@@ -100,7 +100,7 @@ NOTABLE = f"""{COMPACT}
 
 - count, attempt 1 failed: no network"""
 COUNTS = "Stages so far: 2 success, 1 fail; notable events: 1 answer, 1 failure."
-BRIEF = STAGES.replace("stages\n\n", f"stages\n\n{COUNTS}\n\n", 1)
+BRIEF = STAGES.replace("stages\n\n", f"stages\n\n{COUNTS}\n\n", 1) + ". tests.failed: 3"
 EXPECTED = {
     "full": "",
     "truncate": f"{HEAD}\n\nRun: r-1",

@@ -290,7 +290,7 @@ def test_branches_and_their_fan_in_come_from_the_cache(place):
 
 @pytest.mark.parametrize(("fidelity", "asked"), [("compact", ["a", "a"]), ("truncate", ["a"])])
 def test_rows_of_a_map_share_the_cache_where_their_prompts_are_the_same(place, fidelity, asked):
-    source = graph('a [prompt="Do $goal."] start -> a -> done', f'goal="it", default_fidelity={fidelity}')
+    source = graph('a [prompt="Do $goal."] start -> a -> done', f'goal="it" default_fidelity={fidelity}')
     backend = Asked()
     pipeline = Pipeline(source)
     rows = [{"x": 1}, {"x": 2}, {"x": 1}]
