@@ -75,7 +75,9 @@ def _node_before(planned: PlannedNode, state: RunState) -> str:
 def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:
     """A summary under its node's label; a resume with another graph may not have that node any more."""
     planned = plan.nodes.get(entry.node_id)
-    return entry if planned is None else replace(entry, label=planned.node.label)
+    if planned is None:
+        return entry
+    return replace(entry, label=planned.node.label, command=planned.node.tool_command)
 
 
 def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Past:

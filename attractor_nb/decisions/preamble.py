@@ -61,6 +61,7 @@ class StageSummary:
         size: Characters of the whole, as far as they are known.
         keys: The context keys that it has set, of those that a later stage may be told; the first one has
             its response or output.
+        command: The command that it ran, if it is one that runs commands.
     """
 
     node_id: str
@@ -70,6 +71,7 @@ class StageSummary:
     excerpt: str = ""
     size: int = 0
     keys: tuple[str, ...] = ()
+    command: str = ""
 
     @property
     def is_command(self) -> bool:
@@ -352,15 +354,15 @@ class _Page:
 
     def claim_wanted(self) -> None:
         """What the node names in ``carry``, whole, outside the budget and within a model's window."""
-        texts: list[_Text] = []
-        for name in self._past.wanted:
-            value = self._named(name)
-            if value is _MISSING:
-                self._wanted.blocks.append(f"- {_line(name, 80)}: there is none yet")
-            else:
-                texts.append(_text_of(f"- {_line(name, 80)}", value, name))
-        needs = [text.need for text in texts]
-        for text, room in zip(texts, fair_shares(MAX_CARRIED_CHARACTERS, needs), strict=True):
+        texts = [
+            _Text(f"- {_line(name, 80)}: there is none yet", "", 0)
+            if (value := self._named(name)) is _MISSING
+            else _text_of(f"- {_line(name, 80)}", value, name)
+            for name in self._past.wanted
+        ]
+        for text, room in zip(
+            texts, fair_shares(MAX_CARRIED_CHARACTERS, [text.need for text in texts]), strict=True
+        ):
             text.room = room
             self._wanted.blocks.append(text)
 
@@ -463,10 +465,11 @@ class _Page:
         """Where there is no room for a text any more, how much there is of it."""
         if not stage.size or not stage.keys or stage.keys[0] in self._told:
             return
-        whole = f"{entry.label} ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})"
+        key = stage.keys[0]
+        whole = f"{entry.label}. {_label_of(key)} ({stage.size:,} characters; the whole is ${{{key}}})"
         if len(whole) - len(entry.label) < self._left:
             self._left -= len(whole) - len(entry.label)
-            self._told.add(stage.keys[0])
+            self._told.add(key)
             entry.label, entry.room = whole, len(whole)
 
     def _claim_values(self) -> None:
@@ -571,6 +574,8 @@ class _Page:
             notes = ""  # the status says so already
         if stage.is_command and stage.status in {"fail", "retry"}:
             notes = _first_clause(notes)  # the end of the output follows
+            if stage.command:
+                notes = notes.replace("the command", f"`{_line(stage.command, 200)}`", 1)
         return f"{stage.status} - {_line(notes, limit)}" if notes.strip() else stage.status
 
     def _texts_of(self, stage: StageSummary, most: int | None = None) -> list[_Text]:
@@ -579,7 +584,7 @@ class _Page:
         for key in stage.keys[:most]:
             if key == BRANCHES_KEY:
                 continue
-            label = _LABELS.get(key, "Response" if key.endswith(".response") else key)
+            label = _label_of(key)
             is_end = key in {TOOL_OUTPUT_KEY, TOOL_ERRORS_KEY}
             if key in self._past.wanted:
                 texts.append(_Text(f"- {label}: in full above", "", 0))
@@ -601,6 +606,11 @@ _LABELS: Final = {
     "human.gate.text": "What the person wrote",
     "human.gate.form": "What the person filled in",
 }
+
+
+def _label_of(key: str) -> str:
+    """What a stage has left under a key, in the words of people."""
+    return _LABELS.get(key, "Response" if key.endswith(".response") else key)
 
 
 def _branches(past: Past) -> Sequence[Any]:

@@ -66,12 +66,16 @@ class Situation:
         self.root = root
         self.backend = ScriptedBackend({})
 
-    def run(self, body, replies, *, goal="Prices add up exactly", wait=True, **options):
+    def run(self, body, replies, *, goal="Prices add up exactly", **options):
         self.backend = ScriptedBackend(replies)
-        pipeline = Pipeline(f'digraph g {{ goal="{goal}"\n{ENDS}{body} }}', backend=self.backend)
-        options = {"logs_root": self.root / "run", **options}
-        return pipeline.run(
-            wait=wait, trust=True, clock=ManualClock(), randomness=SeededRandomness(), **options
+        self.pipeline = Pipeline(f'digraph g {{ goal="{goal}"\n{ENDS}{body} }}', backend=self.backend)
+        project = self.root / "project"
+        project.mkdir()
+        (project / "prices.py").write_text(MODULE)
+        (project / "test_prices.py").write_text(TEST)
+        options = {"logs_root": self.root / "run", "workdir": project, **options}
+        return self.pipeline.run(
+            wait=True, trust=True, clock=ManualClock(), randomness=SeededRandomness(), **options
         )
 
     def prompt(self, node, number=-1):
@@ -81,15 +85,8 @@ class Situation:
 
     @property
     def command(self):
-        """The tests of a small project that are red."""
-        project = self.root / "project"
-        project.mkdir(exist_ok=True)
-        (project / "prices.py").write_text(MODULE)
-        (project / "test_prices.py").write_text(TEST)
-        place, python = shlex.quote(str(project)), shlex.quote(sys.executable)
-        return (
-            f"cd {place} && {python} -m pytest -q -p no:cacheprovider -p no:randomly -c /dev/null --rootdir ."
-        )
+        """Runs the tests of the project, of which one is red."""
+        return f"{shlex.quote(sys.executable)} -m pytest -q"
 
 
 def fix_loop(at):
@@ -137,7 +134,7 @@ def child_result(at):
     )
     at.run(
         f"""research [type=pipeline, pipeline.dotfile="{at.root / "child.dot"}", pipeline.inputs="subject='rounding'",
-            pipeline.outputs="found=look.response"]
+            pipeline.outputs="found=context.look.response"]
         write [prompt="Write the advice."] start -> research -> write -> done""",
         {
             "look": "Half up: 2.5 is 3.\nHalf even: 2.5 is 2, 3.5 is 4.\n\nBanks use half even.",
@@ -215,11 +212,9 @@ BOOK = 'plan [prompt="Plan it."] write [prompt="Write it."] start -> plan -> wri
 
 def resumed_run(at):
     replies = {"plan": PLAN, "write": "Done."}
-    run = at.run(BOOK, replies, wait=False, params={"currency": "EUR"}, stop_after=2)
-    run.wait()
-    assert run.status == "paused"
-    at.backend = ScriptedBackend(replies)
-    result = Pipeline.resume(at.root / "run", backend=at.backend, trust=True, wait=True)
+    paused = at.run(BOOK, replies, params={"currency": "EUR"}, stop_after=2)
+    assert paused.status == "paused"
+    result = at.pipeline.resume(at.root / "run", trust=True).result(60)
     assert result.status == "success", result.reason
     return at.prompt("write")
 
@@ -277,7 +272,10 @@ SITUATIONS = (
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
-def test_the_prompt_of_a_situation_is_the_golden_file(situation, tmp_path):
+def test_the_prompt_of_a_situation_is_the_golden_file(situation, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:cacheprovider")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     text = situation(Situation(tmp_path)) + "\n"
     place = GOLDEN / f"{situation.__name__}.md"
     if not place.exists():
