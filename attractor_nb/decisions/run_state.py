@@ -515,7 +515,7 @@ class RunState:
         state.bound = plain.get("bound", "")  # checkpoints of before know neither of these two
         state.usage_by_node = _usages(plain.get("usage_by_node", {}))
         state.restart_target, state.restart_logs_root = plain["restart"]
-        state.recent.extend(StageSummary(*entry[:-1], tuple(entry[-1])) for entry in plain["recent"])
+        state.recent.extend(StageSummary(*told, keys=tuple(keys)) for *told, keys in plain["recent"])
         state.inputs = tuple(plain["inputs"])
         state.recent_keys = dict.fromkeys(plain["recent_keys"])
         state.notes = tuple(Note(kind, text) for kind, text in plain.get("notes", ()))
