@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.decisions.caching import listed
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
-from attractor_nb.decisions.preamble import Past, beginning_of, build_preamble
+from attractor_nb.decisions.preamble import Past, StageSummary, beginning_of, build_preamble
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import RunContext
     from attractor_nb.decisions.plan import Plan, PlannedNode
-    from attractor_nb.decisions.preamble import StageSummary
     from attractor_nb.decisions.run_state import RunState
 
 CARRY_ATTRIBUTE: Final = "carry"
@@ -77,7 +75,10 @@ def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:
     planned = plan.nodes.get(entry.node_id)
     if planned is None:
         return entry
-    return replace(entry, label=planned.node.label, command=planned.node.tool_command)
+    label, command = planned.node.label, planned.node.tool_command
+    return StageSummary(
+        entry.node_id, label, entry.status, entry.notes, entry.excerpt, entry.size, entry.keys, command
+    )
 
 
 def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Past:

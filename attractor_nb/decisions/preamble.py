@@ -197,7 +197,6 @@ def budget_tokens(mode: str) -> int:
     return 0 if mode == "full" else _AMOUNTS.get(mode, _AMOUNTS["compact"]).tokens
 
 
-@dataclass(slots=True)
 class _Text:
     """A text under its label, in as much room as it has got.
 
@@ -208,31 +207,31 @@ class _Text:
         name: The variable that has the whole; empty when nothing has it any more.
         is_end: The end of it counts, and not the beginning.
         room: Characters that the label and the text may take.
+        need: What they would take whole.
     """
 
-    label: str
-    text: str
-    size: int
-    name: str = ""
-    is_end: bool = False
-    room: int = 0
+    __slots__ = ("_whole", "is_end", "label", "name", "need", "room", "size", "text")
 
-    @property
-    def need(self) -> int:
-        """What it would take whole; a little more than that for a text that fits into no budget."""
-        if len(self.text) > MAX_CARRIED_CHARACTERS:
-            return len(self.label) + len(self.text) + _LEAST
-        return len(self._whole())
+    def __init__(self, label: str, text: str, size: int, name: str = "", *, is_end: bool = False) -> None:
+        self.label, self.text, self.size, self.name, self.is_end = label, text, size, name, is_end
+        self.room = 0
+        self._whole = self._composed()
+        self.need = len(self._whole)
 
     @property
     def is_cut(self) -> bool:
         """Whether more room would tell more."""
         return self.need > self.room
 
+    def with_line(self, line: str) -> _Text:
+        """The same behind the line of its stage."""
+        label = f"{line}. {self.label.removeprefix('- ')}"
+        return _Text(label, self.text, self.size, self.name, is_end=self.is_end)
+
     def rendered(self) -> str:
         """At most ``room`` characters; empty when not even the label fits."""
         if self.need <= self.room:
-            return self._whole()
+            return self._whole
         cut = last_lines if self.is_end else first_lines
         room = self.room - len(self._labelled(self.size)) - 5
         if room >= _LEAST:
@@ -244,7 +243,7 @@ class _Text:
         told = self._labelled(0)
         return told if len(told) <= self.room else ""
 
-    def _whole(self) -> str:
+    def _composed(self) -> str:
         if not self.text:
             return self._labelled(0) if self.size else self.label
         if len(self.text) < self.size:
@@ -428,49 +427,41 @@ class _Page:
             notable = _counted(note.kind for note in self._past.events if note.kind not in INCIDENTS)
             events = f"; notable events: {notable}" if notable else ""
             self._stages.blocks.append(self._taken(f"Stages so far: {counts}{events}."))
-        room, kept = self._left // 2, list[_Text]()
+        room, kept = self._left // 2, list[_Text | str]()
         for stage in reversed(earlier[-self._amount.stages :]):
             line = f"- {_named_stage(stage)}: {self._status_line(stage, self._amount.notes)}"
-            entry = _Text(line, "", 0, room=len(line))
             if (room := room - len(line) - 2) < 0:
                 break
-            self._taken(line)
-            kept.append(entry)
+            kept.append(self._taken(line))
         if left_out := len(earlier) - len(kept):
             line = f"({left_out} earlier {'stage is' if left_out == 1 else 'stages are'} not told)"
             self._stages.blocks.append(self._taken(line))
         self._stages.blocks += reversed(kept)
 
     def _claim_texts(self, earlier: Sequence[StageSummary]) -> None:
-        """What earlier stages said, the newest first, behind their lines."""
-        lines = [block for block in self._stages.blocks if isinstance(block, _Text)]
-        for entry, stage in zip(reversed(lines), reversed(earlier), strict=False):
-            if self._left < _LEAST:
-                self._size_told(entry, stage)
-                continue
-            texts = self._texts_of(stage, most=1)
-            if not texts:
-                continue
-            (text,), line = texts, entry.label
-            entry.label = f"{line}. {text.label.removeprefix('- ')}"
-            entry.text, entry.size, entry.name, entry.is_end = text.text, text.size, text.name, text.is_end
-            needed = max(len(line), min(entry.need, len(line) + self._left * 2 // 3))
-            entry.room = needed
-            if not entry.rendered():  # not even how much there is fits
-                entry.label, entry.text, entry.size, entry.room = line, "", 0, len(line)
-            self._left -= len(entry.rendered()) - len(line)
-            self._texts.append(entry)
+        """What earlier stages said, the newest first, behind their lines; at last only how much it is."""
+        blocks = self._stages.blocks
+        for back, stage in enumerate(reversed(earlier), 1):
+            line = blocks[-back] if back <= len(blocks) else ""
+            if not isinstance(line, str) or not line.startswith("- "):
+                return
+            texts = self._size_of(stage) if self._left < _LEAST else self._texts_of(stage, most=1)
+            for text in texts:
+                entry = text.with_line(line)
+                entry.room = min(entry.need, len(line) + max(self._left * 2 // 3, min(self._left, _LEAST)))
+                shown = len(entry.rendered())
+                if shown:  # else not even how much there is fits
+                    self._left -= shown - len(line)
+                    self._texts.append(entry)
+                    blocks[-back] = entry
 
-    def _size_told(self, entry: _Text, stage: StageSummary) -> None:
-        """Where there is no room for a text any more, how much there is of it."""
+    def _size_of(self, stage: StageSummary) -> list[_Text]:
+        """How much a stage said, where there is no room for any of it."""
         if not stage.size or not stage.keys or stage.keys[0] in self._told:
-            return
+            return []
         key = stage.keys[0]
-        whole = f"{entry.label}. {_label_of(key)} ({stage.size:,} characters; the whole is ${{{key}}})"
-        if len(whole) - len(entry.label) < self._left:
-            self._left -= len(whole) - len(entry.label)
-            self._told.add(key)
-            entry.label, entry.room = whole, len(whole)
+        self._told.add(key)
+        return [_Text(f"- {_label_of(key)}", "", stage.size, key)]
 
     def _claim_values(self) -> None:
         """Values that no stage above has told, the newest that there is room for."""
@@ -625,7 +616,7 @@ def _text_of(label: str, value: object, name: str, *, is_end: bool = False) -> _
     text = text.replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return _Text(f"{label}: (empty)", "", 0, name)
-    return _Text(label, text, len(text), name, is_end)
+    return _Text(label, text, len(text), name, is_end=is_end)
 
 
 def _has_lines(text: str) -> bool:

@@ -84,7 +84,9 @@ def fence_for(text: str) -> str:
     >>> fence_for("a ``` b")
     '````'
     """
-    return "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    if "```" not in text:
+        return "```"
+    return "`" * (1 + max(len(run) for run in _TICKS.findall(text)))
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, int]]:
