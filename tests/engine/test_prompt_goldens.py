@@ -287,3 +287,8 @@ def test_the_prompt_of_a_situation_is_the_golden_file(situation, tmp_path, monke
 
 def test_each_golden_file_has_its_situation():
     assert {path.stem for path in GOLDEN.glob("*.md")} == {each.__name__ for each in SITUATIONS}
+
+
+def test_the_page_shows_the_prompt_of_the_fix_loop():
+    page = (Path(__file__).parents[2] / "docs" / "fidelity.md").read_text()
+    assert f"`````markdown\n{(GOLDEN / 'fix_loop.md').read_text()}`````" in page
