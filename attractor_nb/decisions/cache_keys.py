@@ -7,7 +7,6 @@ earlier stage was tried, what it cost. Knows no files: who calls hashes them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -24,8 +23,6 @@ _RUN_KEYS: Final = ("internal.", "stack.child.")
 """Context keys that tell of a run and not of its subject begin so."""
 _RUN_ID_KEY: Final = ".run_id"
 _RESULTS_KEY: Final = "parallel.results"
-_TRIES: Final = re.compile(r"^(- .+: [a-z_]+) after \d+ attempts", re.MULTILINE)
-_RUN_LINE: Final = re.compile(r"^Run: .*$", re.MULTILINE)
 _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "class", "timeout", "max_retries"})
 """Node attributes that change no answer: how it is kept, drawn, and tried again."""
 
@@ -78,15 +75,14 @@ def model_call(
         place: Where.
         conversation: Under ``full`` fidelity: what the thread has said so far.
 
-    >>> sent = "## Context\n\nGoal: ship\nRun: k7f3\n\n## Task\n\nPlan."
+    >>> sent = "## Context\n\nGoal: ship\n\nRun: k7f3\n\n## Task\n\nPlan."
     >>> model_call("plan", sent, {"model": "m"}, place=Place("k7f3")).values
-    {'prompt': 'Plan.', 'carried': 'Goal: ship\nRun: <run>', 'model': 'm'}
+    {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
     carried, task = split_context(prompt)
     values: dict[str, Any] = {"prompt": place.without(task)}
     if carried:
-        plain = _RUN_LINE.sub(f"Run: {RUN_MARK}", carried, count=1)
-        values["carried"] = _TRIES.sub(r"\1", place.without(without_incidents(plain)))
+        values["carried"] = place.without(without_incidents(carried))
     if conversation:
         values["conversation"] = place.without(conversation)
     values |= place.without_in(dict(described))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from attractor_nb.decisions.caching import listed
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
-from attractor_nb.decisions.preamble import build_preamble
+from attractor_nb.decisions.preamble import Past, StageSummary, beginning_of, build_preamble
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
+    from attractor_nb.decisions.effects import RunContext
     from attractor_nb.decisions.plan import Plan, PlannedNode
-    from attractor_nb.decisions.preamble import StageSummary
     from attractor_nb.decisions.run_state import RunState
 
+CARRY_ATTRIBUTE: Final = "carry"
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
 
 
@@ -25,7 +26,8 @@ class Carried(NamedTuple):
         fidelity: The mode; empty for a stage that calls no model.
         thread: Under ``full`` the thread's key, else empty.
         said: Under ``full`` the entry that holds what the thread has said; empty at its beginning.
-        preamble: Under the other modes the text that its prompt begins with, possibly empty.
+        preamble: The text that its prompt begins with, possibly empty; under ``full`` what a thread that
+            begins is told, and what ``carry`` names.
     """
 
     fidelity: str = ""
@@ -34,8 +36,14 @@ class Carried(NamedTuple):
     preamble: str = ""
 
 
-def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -> Carried:
-    """What a stage that calls a model is given of the run so far (spec 5.4)."""
+def carry_over(
+    plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str
+) -> Carried:
+    """What a stage that calls a model is given of the run so far (spec 5.4).
+
+    Values are read from the context, large ones from the store behind it (ruling 31), and only those that
+    there is room for.
+    """
     if planned.handler_type in _WITHOUT_MODEL or (
         planned.handler_type == FAN_IN_TYPE and not planned.asks_model
     ):
@@ -44,14 +52,15 @@ def carry_over(plan: Plan, planned: PlannedNode, state: RunState, run_id: str) -
     fidelity = planned.fidelity if incoming is None else incoming.fidelity
     if state.resumed_hops:
         fidelity, state.resumed_hops = degrade_once(fidelity), 0
-    if fidelity == "full":
-        edge = None if incoming is None else incoming.edge
-        previous = _node_before(planned, state)
-        thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
-        return Carried(fidelity, thread, said=state.threads.get(thread, ""))
-    if not state.recent and fidelity != "truncate":  # goal and run are known from the beginning
-        return Carried(fidelity)
-    return Carried(fidelity, preamble=_preamble(plan, state, fidelity, run_id))
+    past = _past(plan, planned, state, context, run_id)
+    if fidelity != "full":
+        return Carried(fidelity, preamble=build_preamble(fidelity, past))
+    edge = None if incoming is None else incoming.edge
+    previous = _node_before(planned, state)
+    thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
+    said = state.threads.get(thread, "")
+    preamble = build_preamble(fidelity, past) if said else beginning_of(past)
+    return Carried(fidelity, thread, said=said, preamble=preamble)
 
 
 def _node_before(planned: PlannedNode, state: RunState) -> str:
@@ -64,15 +73,23 @@ def _node_before(planned: PlannedNode, state: RunState) -> str:
 def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:
     """A summary under its node's label; a resume with another graph may not have that node any more."""
     planned = plan.nodes.get(entry.node_id)
-    return entry if planned is None else replace(entry, label=planned.node.label)
+    if planned is None:
+        return entry
+    label, command = planned.node.label, planned.node.tool_command
+    return StageSummary(
+        entry.node_id, label, entry.status, entry.notes, entry.excerpt, entry.size, entry.keys, command
+    )
 
 
-def _preamble(plan: Plan, state: RunState, fidelity: str, run_id: str) -> str:
-    return build_preamble(
-        fidelity,
+def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Past:
+    return Past(
+        value=context.get,
         goal=plan.graph.goal,
         run_id=run_id,
+        inputs=state.inputs,
         stages=tuple(_labelled(plan, entry) for entry in state.recent),
-        values=state.recent_values,
+        keys=tuple(key for key in state.recent_keys if key not in state.inputs),
         events=state.notes,
+        wanted=listed(planned.node.get(CARRY_ATTRIBUTE, str, "")),
+        has_branches=planned.handler_type != FAN_IN_TYPE,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from attractor_nb.model.excerpts import excerpt, fenced
+from attractor_nb.model.excerpts import excerpt
+from attractor_nb.model.prompt_sections import fenced
 
 MAX_ANSWER_CHARACTERS: Final = 2_000
 """Of an answer that a model is shown again: its beginning and its end."""

@@ -42,7 +42,7 @@ class Assumptions:
 
     response_tokens: int = 500
     max_response_tokens: int = 8_192
-    carried_tokens: int = 100
+    carried_tokens: int = 500
     context_tokens: int = 200_000
     tool_requests: int = 4
     max_tool_requests: int = 50

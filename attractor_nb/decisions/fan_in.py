@@ -11,8 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.model.excerpts import excerpt, fenced
+from attractor_nb.model.excerpts import excerpt, fair_shares
 from attractor_nb.model.outcome import StageStatus, read_status
+from attractor_nb.model.prompt_sections import fenced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,10 +25,8 @@ MERGE_BEST, MERGE_ALL, MERGE_NONE = "best", "all", "none"
 MERGES: Final = (MERGE_NONE, MERGE_BEST, MERGE_ALL)
 NO_RESULTS: Final = "No parallel results to evaluate"
 """The reason in the spec's words."""
-MAX_OUTPUT_CHARACTERS: Final = 4_000
-"""Of the output of one candidate that a model is shown."""
 MAX_OUTPUTS_CHARACTERS: Final = 64_000
-"""Of the outputs of all candidates together."""
+"""Of the outputs of all candidates together that a model is shown; each gets its fair share."""
 MAX_NOTES_CHARACTERS: Final = 500
 _RANK: Final = {
     StageStatus.SUCCESS: 0,
@@ -178,7 +177,7 @@ def _meant(line: str, ids: Sequence[str]) -> str:
     return ""
 
 
-def output_of(candidate: Candidate, limit: int = MAX_OUTPUT_CHARACTERS) -> str:
+def output_of(candidate: Candidate, limit: int = MAX_OUTPUTS_CHARACTERS) -> str:
     """What a candidate came up with: its last response and its last command's output, each an excerpt.
 
     >>> output_of(Candidate("a", StageStatus.SUCCESS, context_updates={"tool.output": "12 passed"}))
@@ -207,15 +206,16 @@ def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence
         candidates: Those that it can choose, each with status, notes and output.
         failed: Those that failed; named, so that the model knows what is missing.
     """
-    limit = max(200, min(MAX_OUTPUT_CHARACTERS, MAX_OUTPUTS_CHARACTERS // len(candidates)))
+    outputs = [output_of(each, MAX_OUTPUTS_CHARACTERS) for each in candidates]
+    shares = fair_shares(MAX_OUTPUTS_CHARACTERS, [len(output) for output in outputs])
     sections = [task, "## Candidates"]
-    for each in candidates:
+    for each, share in zip(candidates, shares, strict=True):
         lines = [f"### {each.id}", "", f"Status: {each.status.value}"]
         if each.score:
             lines.append(f"Score: {each.score:g}")
         if each.notes:
             lines.append(f"Notes: {excerpt(each.notes, MAX_NOTES_CHARACTERS)}")
-        if output := output_of(each, limit):
+        if output := output_of(each, max(200, share)):
             lines += ["", "Output:", "", fenced(output)]
         sections.append("\n".join(lines))
     if failed:

@@ -1,52 +1,109 @@
-"""What a fresh session is told about the run so far (spec 5.4).
+"""What a fresh session is told about the run so far (spec 5.4; ruling 34).
 
-Budgets are estimates without a tokenizer (``model.tokens``). The newest stages, values and events are kept,
-the rest is counted. Knows nothing of prompts, sessions or models.
+A mode has a budget, and it is used: inputs and goal claim it first, then the stage before and what failed,
+then the results of branches, then the rest, the newest first. What the first of them leave goes to the
+others, and what all leave goes to those that were cut. What is left out is said, with its size and its name.
+
+On the page what stays the same from stage to stage stands first, so that providers know it again, and what
+may differ between runs that came to the same stands last. Budgets are estimates without a tokenizer
+(``model.tokens``). Knows nothing of sessions or models; values are read through a callable, and only
+those that there is room for.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.notes import INCIDENTS, TOOL_CALL
+from attractor_nb.decisions.fan_in import UnreadableResults, candidates_of, output_of
+from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
+from attractor_nb.model.excerpts import fair_shares, first_lines, last_lines
+from attractor_nb.model.prompt_sections import INPUTS_HEADING, fence_for, fenced, outside_fences
 from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from attractor_nb.decisions.notes import Note
 
-BRIEF_STAGES: Final = 3
-HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.branch.")
-"""Context keys that are the engine's own, or say what the goal or ``parallel.results`` say already."""
 BRANCHES_KEY: Final = "parallel.results"
-NOTABLE_TITLE: Final = "Notable events"
-INCIDENTS_TITLE: Final = "Attempts and tool calls"
+TOOL_OUTPUT_KEY: Final = "tool.output"
+TOOL_ERRORS_KEY: Final = "tool.stderr"
+NOTABLE_HEADING: Final = "### Notable events"
+INCIDENTS_HEADING: Final = "### Attempts and tool calls"
 """The last section of a summary: how results came about, which may differ where the results do not."""
+MAX_CARRIED_CHARACTERS: Final = 64_000 * CHARACTERS_PER_TOKEN
+"""Of all that ``carry`` names: half of the window of a model whose window nobody named."""
+_BRIEF_STAGES: Final = 3
+_MAX_FAILURES: Final = 3
+_INLINE: Final = 160
+"""Characters of a text of one line that stands on its label's line."""
+_LEAST: Final = 120
+"""Characters below which the part of a text says nothing, and only its size is told."""
+_FOR_A_SECTION: Final = 32
+"""Characters for the lines around a heading, and for a word on what is left out under it."""
+_RUN: Final = "Run: "
 
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """What is told of a stage.
+    """What is remembered of a stage.
 
     Attributes:
         node_id: The node.
         label: Its display name.
         status: How it ended.
-        notes: Its own summary.
-        response_excerpt: The beginning of what it produced.
-        attempts: How often it was tried.
+        notes: Its own summary, or why it failed.
+        excerpt: The beginning of its response, or the end of its command's output: what is told of it when
+            a later visit has replaced the whole.
+        size: Characters of the whole, as far as they are known.
+        keys: The context keys that it has set, of those that a later stage may be told; the first one has
+            its response or output.
+        command: The command that it ran, if it is one that runs commands.
     """
 
     node_id: str
     label: str
     status: str
     notes: str = ""
-    response_excerpt: str = ""
-    attempts: int = 1
+    excerpt: str = ""
+    size: int = 0
+    keys: tuple[str, ...] = ()
+    command: str = ""
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it ran a command, of whose output the end counts."""
+        return TOOL_OUTPUT_KEY in self.keys
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What there is to tell.
+
+    Attributes:
+        value: The value of a context key; the second argument for one that is not there.
+        goal: The pipeline's goal.
+        run_id: The run.
+        inputs: Names of the values that the run began with.
+        stages: Completed stages, oldest first.
+        keys: Context keys that stages have set, oldest first.
+        events: Notable events and incidents, oldest first.
+        wanted: What the stage must have whole, in this order.
+        has_branches: The results of branches may be told; the task of a fan-in that asks has them itself.
+    """
+
+    value: Callable[[str, Any], Any]
+    goal: str = ""
+    run_id: str = ""
+    inputs: Sequence[str] = ()
+    stages: Sequence[StageSummary] = ()
+    keys: Sequence[str] = ()
+    events: Sequence[Note] = ()
+    wanted: Sequence[str] = ()
+    has_branches: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,189 +112,533 @@ class _Amount:
 
     Attributes:
         tokens: In all.
-        goal: Characters of the goal.
-        notes: Characters of a stage's notes.
-        response: Characters of a response.
-        value: Characters of a value.
+        notes: Characters of a stage's notes in a list.
+        value: Characters of a value that no stage before has just set; 0 for none told.
+        stages: How many of the stages before.
         events: Notable events.
         incidents: Attempts and tool calls.
+        kept: Hundredths of the budget that only these may take.
         has_tools: Tool calls are among these.
     """
 
     tokens: int
-    goal: int
-    notes: int
-    response: int
-    value: int
+    notes: int = 0
+    value: int = 0
+    stages: int = 1000
     events: int = 0
     incidents: int = 0
+    kept: int = 0
     has_tools: bool = False
 
 
 _AMOUNTS: Final = {
-    "truncate": _Amount(350, 1000, 0, 0, 0),
-    "compact": _Amount(1000, 1000, 200, 200, 120),
-    "summary:low": _Amount(600, 600, 120, 0, 0),
-    "summary:medium": _Amount(1500, 1500, 300, 200, 200, events=8, incidents=4),
-    "summary:high": _Amount(3000, 3000, 600, 600, 400, events=20, incidents=20, has_tools=True),
+    "truncate": _Amount(350),
+    "compact": _Amount(4000, notes=300, value=600),
+    "summary:low": _Amount(600, notes=120, stages=_BRIEF_STAGES),
+    "summary:medium": _Amount(1500, notes=300, value=400, events=8, incidents=4, kept=10),
+    "summary:high": _Amount(3000, notes=600, value=800, events=20, incidents=20, kept=20, has_tools=True),
 }
 TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()}
-"""How many tokens a preamble has at most, by mode; ``full`` has none."""
+"""How many tokens a preamble has at most, by mode, beside what ``carry`` names; ``full`` has none."""
+_MISSING: Final = object()
 
 
-def build_preamble(
-    mode: str,
-    *,
-    goal: str,
-    run_id: str,
-    stages: Sequence[StageSummary],
-    values: Mapping[str, object],
-    events: Sequence[Note],
-) -> str:
-    """The text that a stage's prompt begins with; empty for ``full``, whose session knows.
+def build_preamble(mode: str, past: Past) -> str:
+    """The text that a stage's prompt begins with; empty when there is nothing to tell.
 
     Args:
-        mode: The fidelity mode; a word that is none counts as ``compact``.
-        goal: The pipeline's goal.
-        run_id: The run.
-        stages: Completed stages, oldest first.
-        values: Context values, oldest first; ``internal.`` and ``graph.`` keys are left out.
-        events: Notable events and incidents, oldest first.
+        mode: The fidelity mode; a word that is none counts as ``compact``. Under ``full`` the session knows
+            the rest, and what ``carry`` names is told alone.
+        past: What there is to tell.
     """
+    page = _Page(past, _AMOUNTS.get(mode, _AMOUNTS["compact"]))
     if mode == "full":
-        return ""
-    amount = _AMOUNTS.get(mode, _AMOUNTS["compact"])
-    page = _Page(amount.tokens * CHARACTERS_PER_TOKEN)
-    page.add_head(_clipped(goal, amount.goal), _clipped(run_id, 200))
-    if mode == "truncate":
-        return page.text
-    notable = [note for note in events if note.kind not in INCIDENTS]
-    if mode == "summary:low":
-        _add_brief(page, stages, notable, amount)
-        return page.text
-    page.add("Completed stages", [_stage_entry(stage, amount) for stage in stages], 3 / 5)
-    entries = [
-        f"- {_clipped(key, 80)}: {_value(key, value, amount.value)}"
-        for key, value in values.items()
-        if not key.startswith(HIDDEN_PREFIXES)
-    ]
-    page.add("Context", entries, 3 / 5 if amount.events else 1)
-    incidents = [
-        note for note in events if note.kind in INCIDENTS and (amount.has_tools or note.kind != TOOL_CALL)
-    ]
-    if amount.events:
-        page.add(NOTABLE_TITLE, _lines(notable[-amount.events :], amount), 1 / 2 if incidents else 1)
-        page.add(INCIDENTS_TITLE, _lines(incidents[-amount.incidents :], amount), 1)
+        page.claim_wanted()
+    elif mode == "truncate":
+        page.claim_goal()
+        page.claim_wanted()
+        page.claim_run()
+    elif past.stages or past.keys or past.inputs or past.wanted or past.events:
+        page.claim_all(is_brief=mode == "summary:low")
+    return page.text
+
+
+def beginning_of(past: Past) -> str:
+    """What the first stage of a thread is told, whose session knows nothing yet: goal and inputs, if any."""
+    page = _Page(past, _AMOUNTS["compact"])
+    if past.inputs:
+        page.claim_goal()
+        page.claim_inputs(share=1)
+    page.claim_wanted()
+    page.grow()
     return page.text
 
 
 def without_incidents(preamble: str) -> str:
     r"""A preamble without what may differ between runs that came to the same: for keys of the cache.
 
-    >>> without_incidents("Goal: x\nAttempts and tool calls:\n- plan, attempt 1 failed")
+    >>> without_incidents("Goal: x\n\n### Attempts and tool calls\n\n- plan, attempt 1 failed")
+    'Goal: x'
+    >>> without_incidents("Goal: x\n\nRun: k7f3")
     'Goal: x'
     """
-    return preamble.partition(f"\n{INCIDENTS_TITLE}")[0]
+    for line, start in outside_fences(preamble):
+        if line == INCIDENTS_HEADING or line.startswith(_RUN):
+            return preamble[:start].rstrip("\n")
+    return preamble
 
 
 def budget_tokens(mode: str) -> int:
     """The most tokens that a mode's preamble takes; a word that is no mode counts as ``compact``.
 
     >>> [budget_tokens(mode) for mode in ("full", "truncate", "compact", "summary:high")]
-    [0, 350, 1000, 3000]
+    [0, 350, 4000, 3000]
     """
     return 0 if mode == "full" else _AMOUNTS.get(mode, _AMOUNTS["compact"]).tokens
 
 
-class _Page:
-    """Lines that keep to a budget of characters."""
+class _Text:
+    """A text under its label, in as much room as it has got.
 
-    def __init__(self, budget: int) -> None:
-        self._lines: list[str] = []
-        self._left = budget
+    Attributes:
+        label: What it is; a line of a list.
+        text: The text, as far as it is known.
+        size: Characters of the whole.
+        name: The variable that has the whole; empty when nothing has it any more.
+        is_end: The end of it counts, and not the beginning.
+        room: Characters that the label and the text may take.
+        need: What they would take whole.
+    """
+
+    __slots__ = ("_whole", "is_end", "label", "name", "need", "room", "size", "text")
+
+    def __init__(self, label: str, text: str, size: int, name: str = "", *, is_end: bool = False) -> None:
+        self.label, self.text, self.size, self.name, self.is_end = label, text, size, name, is_end
+        self.room = 0
+        self._whole = self._composed()
+        self.need = len(self._whole)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more room would tell more."""
+        return self.need > self.room
+
+    def with_line(self, line: str) -> _Text:
+        """The same behind the line of its stage."""
+        label = f"{line}. {self.label.removeprefix('- ')}"
+        return _Text(label, self.text, self.size, self.name, is_end=self.is_end)
+
+    def rendered(self) -> str:
+        """At most ``room`` characters; empty when not even the label fits."""
+        if self.need <= self.room:
+            return self._whole
+        cut = last_lines if self.is_end else first_lines
+        room = self.room - len(self._labelled(self.size)) - 5
+        if room >= _LEAST:
+            part = cut(self.text, room)
+            part = cut(part, room - 2 * len(fence_for(part)))
+            shown = f"{self._labelled(len(part))}:\n\n{fenced(part)}"
+            if part.strip() and len(shown) <= self.room:
+                return shown
+        told = self._labelled(0)
+        return told if len(told) <= self.room else ""
+
+    def _composed(self) -> str:
+        if not self.text:
+            return self._labelled(0) if self.size else self.label
+        if len(self.text) < self.size:
+            return f"{self._labelled(len(self.text))}:\n\n{fenced(self.text)}"
+        if len(self.text) <= _INLINE and not _has_lines(self.text):
+            return f"{self.label}: {self.text}"
+        return f"{self.label}:\n\n{fenced(self.text)}"
+
+    def _labelled(self, shown: int) -> str:
+        """The label with how much there is, how much of it is here, and what has the rest."""
+        size = f"{self.size:,} characters"
+        if shown:
+            size = f"the {'last' if self.is_end else 'first'} {shown:,} of {size}"
+        where = f"; the whole is ${{{self.name}}}" if self.name else ""
+        return f"{self.label} ({size}{where})"
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with what stands under it, and how many of it were left out."""
+
+    heading: str
+    blocks: list[_Text | str] = field(default_factory=list["_Text | str"])
+
+    def rendered(self) -> str:
+        texts = [block if isinstance(block, str) else block.rendered() for block in self.blocks]
+        told = [text for text in texts if text]
+        if not texts:
+            return ""
+        if left_out := len(texts) - len(told):
+            told.append(f"({left_out} {'is' if left_out == 1 else 'are'} not told)")
+        body = "\n".join(_spaced(told))
+        return f"{self.heading}\n\n{body}" if self.heading else body
+
+
+def _spaced(texts: Sequence[str]) -> Iterable[str]:
+    """Entries of a list, with an empty line around those that have a fence."""
+    for index, text in enumerate(texts):
+        if index and ("\n" in text or "\n" in texts[index - 1]):
+            yield ""
+        yield text
+
+
+class _Page:
+    """The sections of a preamble, in the order in which they are read, and the room that is left."""
+
+    def __init__(self, past: Past, amount: _Amount) -> None:
+        self._past = past
+        self._amount = amount
+        total = amount.tokens * CHARACTERS_PER_TOKEN
+        self._for_incidents = total * amount.kept // 100
+        self._left = total - self._for_incidents
+        self._told: set[str] = set(past.wanted)  # keys whose value stands somewhere
+        self._texts: list[_Text] = []  # those that count against the budget, in the order of their claims
+        self._goal, self._inputs = _Section(""), _Section(INPUTS_HEADING)
+        self._stages, self._values = _Section("### Earlier stages"), _Section("### Values")
+        self._branches, self._wanted = _Section("### Branches"), _Section("### Carried in full")
+        self._failures, self._before = _Section("### What failed"), _Section("### The stage before")
+        self._events, self._incidents = _Section(NOTABLE_HEADING), _Section(INCIDENTS_HEADING)
+        self._run = _Section("")
 
     @property
     def text(self) -> str:
-        return "\n".join(self._lines)
+        """The page."""
+        order = (
+            *(self._goal, self._inputs, self._stages, self._values, self._branches, self._wanted),
+            *(self._failures, self._before, self._events, self._incidents, self._run),
+        )
+        return "\n\n".join(text for section in order if (text := section.rendered()))
 
-    def add_head(self, goal: str, run_id: str) -> None:
-        if goal:
-            self._take([f"Goal: {goal}"])
-        if run_id:
-            self._take([f"Run: {run_id}"])
+    # -- claims, in their order ------------------------------------------------------------------------
 
-    def add_line(self, line: str) -> None:
-        """A line, if there is room."""
-        if len(line) < self._left:
-            self._take([line])
+    def claim_all(self, *, is_brief: bool) -> None:
+        """Tell all that the mode tells."""
+        has_more = bool(self._past.stages or self._past.keys)
+        self._left -= 3 * _FOR_A_SECTION  # stages, values, failures
+        self.claim_goal()
+        self.claim_inputs(share=2 if has_more else 1)
+        earlier = self._claim_before()
+        self._claim_branches()
+        self._claim_stages(earlier, is_brief=is_brief)
+        self._claim_events()
+        self._claim_values()
+        self._claim_texts(earlier)
+        self.grow()
+        self.claim_wanted()
+        self._claim_incidents()
 
-    def add(self, title: str, entries: Sequence[str], share: float) -> None:
-        """A titled list of the newest entries, in their order, as many as a share of what is left takes."""
-        used = len(title) + 24
-        kept: list[str] = []
-        for entry in reversed(entries):
-            used += len(entry) + 1
-            if used > self._left * share:
+    def claim_goal(self) -> None:
+        """The goal, in a quarter of the room at most."""
+        if goal := self._past.goal.strip():
+            self._add(self._goal, _Text("Goal", goal, len(goal), "graph.goal"), self._left // 4)
+
+    def claim_run(self) -> None:
+        """The run's id, behind all else: it is another in each run (spec 5.4, ``truncate``)."""
+        if self._past.run_id:
+            self._run.blocks.append(f"{_RUN}{_line(self._past.run_id, 200)}")
+
+    def claim_inputs(self, *, share: int) -> None:
+        """What the run was given, each in its fair share of a part of the room."""
+        texts: list[_Text] = []
+        for name in self._past.inputs:
+            if name not in self._told and (value := self._past.value(name, _MISSING)) is not _MISSING:
+                self._told.add(name)
+                texts.append(_text_of(f"- {_line(name, 80)}", value, name))
+        self._share_out(self._inputs, texts, self._left // share)
+
+    def claim_wanted(self) -> None:
+        """What the node names in ``carry``, whole, outside the budget and within a model's window."""
+        texts = [
+            _Text(f"- {_line(name, 80)}: there is none yet", "", 0)
+            if (value := self._named(name)) is _MISSING
+            else _text_of(f"- {_line(name, 80)}", value, name)
+            for name in self._past.wanted
+        ]
+        for text, room in zip(
+            texts, fair_shares(MAX_CARRIED_CHARACTERS, [text.need for text in texts]), strict=True
+        ):
+            text.room = room
+            self._wanted.blocks.append(text)
+
+    def _named(self, name: str) -> Any:
+        """A value of the context, or what a branch of the last fan-out has set under that name."""
+        value = self._past.value(name, _MISSING)
+        if value is not _MISSING:
+            return value
+        for branch in _branches(self._past):
+            if name in branch.context_updates:
+                return branch.context_updates[name]
+        return _MISSING
+
+    def _claim_before(self) -> list[StageSummary]:
+        """The stage before, and failures that no later visit has undone; the other stages, oldest first."""
+        stages = list(self._past.stages)
+        if not stages:
+            return []
+        before = stages.pop()
+        room = self._left * 2 // 3 if len(stages) > 0 or self._has_branches else self._left
+        used = self._left
+        heading = f"### The stage before: {_named_stage(before)}"
+        self._before.heading = heading
+        self._left -= len(heading) + _FOR_A_SECTION
+        self._before.blocks.append(self._taken(self._status_line(before, 4 * self._amount.notes)))
+        room -= used - self._left
+        self._share_out(self._before, self._texts_of(before), room)
+        seen, failures = {before.node_id}, list[StageSummary]()
+        for stage in reversed(stages):
+            if stage.node_id not in seen and stage.status in {"fail", "retry"}:
+                failures.append(stage)
+            seen.add(stage.node_id)
+        for stage in failures[:_MAX_FAILURES]:
+            line = f"- {_named_stage(stage)}: {self._status_line(stage, self._amount.notes)}"
+            if len(line) < self._left // 3:
+                self._failures.blocks.append(self._taken(line))
+                self._share_out(self._failures, self._texts_of(stage), self._left // 3)
+                stages = [each for each in stages if each is not stage]
+        return stages
+
+    @property
+    def _has_branches(self) -> bool:
+        return self._past.has_branches and any(BRANCHES_KEY in stage.keys for stage in self._past.stages)
+
+    def _claim_branches(self) -> None:
+        """What came of the branches of the last fan-out, each by its name and in its fair share."""
+        if not self._has_branches or BRANCHES_KEY in self._told:
+            return
+        texts: list[_Text] = []
+        for branch in _branches(self._past):
+            said = "" if branch.notes.startswith(_DONE) else branch.notes
+            told = _line(branch.failure_reason or said, self._amount.notes)
+            status = f"{branch.status.value} - {told}" if told else branch.status.value
+            line = f"- {_line(branch.id, 80)} ({status})"
+            output = output_of(branch, _UNCUT)
+            texts.append(_Text(line, output, len(output), BRANCHES_KEY))
+        self._share_out(self._branches, texts, self._left * 3 // 4)
+
+    def _claim_stages(self, earlier: Sequence[StageSummary], *, is_brief: bool) -> None:
+        """A line for each stage, the newest that there is room for; counts of all in a brief summary."""
+        if is_brief and self._past.stages:
+            counts = _counted(stage.status for stage in self._past.stages)
+            notable = _counted(note.kind for note in self._past.events if note.kind not in INCIDENTS)
+            events = f"; notable events: {notable}" if notable else ""
+            self._stages.blocks.append(self._taken(f"Stages so far: {counts}{events}."))
+        room, kept = self._left // 2, list[_Text | str]()
+        for stage in reversed(earlier[-self._amount.stages :]):
+            line = f"- {_named_stage(stage)}: {self._status_line(stage, self._amount.notes)}"
+            if (room := room - len(line) - 2) < 0:
                 break
-            kept.append(entry)
-        if kept:
-            heading = f"{title}:" if len(kept) == len(entries) else f"{title} (the newest {len(kept)}):"
-            self._take([heading, *reversed(kept)])
+            kept.append(self._taken(line))
+        if left_out := len(earlier) - len(kept):
+            line = f"({left_out} earlier {'stage is' if left_out == 1 else 'stages are'} not told)"
+            self._stages.blocks.append(self._taken(line))
+        self._stages.blocks += reversed(kept)
 
-    def _take(self, lines: Sequence[str]) -> None:
-        self._lines += lines
-        self._left -= sum(len(line) + 1 for line in lines)
+    def _claim_texts(self, earlier: Sequence[StageSummary]) -> None:
+        """What earlier stages said, the newest first, behind their lines; at last only how much it is."""
+        blocks = self._stages.blocks
+        for back, stage in enumerate(reversed(earlier), 1):
+            line = blocks[-back] if back <= len(blocks) else ""
+            if not isinstance(line, str) or not line.startswith("- "):
+                return
+            texts = self._size_of(stage) if self._left < _LEAST else self._texts_of(stage, most=1)
+            for text in texts:
+                entry = text.with_line(line)
+                entry.room = min(entry.need, len(line) + max(self._left * 2 // 3, min(self._left, _LEAST)))
+                shown = len(entry.rendered())
+                if shown:  # else not even how much there is fits
+                    self._left -= shown - len(line)
+                    self._texts.append(entry)
+                    blocks[-back] = entry
+
+    def _size_of(self, stage: StageSummary) -> list[_Text]:
+        """How much a stage said, where there is no room for any of it."""
+        if not stage.size or not stage.keys or stage.keys[0] in self._told:
+            return []
+        key = stage.keys[0]
+        self._told.add(key)
+        return [_Text(f"- {_label_of(key)}", "", stage.size, key)]
+
+    def _claim_values(self) -> None:
+        """Values that no stage above has told, the newest that there is room for."""
+        if not self._amount.value:
+            return
+        room, kept, left_out = self._left // 2, list[_Text](), 0
+        for key in reversed(self._past.keys):
+            if key in self._told:
+                continue
+            value = _MISSING if room <= 0 else self._past.value(key, _MISSING)
+            if value is _MISSING or value is None:
+                left_out += room <= 0
+                continue
+            text = _text_of(f"- {_line(key, 80)}", value, key)
+            text.room = min(text.need, self._amount.value, room)
+            if not (shown := text.rendered()):
+                left_out, room = left_out + 1, 0
+                continue
+            self._told.add(key)
+            room -= len(shown) + 2
+            self._taken(shown)
+            self._texts.append(text)
+            kept.append(text)
+        if left_out:
+            values = "older value is" if left_out == 1 else "older values are"
+            self._values.blocks.append(self._taken(f"({left_out} {values} not told)"))
+        self._values.blocks += reversed(kept)
+
+    def _claim_events(self) -> None:
+        """Notable events, without the failures that are told as stages."""
+        told = tuple(f"{stage.node_id} failed" for stage in self._past.stages)
+        notable = [
+            note
+            for note in self._past.events
+            if note.kind not in INCIDENTS and not (note.kind == FAILURE and note.text.startswith(told))
+        ]
+        self._listed(
+            self._events, notable[-self._amount.events :] if self._amount.events else (), self._left // 3
+        )
+
+    def _claim_incidents(self) -> None:
+        """How results came about: last, and in room of its own, so that it moves nothing else."""
+        incidents = [
+            note
+            for note in self._past.events
+            if note.kind in INCIDENTS and (self._amount.has_tools or note.kind != TOOL_CALL)
+        ]
+        if self._amount.incidents:
+            self._listed(self._incidents, incidents[-self._amount.incidents :], self._for_incidents)
+
+    def _listed(self, section: _Section, notes: Sequence[Note], room: int) -> None:
+        kept: list[str] = []
+        room -= len(section.heading) + 4
+        for note in reversed(notes):
+            line = f"- {_line(note.text, self._amount.notes)}"
+            if (room := room - len(line) - 1) < 0:
+                break
+            kept.append(line)
+        if kept and section is not self._incidents:
+            self._left -= sum(len(line) + 1 for line in kept) + len(section.heading) + 4
+        section.blocks += reversed(kept)
+
+    # -- room ------------------------------------------------------------------------------------------
+
+    def grow(self) -> None:
+        """Give what is left to the texts that were cut, in the order of their claims."""
+        for text in self._texts:
+            if self._left <= 0:
+                return
+            if text.is_cut:
+                before = len(text.rendered())
+                text.room = min(text.need, before + self._left)
+                self._left -= len(text.rendered()) - before
+
+    def _share_out(self, section: _Section, texts: Sequence[_Text], room: int) -> None:
+        if not texts:
+            return
+        if not section.blocks:
+            room -= len(section.heading) + _FOR_A_SECTION
+            self._left -= len(section.heading) + _FOR_A_SECTION
+        needs = [text.need + 2 for text in texts]
+        for text, share in zip(texts, fair_shares(room, needs), strict=True):
+            self._add(section, text, share - 2)
+
+    def _add(self, section: _Section, text: _Text, room: int) -> None:
+        text.room = min(text.need, room)
+        section.blocks.append(text)
+        self._texts.append(text)
+        self._left -= len(text.rendered()) + 2
+
+    def _taken(self, line: str) -> str:
+        self._left -= len(line) + 2
+        return line
+
+    # -- stages ----------------------------------------------------------------------------------------
+
+    def _status_line(self, stage: StageSummary, limit: int) -> str:
+        """How a stage ended and what it says of itself, in one line."""
+        notes = stage.notes
+        if notes == f"{_DONE}{stage.node_id}":
+            notes = ""  # the status says so already
+        if stage.is_command and stage.status in {"fail", "retry"}:
+            notes = _first_clause(notes)  # the end of the output follows
+            if stage.command:
+                notes = notes.replace("the command", f"`{_line(stage.command, 200)}`", 1)
+        return f"{stage.status} - {_line(notes, limit)}" if notes.strip() else stage.status
+
+    def _texts_of(self, stage: StageSummary, most: int | None = None) -> list[_Text]:
+        """What a stage left: whole while the context has it, else its excerpt."""
+        texts: list[_Text] = []
+        for key in stage.keys[:most]:
+            if key == BRANCHES_KEY:
+                continue
+            label = _label_of(key)
+            is_end = key in {TOOL_OUTPUT_KEY, TOOL_ERRORS_KEY}
+            if key in self._past.wanted:
+                texts.append(_Text(f"- {label}: in full above", "", 0))
+            elif key not in self._told:
+                self._told.add(key)
+                value = self._past.value(key, None)
+                if value is not None and value != "":
+                    texts.append(_text_of(f"- {label}", value, key, is_end=is_end))
+            elif key == stage.keys[0] and stage.excerpt:
+                texts.append(_Text(f"- {label}, since replaced", stage.excerpt, stage.size, is_end=is_end))
+        return texts
 
 
-def _add_brief(page: _Page, stages: Sequence[StageSummary], notable: Sequence[Note], amount: _Amount) -> None:
-    """Counts of stages and events, and the last three stages."""
-    if stages:
-        page.add_line(f"Recent stages: {_counted(stage.status for stage in stages)}.")
-    if notable:
-        page.add_line(f"{NOTABLE_TITLE}: {_counted(note.kind for note in notable)}.")
-    page.add("The last stages", [_stage_entry(stage, amount) for stage in stages[-BRIEF_STAGES:]], 1)
+_DONE: Final = "Stage completed: "
+_UNCUT: Final = 2**40
+_LABELS: Final = {
+    TOOL_OUTPUT_KEY: "Output of the command",
+    TOOL_ERRORS_KEY: "What the command wrote to stderr",
+    "human.gate.text": "What the person wrote",
+    "human.gate.form": "What the person filled in",
+}
+
+
+def _label_of(key: str) -> str:
+    """What a stage has left under a key, in the words of people."""
+    return _LABELS.get(key, "Response" if key.endswith(".response") else key)
+
+
+def _branches(past: Past) -> Sequence[Any]:
+    try:
+        return candidates_of(past.value(BRANCHES_KEY, None))
+    except UnreadableResults:
+        return ()
+
+
+def _text_of(label: str, value: object, name: str, *, is_end: bool = False) -> _Text:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = text.replace("\r\n", "\n").strip("\n")
+    if not text.strip():
+        return _Text(f"{label}: (empty)", "", 0, name)
+    return _Text(label, text, len(text), name, is_end=is_end)
+
+
+def _has_lines(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
+def _named_stage(stage: StageSummary) -> str:
+    name = _line(stage.node_id, 80)
+    return f"{name} ({_line(stage.label, 80)})" if stage.label and stage.label != stage.node_id else name
+
+
+def _first_clause(reason: str) -> str:
+    """A reason without the output that it quotes."""
+    ends = [place for mark in (": ", "; ", "\n") if (place := reason.find(mark)) >= 0]
+    return reason[: min(ends, default=len(reason))]
 
 
 def _counted(words: Iterable[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
 
 
-def _lines(notes: Sequence[Note], amount: _Amount) -> list[str]:
-    return [f"- {_clipped(note.text, amount.notes)}" for note in notes]
-
-
-def _stage_entry(stage: StageSummary, amount: _Amount) -> str:
-    name = stage.node_id
-    if stage.label and stage.label != name:
-        name = f"{name} ({_clipped(stage.label, 80)})"
-    tries = f" after {stage.attempts} attempts" if stage.attempts > 1 else ""
-    entry = f"- {name}: {stage.status}{tries}"
-    if stage.notes and stage.notes != f"Stage completed: {stage.node_id}":  # the status says so already
-        entry += f" - {_clipped(stage.notes, amount.notes)}"
-    if stage.response_excerpt and amount.response:
-        entry += f"\n  response: {_clipped(stage.response_excerpt, amount.response)}"
-    return entry
-
-
-def _value(key: str, value: object, limit: int) -> str:
-    if key == BRANCHES_KEY and isinstance(value, list):
-        return _branches(cast("list[Any]", value), limit)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return _clipped(text, limit)
-
-
-def _branches(results: Sequence[Any], limit: int) -> str:
-    """What came of each branch (``BranchResult.to_plain``), in as many characters each."""
-    told: list[str] = []
-    for result in results:
-        plain = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
-        said = plain.get("context_updates", {}).get("last_response") or plain.get("failure_reason", "")
-        told.append(f"{plain.get('id')} {plain.get('status')}" + (f" - {said}" if said else ""))
-    room = limit // max(1, len(told))
-    return _clipped("; ".join(_clipped(branch, room) for branch in told), limit)
-
-
-def _clipped(text: str, limit: int) -> str:
+def _line(text: str, limit: int) -> str:
     """One line of at most ``limit`` characters."""
     flat = " ".join(text[: limit * 4 + 100].split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"

@@ -14,7 +14,7 @@ from attractor_nb.decisions.branch_states import BranchStates
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.notes import HEARD, Note, with_note
-from attractor_nb.decisions.preamble import StageSummary
+from attractor_nb.decisions.preamble import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
@@ -36,6 +36,7 @@ from attractor_nb.model.events import (
     StageStarted,
     event_from_plain,
 )
+from attractor_nb.model.excerpts import last_lines
 from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 GoesOn = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
 GOES_ON = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
 RECENT_STAGES = 30
-RECENT_VALUES = 50
-EXCERPT_LENGTH = 600
+RECENT_KEYS = 50
+KEYS_OF_A_STAGE = 12
+EXCERPT_LENGTH = 1000
+NOTES_LENGTH = 2000
 
 
 @dataclass(slots=True)
@@ -103,7 +106,9 @@ class RunState:
         restart_target: Where the run goes on in a restart directory, or empty.
         restart_logs_root: That directory.
         recent: The newest stages, for preambles.
-        recent_values: The newest context changes, for preambles.
+        inputs: Names of the context values that the run began with, for preambles (ruling 34).
+        recent_keys: Context keys that stages have set, the newest last, for preambles; the context has the
+            values.
         notes: The newest notable events and incidents, for preambles.
         fidelity: Fidelity mode of the last model stage that was committed.
         threads: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
@@ -143,7 +148,8 @@ class RunState:
     restart_target: str = ""
     restart_logs_root: str = ""
     recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
-    recent_values: dict[str, Any] = field(default_factory=dict[str, Any])
+    inputs: tuple[str, ...] = ()
+    recent_keys: dict[str, None] = field(default_factory=dict[str, None])
     notes: tuple[Note, ...] = ()
     fidelity: str = ""
     threads: dict[str, str] = field(default_factory=dict[str, str])
@@ -206,7 +212,7 @@ class RunState:
         """Take in values that somebody set by hand; other changes of a debugger are no part of a state."""
         if self.root is not None and (branch := self.root.branches.open.get(self.branch)):
             branch.take_edit(event)
-        self._remember_values(event.context)
+        self._remember_keys(event.context)
 
     def _start(self, event: StageStarted) -> None:
         flight = self.in_flight
@@ -259,7 +265,8 @@ class RunState:
         fresh.incoming_edge = event.edge
         fresh.elapsed_seconds = before.elapsed_seconds
         fresh.recent.extend(before.recent)
-        fresh.recent_values = dict(before.recent_values)
+        fresh.inputs = before.inputs
+        fresh.recent_keys = dict(before.recent_keys)
         fresh.notes = before.notes
         fresh.threads = dict(before.threads)
         return fresh
@@ -267,7 +274,7 @@ class RunState:
     def _go_on(self, event: GoesOn) -> None:
         self.reopen()
         if isinstance(event, PipelineStarted):
-            self.next_node = event.start_node
+            self.next_node, self.inputs = event.start_node, tuple(event.inputs)
         elif isinstance(event, PipelineRestarted):
             self.restart_target, self.restart_logs_root = event.target, event.logs_root
         if isinstance(event, PipelineStarted | PipelineRewound):
@@ -275,7 +282,7 @@ class RunState:
         if isinstance(event, PipelineForked):  # what its parent spent is its parent's
             self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
         if isinstance(event, PipelineForked | PipelineRewound):
-            self._remember_values(event.context)
+            self._remember_keys(event.context)
 
     def spend(self, node_id: str, usage: Usage) -> None:
         """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""
@@ -332,30 +339,37 @@ class RunState:
             self.skipped[name] = None
 
     def _remember(self, event: StageEnd) -> None:
-        response = event.context.get(f"{event.name}.response")
-        if not isinstance(response, str):
-            response = event.context.get("last_response", "")
-        excerpt = str(response)[:EXCERPT_LENGTH]
+        changed = event.context
+        keys = self._remember_keys(changed)
+        main = f"{event.name}.response"
+        if main not in changed:
+            main = next((key for key in _OUTPUT_KEYS if key in changed), "")
+        output, is_end = changed.get(main, changed.get("last_response", "")), main == TOOL_OUTPUT_KEY
+        text = output if isinstance(output, str) else ""
         self.recent.append(
             StageSummary(
                 node_id=event.name,
                 label=event.name,
                 status=event.outcome.status.value,
-                notes=(event.outcome.failure_reason or event.outcome.notes)[:EXCERPT_LENGTH],
-                response_excerpt=excerpt,
-                attempts=event.attempt,
+                notes=(event.outcome.failure_reason or event.outcome.notes)[:NOTES_LENGTH],
+                excerpt=last_lines(text, EXCERPT_LENGTH) if is_end else text[:EXCERPT_LENGTH],
+                size=len(text),
+                keys=(main, *_MORE_KEYS.get(main, ()), *keys)[:KEYS_OF_A_STAGE] if main else tuple(keys),
             )
         )
-        self._remember_values(event.context)
 
-    def _remember_values(self, changed: Mapping[str, Any]) -> None:
-        values = self.recent_values
-        for key, value in changed.items():
-            if key not in _NOT_CARRIED and not key.startswith("internal.") and not key.endswith(".response"):
-                values.pop(key, None)
-                values[key] = value if not isinstance(value, str) else value[:EXCERPT_LENGTH]
-        while len(values) > RECENT_VALUES:
-            del values[next(iter(values))]
+    def _remember_keys(self, changed: Mapping[str, Any]) -> list[str]:
+        """Take in which keys were set, of those that have no other place in a preamble; these."""
+        keys, recent = list[str](), self.recent_keys
+        for key in changed:
+            if key in _NOT_CARRIED or key.startswith(_HIDDEN_PREFIXES) or key.endswith(_HIDDEN_ENDINGS):
+                continue
+            recent.pop(key, None)
+            recent[key] = None
+            keys.append(key)
+        while len(recent) > RECENT_KEYS:
+            del recent[next(iter(recent))]
+        return keys[-KEYS_OF_A_STAGE:]
 
     def _stop(self, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> None:
         self.elapsed_seconds = event.duration
@@ -367,7 +381,7 @@ class RunState:
 
     def restarted(self, target: str) -> RunState:
         """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21)."""
-        fresh = RunState(target)
+        fresh = RunState(target, inputs=self.inputs)
         fresh._carry({**self.carried(), "restarts": self.restarts + 1})
         return fresh
 
@@ -440,12 +454,14 @@ class RunState:
                     entry.label,
                     entry.status,
                     entry.notes,
-                    entry.response_excerpt,
-                    entry.attempts,
+                    entry.excerpt,
+                    entry.size,
+                    entry.keys,
                 ]
                 for entry in self.recent
             ],
-            "recent_values": self.recent_values,
+            "inputs": self.inputs,
+            "recent_keys": list(self.recent_keys),
             "notes": [list(note) for note in self.notes],
             "fidelity": self.fidelity,
             "threads": self.threads,
@@ -510,8 +526,9 @@ class RunState:
         state.bound = plain.get("bound", "")  # checkpoints of before know neither of these two
         state.usage_by_node = _usages(plain.get("usage_by_node", {}))
         state.restart_target, state.restart_logs_root = plain["restart"]
-        state.recent.extend(StageSummary(*entry) for entry in plain["recent"])
-        state.recent_values = dict(plain["recent_values"])
+        state.recent.extend(StageSummary(*told, keys=tuple(keys)) for *told, keys in plain["recent"])
+        state.inputs = tuple(plain["inputs"])
+        state.recent_keys = dict.fromkeys(plain["recent_keys"])
         state.notes = tuple(Note(kind, text) for kind, text in plain.get("notes", ()))
         state.fidelity = plain["fidelity"]
         state.threads = dict(plain.get("threads", {}))
@@ -530,6 +547,13 @@ class RunState:
 
 
 _NOT_CARRIED = frozenset({"outcome", "preferred_label", "current_node", "last_stage", "last_response"})
+_HIDDEN_PREFIXES = ("internal.", "graph.", "parallel.", "tool.", "human.gate.")
+"""Keys that are the engine's own, or that are told with the stage that has set them."""
+_HIDDEN_ENDINGS = (".response", ".run_id", ".logs_root")
+"""Of keys that are told with their stage, or that are other values in each run."""
+_OUTPUT_KEYS = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
+"""Keys of what a stage came to, beside its response; it has one of them."""
+_MORE_KEYS = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
 
 
 def _usages(plain: Mapping[str, Any]) -> dict[str, Usage]:

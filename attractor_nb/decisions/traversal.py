@@ -224,7 +224,7 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
 def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Effect, Any, Outcome | RunEnd]:
     """Execute a stage until an attempt counts; or until a bound keeps it from being tried again."""
     node_id, state = planned.id, walk.state
-    carried = carry_over(walk.plan, planned, state, walk.run_id)
+    carried = carry_over(walk.plan, planned, state, walk.context, walk.run_id)
     while True:
         started = StageStarted(
             name=node_id,

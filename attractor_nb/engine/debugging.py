@@ -178,7 +178,7 @@ class Debugging:
                 stand = Stand(stop, self, state, attempts.context, effect.planned.is_fan_out)
                 await self._stand(stand)
                 if stand.is_changed:
-                    effect = self._carried_again(state, effect, attempts.run_id)
+                    effect = self._carried_again(state, effect, attempts)
         prompt = self.overrides.prompts.get(started.name)
         return effect if prompt is None else effect._replace(planned=_with_prompt(effect.planned, prompt))
 
@@ -303,9 +303,9 @@ class Debugging:
         if self._above is not None:
             self._above.release()
 
-    def _carried_again(self, state: RunState, effect: Execute, run_id: str) -> Execute:
+    def _carried_again(self, state: RunState, effect: Execute, attempts: Attempts) -> Execute:
         """The effect with what its prompt carries now that values were changed."""
-        carried = carry_over(self._plan, effect.planned, state, run_id)
+        carried = carry_over(self._plan, effect.planned, state, attempts.context, attempts.run_id)
         if carried.fidelity != effect.started.fidelity:
             return effect
         return effect._replace(preamble=carried.preamble)

@@ -141,6 +141,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec(
             "fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES
         ),
+        (
+            "carry",
+            _S,
+            "",
+            "Context keys, with commas, that the prompt carries whole, such as `plan.response`.",
+        ),
         ("thread_id", _S, "", "Thread to reuse under `full` fidelity."),
         ("class", _S, "", "Comma-separated classes for the model stylesheet."),
         AttributeSpec("timeout", _NODE, _D, None, "Time one attempt may take.", minimum=1),

@@ -86,9 +86,10 @@ class Usage:
         calls: Number of model calls.
         unpriced_calls: How many of them have no known price. What has tokens and no price is one at least,
             though nobody counted it.
+        cached_tokens: How many of the input tokens a provider had in its cache, and sells for less.
 
     >>> Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)
-    Usage(input_tokens=910, output_tokens=105, cost_usd=0.25, calls=2, unpriced_calls=1)
+    Usage(input_tokens=910, output_tokens=105, cost_usd=0.25, calls=2, unpriced_calls=1, cached_tokens=0)
     """
 
     input_tokens: int = 0
@@ -96,6 +97,7 @@ class Usage:
     cost_usd: float | None = None
     calls: int = 0
     unpriced_calls: int = 0
+    cached_tokens: int = 0
 
     def __post_init__(self) -> None:
         if self.cost_usd is None and not self.unpriced_calls:
@@ -121,6 +123,7 @@ class Usage:
             sum(costs) if costs else None,
             self.calls + other.calls,
             self.unpriced_calls + other.unpriced_calls,
+            self.cached_tokens + other.cached_tokens,
         )
 
     def with_price(self, cost_usd: float) -> Usage:
@@ -134,7 +137,7 @@ class Usage:
         price, all without one.
         """
         plain: dict[str, Any] = {}
-        for name in ("input_tokens", "output_tokens", "cost_usd", "calls"):
+        for name in ("input_tokens", "output_tokens", "cost_usd", "calls", "cached_tokens"):
             value = getattr(self, name)
             if value or (name == "cost_usd" and value is not None):
                 plain[name] = value
@@ -151,6 +154,7 @@ class Usage:
             plain.get("cost_usd"),
             int(plain.get("calls", 0)),
             int(plain.get("unpriced_calls", 0)),
+            int(plain.get("cached_tokens", 0)),
         )
 
 
@@ -158,7 +162,7 @@ MAX_COUNT: Final = 2**53
 """Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
 MAX_COST_USD: Final = 1e9
 """A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
-_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
+_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls", "cached_tokens")
 
 
 def usage_problem(usage: object) -> str:

@@ -1,16 +1,24 @@
-"""The sections of a prompt: whoever writes them and whoever splits them agree here."""
+"""The sections of a prompt: whoever writes them and whoever splits them agree here.
+
+Texts of several lines stand in fences that no text can end: what looks like a heading within one is text.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _CONTEXT = "## Context\n\n"
-_TASK = "\n\n## Task\n\n"
+_TASK_HEADING = "## Task"
+_TASK = f"\n\n{_TASK_HEADING}\n\n"
 _INSTRUCTION = "\n\n## Instruction from the supervisor\n\n"
 _COMPLAINT = "\n\n## Your last answer was not accepted\n\n"
+INPUTS_HEADING: Final = "### Inputs"
+_TICKS: Final = re.compile("`+")
+_FENCE: Final = re.compile("`{3,}")
 
 
 def with_context(context: str, task: str) -> str:
@@ -46,5 +54,63 @@ def split_context(prompt: str) -> tuple[str, str]:
     >>> split_context(with_context("Earlier: a plan.", "Go on.")), split_context("Go on.")
     (('Earlier: a plan.', 'Go on.'), ('', 'Go on.'))
     """
-    context, mark, task = prompt.removeprefix(_CONTEXT).partition(_TASK)
-    return (context, task) if mark and prompt.startswith(_CONTEXT) else ("", prompt)
+    if not prompt.startswith(_CONTEXT):
+        return "", prompt
+    for line, start in outside_fences(prompt):
+        if line == _TASK_HEADING and prompt.startswith(_TASK, start - 2):
+            return prompt[len(_CONTEXT) : start - 2], prompt[start - 2 + len(_TASK) :]
+    context, mark, task = prompt.removeprefix(_CONTEXT).partition(_TASK)  # somebody's own, with an open fence
+    return (context, task) if mark else ("", prompt)
+
+
+def stable_length(prompt: str) -> int:
+    r"""How many characters of a prompt stay the same from stage to stage: its goal and its inputs.
+
+    >>> prompt = with_context("Goal: ship\n\n### Inputs\n\n- ticket: 1\n\n### Earlier stages\n\n- a", "Go.")
+    >>> prompt[: stable_length(prompt)], stable_length("Go on.")
+    ('## Context\n\nGoal: ship\n\n### Inputs\n\n- ticket: 1\n\n', 0)
+    """
+    if not prompt.startswith(_CONTEXT):
+        return 0
+    body = prompt[len(_CONTEXT) :]
+    headings = (start for line, start in outside_fences(body) if line.startswith("##"))
+    ends = (start for start in headings if not body.startswith(f"{INPUTS_HEADING}\n", start))
+    return len(_CONTEXT) + next(ends, 0)
+
+
+def fenced(text: str) -> str:
+    r"""A text in a fence that is longer than any within it.
+
+    >>> fenced("a\n```\nb")
+    '````\na\n```\nb\n````'
+    """
+    fence = fence_for(text)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def fence_for(text: str) -> str:
+    """A fence that nothing in a text can end.
+
+    >>> fence_for("a ``` b")
+    '````'
+    """
+    if "```" not in text:
+        return "```"
+    return "`" * (1 + max(len(run) for run in _TICKS.findall(text)))
+
+
+def outside_fences(text: str) -> Iterator[tuple[str, int]]:
+    r"""The lines of a text that are in no fence, each with where it begins.
+
+    >>> list(outside_fences("a\n```\nb\n```\nc"))
+    [('a', 0), ('c', 12)]
+    """
+    start, fence = 0, ""
+    for line in text.split("\n"):
+        if fence:
+            fence = "" if line == fence else fence
+        elif _FENCE.fullmatch(line):
+            fence = line
+        else:
+            yield line, start
+        start += len(line) + 1

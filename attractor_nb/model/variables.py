@@ -19,6 +19,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.excerpts import first_lines, last_lines
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -65,7 +67,7 @@ class Variable:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if not self.filter:
             return text
-        return _head(text, self.size) if self.filter == "head" else _tail(text, self.size)
+        return first_lines(text, self.size) if self.filter == "head" else last_lines(text, self.size)
 
 
 def variables(text: str) -> Iterator[Variable]:
@@ -181,19 +183,3 @@ def _variable(match: re.Match[str]) -> Variable | None:
         name, kind, size = filtered.groups()
         return Variable(name.strip(), match.start(), match.end(), is_braced=True, filter=kind, size=int(size))
     return Variable(inside.strip(), match.start(), match.end(), is_braced=True)
-
-
-def _head(text: str, size: int) -> str:
-    if len(text) <= size:
-        return text
-    cut = text[:size]
-    line_end = len(cut) if text[size] == "\n" else cut.rfind("\n")
-    return cut[:line_end] if 2 * line_end >= size else cut
-
-
-def _tail(text: str, size: int) -> str:
-    if len(text) <= size:
-        return text
-    begin = len(text) - size
-    line = begin if text[begin - 1] == "\n" else text.find("\n", begin) + 1
-    return text[line:] if line and 2 * (len(text) - line) >= size else text[begin:]

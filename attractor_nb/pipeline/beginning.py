@@ -128,7 +128,7 @@ def begin(
     except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         store.close()
         raise
-    return Beginning(plan, store, context, RunState(plan.start), run_id, inputs)
+    return Beginning(plan, store, context, RunState(plan.start, inputs=tuple(inputs)), run_id, inputs)
 
 
 def describe_backend(backend: BackendSpec) -> str:

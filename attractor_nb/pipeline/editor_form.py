@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 _LOOKS: Final = ("label", "shape", "type")
 _STAGE: Final = ("max_retries", "retry_policy", "goal_gate", "retry_target", "timeout")
-_MODEL: Final = ("prompt", "llm_model", "llm_provider", "reasoning_effort", "fidelity", "allowed_tools")
+_MODEL: Final = (
+    "prompt",
+    "llm_model",
+    "llm_provider",
+    "reasoning_effort",
+    "fidelity",
+    "carry",
+    "allowed_tools",
+)
 _OF_TYPE: Final = {
     "start": _LOOKS,
     "exit": _LOOKS,

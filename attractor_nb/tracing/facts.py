@@ -86,6 +86,7 @@ def of_model_call(event: ModelCallEnded) -> dict[str, Any]:
         found |= {
             names.INPUT_TOKENS: event.usage.input_tokens,
             names.OUTPUT_TOKENS: event.usage.output_tokens,
+            names.CACHED_TOKENS: event.usage.cached_tokens or None,
             names.CALL_COST: event.usage.cost_usd,
         }
     return found

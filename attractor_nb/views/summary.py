@@ -90,8 +90,11 @@ def usage_words(usage: Usage) -> list[str]:
     >>> from attractor_nb.model.outcome import Usage
     >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage(900, 100)), usage_words(Usage())
     (['1,000 tokens', '$0.25'], ['1,000 tokens', 'unpriced'], [])
+    >>> usage_words(Usage(900, 100, 0.25, cached_tokens=800))
+    ['1,000 tokens (800 cached)', '$0.25']
     """
-    words = [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    words = [f"{usage.total_tokens:,} tokens{cached}"] if usage.total_tokens else []
     return [*words, price] if (price := price_text(usage)) else words
 
 

@@ -167,9 +167,9 @@ def test_two_nodes_that_ask_the_same_share_an_answer() -> None:
 
 
 def test_how_an_earlier_stage_came_to_its_result_is_no_input() -> None:
-    told = "Goal: ship\nCompleted stages:\n- plan: success"
+    told = "Goal: ship\n\n### Earlier stages\n\n- plan: success"
 
     def made(carried):
         return model_call("b", with_context(carried, "Go."), {}, place=RUN)
 
-    assert made(f"{told}\nAttempts and tool calls:\n- plan: read()").digest == made(told).digest
+    assert made(f"{told}\n\n### Attempts and tool calls\n\n- plan: read()").digest == made(told).digest

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.decisions.fan_in import (
-    MAX_OUTPUT_CHARACTERS,
     MAX_OUTPUTS_CHARACTERS,
     Candidate,
     UnreadableResults,
@@ -196,7 +195,12 @@ def test_a_request_is_bounded_however_much_the_branches_said(count):
     able = [candidate(f"b{number}", last_response="x" * 1_000_000) for number in range(count)]
     bound = max(MAX_OUTPUTS_CHARACTERS, 200 * count) + 200 * count + 1_000
     assert len(ranking_request("Choose.", able)) < bound
-    assert len(output_of(able[0])) < MAX_OUTPUT_CHARACTERS + 60
+    assert len(output_of(able[0])) < MAX_OUTPUTS_CHARACTERS + 60
+
+
+def test_a_candidate_that_said_little_leaves_its_room_to_the_others():
+    able = [candidate("short", last_response="x"), candidate("long", last_response="y" * 60_000)]
+    assert "y" * 60_000 in ranking_request("Choose.", able)
 
 
 def test_a_winners_updates_stand_under_the_fan_ins_own_keys_and_replace_earlier_ones():

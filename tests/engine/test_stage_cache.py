@@ -288,17 +288,17 @@ def test_branches_and_their_fan_in_come_from_the_cache(place):
     assert after.context["parallel.fan_in.best_id"] == before.context["parallel.fan_in.best_id"]
 
 
-def test_rows_of_a_map_share_the_cache(place):
-    source = graph('a [prompt="Do $goal."] start -> a -> done', 'goal="it"')
+@pytest.mark.parametrize(("fidelity", "asked"), [("compact", ["a", "a"]), ("truncate", ["a"])])
+def test_rows_of_a_map_share_the_cache_where_their_prompts_are_the_same(place, fidelity, asked):
+    source = graph('a [prompt="Do $goal."] start -> a -> done', f'goal="it" default_fidelity={fidelity}')
     backend = Asked()
     pipeline = Pipeline(source)
-    rows = [{"x": 1}, {"x": 2}, {"x": 3}]
+    rows = [{"x": 1}, {"x": 2}, {"x": 1}]
     result = pipeline.map(
         rows, wait=True, backend=backend, cache=place.cache, map_dir=place.root / "map", max_parallel=1
     )
     assert [row.status for row in result.rows] == ["success"] * 3
-    # What a row begins with is carried by no first stage, so all rows ask the same.
-    assert backend.nodes == ["a"]
+    assert backend.nodes == asked  # what a row begins with is in its prompts, but under ``truncate``
 
 
 def test_a_child_run_takes_from_its_parents_cache(place):

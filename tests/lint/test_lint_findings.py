@@ -970,6 +970,34 @@ def test_a_fix_of_allowed_tools_is_valid_or_no_edit(tools, message, title):
     assert bool(found.fix.edits) == title.startswith("write ")
 
 
+CARRYING = f"""{ENDS} plan [prompt=x] test [shape=parallelogram, tool_command=true]
+    work [prompt=x, carry="%s"] start -> plan -> test -> work -> exit"""
+
+
+@pytest.mark.parametrize(
+    ("names", "message", "title"),
+    [
+        (
+            "plan.reponse, tool.output",
+            'carry names "plan.reponse", which no stage sets; did you mean "plan.response"?',
+            'write "plan.response, tool.output"',
+        ),
+        (
+            "somebody.response",
+            'carry names "somebody.response", which no stage sets',
+            "name a value that a stage before sets, such as plan.response or tool.output",
+        ),
+    ],
+)
+def test_carry_names_what_a_stage_sets(names, message, title):
+    found = one(CARRYING % names, "carry_known")
+    assert (found.message, found.fix.title) == (message, title)
+
+
+def test_carry_may_name_what_params_and_backends_of_ones_own_set():
+    assert "carry_known" not in found(CARRYING % "plan.response, tool.output, ticket, tests.failed")
+
+
 MALFORMED = Path(__file__).parents[1] / "languages" / "malformed"
 IN_A_PIPELINE = {
     "condition": "digraph {{ start [shape=Mdiamond] done [shape=Msquare] start -> work -> done work [prompt=x]"

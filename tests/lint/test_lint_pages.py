@@ -94,6 +94,7 @@ def test_these_rules_mend_the_source_themselves():
         "attribute_typo",
         "bad_duration",
         "bad_value",
+        "carry_known",
         "condition_syntax",
         "dead_end",
         "edge_target_exists",

@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import IncompleteToolCall
 from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta, ToolCallPart
 from pydantic_ai.usage import UsageLimits
 
+from attractor_nb.backends.llm.cache_marks import cache_settings, marked_prompt
 from attractor_nb.backends.llm.failures import (
     UNREADABLE,
     CallFailed,
@@ -24,7 +25,7 @@ from attractor_nb.backends.llm.failures import (
     unreadable,
 )
 from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.prices import usage_of
 from attractor_nb.backends.llm.settings import model_settings
 from attractor_nb.model.events import ModelCallEnded
 from attractor_nb.model.outcome import Usage
@@ -122,10 +123,13 @@ class Exchange:
             retries={"tools": TOOL_RETRIES, "output": 0},
             toolsets=[toolset] if toolset is not None else None,
         )
+        is_talk = toolset is not None or bool(history) or (self.scope is not None and bool(self.scope.thread))
         async with agent.iter(
-            prompt,
+            marked_prompt(prompt, self.target.provider, is_talk=is_talk),
             message_history=list(history) or None,
-            model_settings=cast("Any", self._settings(model)),
+            model_settings=cast(
+                "Any", {**self._settings(model), **cache_settings(self.target.provider, is_talk=is_talk)}
+            ),
             usage_limits=UsageLimits(request_limit=self.limits.requests),
             infer_name=False,
         ) as run:
@@ -190,12 +194,7 @@ class Exchange:
 
     def _counted(self, response: ModelResponse) -> Usage:
         """What a request consumed, added to the talk's."""
-        counted = response.usage
-        if not (counted.input_tokens or counted.output_tokens):
-            own = Usage(calls=1)
-        else:
-            cost = price_of(ModelName(self.target.model, self.target.provider), counted)
-            own = Usage(counted.input_tokens, counted.output_tokens, cost, 1)
+        own = usage_of(ModelName(self.target.model, self.target.provider), response.usage)
         self.usage = self.usage + own
         return own
 

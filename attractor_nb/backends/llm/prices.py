@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.outcome import Usage
+
 if TYPE_CHECKING:
     from attractor_nb.model.providers import ModelName
 
@@ -16,6 +18,20 @@ if TYPE_CHECKING:
 def has_prices() -> bool:
     """Whether a price list is installed."""
     return importlib.util.find_spec("genai_prices") is not None
+
+
+def usage_of(name: ModelName, counted: Any) -> Usage:
+    """What a call consumed, with its price; a server that reports no tokens has told nothing.
+
+    Args:
+        name: The model.
+        counted: As the library counted it; tokens of its caches are part of its input tokens.
+    """
+    if not (counted.input_tokens or counted.output_tokens):
+        return Usage(calls=1)
+    cached = getattr(counted, "cache_read_tokens", 0) or 0
+    cost = price_of(name, counted)
+    return Usage(counted.input_tokens, counted.output_tokens, cost, 1, cached_tokens=cached)
 
 
 def price_of(name: ModelName, usage: Any) -> float | None:
@@ -37,7 +53,9 @@ def price_of(name: ModelName, usage: Any) -> float | None:
     priced = Priced(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        cache_read_tokens=getattr(usage, "cache_read_tokens", 0) or None,
+        cache_read_tokens=getattr(usage, "cache_read_tokens", 0)
+        or getattr(usage, "cached_tokens", 0)
+        or None,
         cache_write_tokens=getattr(usage, "cache_write_tokens", 0) or None,
     )
     try:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from attractor_nb.decisions.caching import listed
 from attractor_nb.lint.places import outward, replacing, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
@@ -232,6 +233,59 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=severity)
 
 
+@rule(Severity.WARNING)
+def carry_known(survey: Survey) -> Iterator[Finding]:
+    """`carry` names values that something in the graph can set.
+
+    A value that nobody sets is not carried, and the model does its work without it. Names that params or
+    backends of your own may set are taken as they are, unless they are almost one that a stage sets.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] plan [prompt="Plan it"] work [prompt="Do it", carry="plan.reponse"]
+            exit [shape=Msquare]  start -> plan -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] plan [prompt="Plan it"] work [prompt="Do it", carry="plan.response"]
+            exit [shape=Msquare]  start -> plan -> work -> exit }
+    """
+    carrying = [node for node in survey.graph.nodes.values() if "carry" in node.attrs]
+    if not carrying:
+        return
+    known = _set_by_stages(survey)
+    for node in carrying:
+        names = listed(literal_text(node.attrs["carry"]))
+        for name in names:
+            near = "" if name in known else nearest(name, known)
+            if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
+                continue
+            fix = Fix("name a value that a stage before sets, such as plan.response or tool.output")
+            message = f'carry names "{name}", which no stage sets'
+            if near:
+                message += f'; did you mean "{near}"?'
+                mended = ", ".join(near if each == name else each for each in names)
+                fix = replacing_value(node, "carry", mended, f'write "{mended}"')
+            yield Finding(message, value_span(node, "carry"), node.id, fix=fix)
+
+
+def _set_by_stages(survey: Survey) -> tuple[str, ...]:
+    """The context keys that the graph's own stages set under fixed names."""
+    types = set(survey.types.values())
+    outputs = (
+        assigned.partition("=")[0].strip()
+        for node in survey.graph.nodes.values()
+        for assigned in listed(node.get("pipeline.outputs", str, ""))
+    )
+    return (
+        *(f"{node_id}.response" for node_id in survey.graph.nodes),
+        *(("tool.output", "tool.stderr", "tool.exit_code") if "tool" in types else ()),
+        *(("human.gate.text", "human.gate.label", "human.gate.form") if "wait.human" in types else ()),
+        *(("parallel.results", "parallel.fan_in.best_id") if "parallel" in types else ()),
+        *(name for name in outputs if name),
+    )
+
+
 def _attributes(survey: Survey, name: str) -> Iterator[_Written]:
     """An attribute wherever it is written and not blank; what nodes have from their graph stands there."""
     whole = survey.graph.get(name, str, "")
@@ -268,4 +322,5 @@ RULES: Final = (
     cache_files_inside,
     provider_known,
     model_provider,
+    carry_known,
 )

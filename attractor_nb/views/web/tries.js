@@ -33,6 +33,7 @@ function attemptLine(one, plain, ask) {
   const extra = [
     one.seconds !== null && one.seconds !== undefined && seconds(one.seconds),
     tokens && `${tokens.toLocaleString("en")} tokens`,
+    one.usage?.cached_tokens && `${one.usage.cached_tokens.toLocaleString("en")} of them cached`,
     one.usage?.cost_usd && `$${one.usage.cost_usd.toPrecision(2)}`,
     one.reason,
   ];

@@ -24,6 +24,7 @@ class Reply:
         tool_calls: ``(name, arguments)`` of the tools that it asks for.
         finish: ``stop``, ``length``, ``refusal`` or empty: the stream never says why it ends.
         usage: Tokens in and out; None: it does not say.
+        cached: How many of those in came from a cache.
         status, headers, error: An error page in place of a stream: its status, its headers, its message.
         error_type: The provider's word for the error, beside its message.
         raw: The body in place of a stream, as it is.
@@ -37,6 +38,7 @@ class Reply:
     tool_calls: tuple = ()
     finish: str = "stop"
     usage: tuple | None = (11, 7)
+    cached: int = 0
     status: int = 200
     headers: dict = field(default_factory=dict)
     error: str = ""
@@ -251,15 +253,17 @@ def _openai(asked, reply):
     if reply.usage:
         sent, received = reply.usage
         usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+        usage |= {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
         events.append(_data({**frame, "choices": [], "usage": usage}))
     return [*events, b"data: [DONE]\n\n"]
 
 
 def _anthropic(asked, reply):
     sent, received = reply.usage or (0, 0)
+    used = {"input_tokens": sent - reply.cached, "output_tokens": 0, "cache_read_input_tokens": reply.cached}
     message = {
         "id": "message-1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
-        "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": sent, "output_tokens": 0},
+        "stop_reason": None, "stop_sequence": None, "usage": used,
     }  # fmt: skip
     events = [{"type": "message_start", "message": message}]
     blocks = []
@@ -308,6 +312,7 @@ def _google(_, reply):
             "promptTokenCount": sent,
             "candidatesTokenCount": received,
             "totalTokenCount": sent + received,
+            **({"cachedContentTokenCount": reply.cached} if reply.cached else {}),
         }
     return [_data(event) for event in [*events, last]]
 
