@@ -290,7 +290,7 @@ class Debugger:
         stand.owner.set_outcome(stand, outcome)
 
     def set_prompt(self, node: str, text: str) -> None:
-        """Give a node another prompt, for this run only; ``$goal`` stands for the goal as in the graph.
+        """Give a node another prompt, for this run only; variables stand for values as in the graph.
 
         Raises:
             OptionError: There is no such node, it asks no model, or the prompt is empty.

@@ -58,7 +58,15 @@ _OF_TYPE: Final = {
     ),
 }
 """The attributes that the form of each handler type begins with; the others wait in a list below it."""
-_OF_GRAPH: Final = ("goal", "label", "model_stylesheet", "default_max_retries", "max_steps", "rankdir")
+_OF_GRAPH: Final = (
+    "goal",
+    "inputs",
+    "label",
+    "model_stylesheet",
+    "default_max_retries",
+    "max_steps",
+    "rankdir",
+)
 _OF_EDGE: Final = ("label", "condition", "weight", "default", "loop_restart")
 _LONG: Final = frozenset(
     {

@@ -35,6 +35,14 @@ def test_a_look_has_the_prompt_and_the_values_that_can_be_set(standing):
     assert message["debugger"]["stops"][0]["node"] == "review"
 
 
+def test_ruling_34_a_look_has_the_prompt_as_it_can_be_changed_and_as_it_would_be_sent(standing):
+    assert answer_debugging(standing, {"call": "look", "branch": ""})["look"]["sent"] is None
+    standing.debugger.set_context("ticket", "$ticket is broken")
+    standing.debugger.set_prompt("review", "About ${ticket}")
+    look = answer_debugging(standing, {"call": "look", "branch": ""})["look"]
+    assert (look["prompt"], look["sent"]) == ("About ${ticket}", "About $ticket is broken")
+
+
 def test_what_is_written_is_json_or_else_text(standing):
     for given, kept in (("4", 4), ("yes, please", "yes, please"), ('{"a": [1]}', {"a": [1]}), ('"3"', "3")):
         answer = answer_debugging(standing, {"call": "set_context", "key": "x", "text": given})
