@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from attractor_nb.backends.llm.tools import checked_functions
 from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
@@ -83,6 +84,7 @@ class Definition(Mendable, Sharing):
         pipelines: Mapping[str, Definition | Source] | None = None,
         guards: Mapping[str, GuardFunction] | None = None,
         schemas: Mapping[str, type[BaseModel]] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
         child_roots: Sequence[str | Path] = (),
         ancestry: Ancestry | None = None,
     ) -> None:
@@ -107,6 +109,8 @@ class Definition(Mendable, Sharing):
             pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
             guards: Functions by name that judge a supervised child (``manager.guard_function``).
             schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node may name.
+            tools: Functions by name that ``allowed_tools`` of a node may name, for models that are asked
+                directly (``backend="llm"``).
             child_roots: Directories in which child files may be, besides those below the file that names
                 them and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
@@ -136,6 +140,7 @@ class Definition(Mendable, Sharing):
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
         self.schemas: SchemaModels = checked_schemas(as_dict("schemas", schemas or {}))
+        self.tools: dict[str, Callable[..., Any]] = checked_functions(as_dict("tools", tools or {}))
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or Ancestry(roots=roots)
@@ -150,6 +155,7 @@ class Definition(Mendable, Sharing):
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
+            tools=frozenset(self.tools) or None,
             unfit_forms=form_problems(self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
@@ -193,6 +199,7 @@ class Definition(Mendable, Sharing):
             "pipelines": self.pipelines,
             "guards": self.guards,
             "schemas": self.schemas,
+            "tools": self.tools,
         }
 
     @property
@@ -289,6 +296,7 @@ class Definition(Mendable, Sharing):
         self.pipelines = {**other.pipelines, **self.pipelines}
         self.guards = {**other.guards, **self.guards}
         self.schemas = {**other.schemas, **self.schemas}
+        self.tools = {**other.tools, **self.tools}
         self.params = {**other.params, **self.params}
         if self._own_origin is None:
             self._own_origin = other.origin

@@ -32,6 +32,7 @@ class Preparation:
         severity: Severities in place of the rules' own.
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
+        tools: Names of the functions that models may call; None when nobody has given any.
         unfit_forms: Those of them that cannot be filled in as forms, and why.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.
@@ -44,6 +45,7 @@ class Preparation:
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
+    tools: frozenset[str] | None = None
     unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     is_strict: bool = False
     are_many_exits_allowed: bool = False
@@ -88,6 +90,7 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
+        tools=preparation.tools,
         unfit_forms=preparation.unfit_forms,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,

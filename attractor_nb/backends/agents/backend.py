@@ -25,6 +25,7 @@ from attractor_nb.backends.agents.task_text import task_text
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
+from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
@@ -133,7 +134,9 @@ class AgentBackend:
         return response
 
     def check_graph(self, graph: Graph) -> None:
-        """Refuse a node that names a server: the agent would send its prompt to another.
+        """Refuse a node that names a server, or tools that the agent cannot be given.
+
+        Its prompt would go to another server, and it would report work that it cannot have done.
 
         Raises:
             OptionError: A node does, and which.
@@ -145,6 +148,12 @@ class AgentBackend:
                 raise OptionError(
                     f"{node.id} names the server {address}, and {self.dialect.name} asks its own",
                     hint='leave llm.base_url out, or have the models asked directly: backend="llm"',
+                )
+            allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+            if allowed.own or allowed.served:
+                raise OptionError(
+                    f"{node.id} allows functions of yours or MCP servers: {self.dialect.name} has its own",
+                    hint='have the models asked directly: backend="llm"',
                 )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``

@@ -140,7 +140,7 @@ def _checked(pipeline: Pipeline, wish: MapWish) -> MapWish:
     """
     options = wish.of_rows
     check_host(options.host)
-    check_plugs(options, pipeline.handlers, pipeline.graph)
+    check_plugs(options, pipeline.handlers, pipeline.graph, functions=pipeline.tools)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
     if wish.own.map_dir is not None and options.durability == "none":
