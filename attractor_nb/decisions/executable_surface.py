@@ -122,7 +122,7 @@ def _is_of_server(name: str) -> bool:
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
-    servers = sorted(name for name in holder.attrs if _is_of_server(name)) if names is _GRAPH_NAMES else ()
-    for name in (*names, *servers):
+    servers = {name for name in holder.attrs if _is_of_server(name)} if names is _GRAPH_NAMES else set[str]()
+    for name in (*names, *sorted(servers.difference(names))):
         if name in holder.attrs and (text := holder.get(name, str, "")).strip():
             yield Command(node_id, name, text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.attributes import AGENT_TOOLS
-from attractor_nb.model.duration import Duration
+from attractor_nb.model.duration import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ SERVER_PREFIX: Final = "mcp:"
 ALL_TOOLS: Final = "*"
 SERVER_FIELDS: Final = ("command", "env", "timeout")
 """What `mcp.NAME.…` of a graph may say of a server."""
+DEFAULT_SECONDS: Final = 120.0
+"""How long a tool of a server may take, where the graph does not say."""
 TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 """What a function may be called as a tool: providers take no other names."""
 _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
@@ -99,12 +101,11 @@ def declared_servers(graph: Graph) -> Mapping[str, ServerDeclaration]:
     made: dict[str, ServerDeclaration] = {}
     for name in names:
         given = graph.get(f"mcp.{name}.env", str, "")
-        timeout = graph.get(f"mcp.{name}.timeout", Duration)
-        assert timeout is not None, "the attribute has a default"
+        timeout = parse_duration(graph.get(f"mcp.{name}.timeout", str, ""))
         made[name] = ServerDeclaration(
             name,
             graph.get(f"mcp.{name}.command", str, "").strip(),
             tuple(word.strip() for word in given.split(",") if word.strip()),
-            timeout.seconds,
+            DEFAULT_SECONDS if timeout is None else timeout.seconds,
         )
     return {name: server for name, server in made.items() if server.command}

@@ -43,15 +43,12 @@ __all__ = [
 ]
 
 _INDEX: Final = {(row.scope, row.name): row for row in TABLE}
-_SERVER_NAME = re.compile(r"(mcp\.)[A-Za-z_][A-Za-z0-9_]*(\.\w+)\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
 
 
 def attribute(scope: Scope, name: str) -> AttributeSpec | None:
     """The table's row for a name in a scope, or None for an attribute of somebody else's."""
-    if name.startswith("mcp.") and scope is Scope.GRAPH:
-        name = _SERVER_NAME.sub(r"\1NAME\2", name)
     return _INDEX.get((scope, name))
 
 

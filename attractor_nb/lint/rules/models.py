@@ -18,6 +18,7 @@ from attractor_nb.model.allowed_tools import (
 )
 from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.duration import parse_duration
 from attractor_nb.model.graph import Node
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.spelling import nearest
@@ -128,6 +129,12 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
     """
     for name in survey.graph.attrs:
         found = server_attribute(name)
+        if found is not None and found[1] == "timeout":
+            text = survey.graph.get(name, str, "")
+            duration = parse_duration(text)
+            if duration is None or duration.milliseconds < 1:
+                message = f'"{name}" is "{text}", which is no time'
+                yield Finding(message, value_span(survey.graph, name), fix=Fix("write a time such as 60s"))
         if found is None or found[1] in SERVER_FIELDS:
             continue
         near = nearest(found[1], SERVER_FIELDS)
@@ -322,6 +329,7 @@ def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
 
 RULES: Final = (
     tools_known,
+    servers_declared,
     fallback_valid,
     base_url_valid,
     cache_files_inside,

@@ -1,6 +1,5 @@
 """Tools of MCP servers: a real server of the reference implementation, run as a program of its own."""
 
-import asyncio
 import os
 import signal
 import sys
@@ -185,13 +184,12 @@ def test_a_cancelled_run_ends_the_server_and_what_it_started(tool_user, pids):
     user = tool_user([("files_leave_child", {}), ("files_slow", {})])
     pipeline = Pipeline(SOURCE.format(COMMAND, "", "mcp:files/*", ""), backend=user)
 
-    async def main():
-        run = await pipeline.start(logs_root="run", durability="fast", trust=True)
-        while not user.told:  # noqa: ASYNC110 - what a model is told is no event
-            await asyncio.sleep(0.02)
-        await run.cancel()
-
-    asyncio.run(main())
+    run = pipeline.run(logs_root="run", durability="fast", trust=True, wait=False)
+    deadline = time.monotonic() + 60
+    while not user.told and time.monotonic() < deadline:
+        time.sleep(0.02)
+    run.cancel()
+    assert run.result(30).status == "interrupted"
     assert gone([*pids(), int(user.told[0])])
 
 
@@ -260,6 +258,11 @@ def test_a_server_that_is_not_declared_is_an_error_of_lint(word):
     found = [entry for entry in Pipeline(SOURCE.format("x", "", word, "")).diagnostics if entry.is_error]
     assert [entry.rule for entry in found] == ["tools_known"]
     assert WRONG[word] in found[0].message
+
+
+def test_a_time_that_is_none_is_an_error_of_lint():
+    found = Pipeline(SOURCE.format("x", ', mcp.files.timeout="soon"', "mcp:files/*", "")).diagnostics
+    assert [entry.rule for entry in found] == ["servers_declared"]
 
 
 def test_a_misspelt_field_of_a_server_is_an_error_of_lint():

@@ -33,16 +33,15 @@ class Address(BaseModel):
 def run(user, functions, allowed="lookup", attributes="", **options):
     events = []
     pipeline = Pipeline(SOURCE.format(allowed, attributes), tools=functions, backend=user)
-    result = pipeline.run(
-        observers=[events.append], logs_root="run", durability="fast", wait=True, trust=True, **options
-    )
+    options = {"logs_root": "run", "durability": "fast", "wait": True, "trust": True, **options}
+    result = pipeline.run(observers=[events.append], **options)
     return result, [event for event in events if type(event).__name__ == "ToolCallEnded"]
 
 
 def told(tool_user, functions, name, arguments):
     """What the model is told of one call."""
     user = tool_user([(name, arguments)])
-    result, _ = run(user, functions, name)
+    result, _ = run(user, functions, name, logs_root=f"run-{name}")
     assert result.status == "success", result.reason
     return user.told[0]
 
