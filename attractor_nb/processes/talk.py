@@ -28,11 +28,13 @@ class Talk:
     Attributes:
         pid: Its process id, which is that of its group, too.
         ended: Done when its stdout has ended: it has no more to say.
+        exit_code: Its exit code, once it was stopped or has ended and was waited for; else None.
     """
 
     def __init__(self, job: Job, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel) -> None:
         self.pid = job.pid
         self.ended = said.ended
+        self.exit_code: int | None = None
         self._job = job
         self._writer = writer
         self._stderr = stderr
@@ -50,14 +52,13 @@ class Talk:
         """The last lines that it wrote to stderr."""
         return "\n".join(self._stderr.text().strip().splitlines()[-lines:])
 
-    async def stop(self) -> int:
-        """End its input, give it time to go, and end what is left of it; its exit code."""
+    async def stop(self) -> None:
+        """End its input, give it time to go, and end what is left of it."""
         self._writer.close()
         try:
             await self._job.wait(END_GRACE_SECONDS)
         finally:
-            code = await self._job.end(END_GRACE_SECONDS)
-        return code
+            self.exit_code = await self._job.end(END_GRACE_SECONDS)
 
 
 class _Said(Channel):

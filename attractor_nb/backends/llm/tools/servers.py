@@ -92,8 +92,10 @@ class McpServers:
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; see ``stage.ToolServers``."""
         running = self._running.get(server)
-        if running is None or running.is_dead:
-            raise RetryableError("" if running is None else running.obituary())
+        if running is None:
+            raise RetryableError(f"the MCP server {server!r} does not run any more")
+        if running.is_dead:
+            raise RetryableError(running.obituary())
         return await running.call(tool, arguments)
 
     async def _server(self, name: str) -> _Server:
@@ -102,14 +104,14 @@ class McpServers:
         Raises:
             TerminalError: It has died too often, or the library is not installed.
         """
-        running = self._running.get(name)
+        if importlib.util.find_spec("mcp") is None:
+            raise TerminalError("MCP servers need mcp, which is not installed", hint=INSTALL)
+        await call(_load)
+        running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
                 why = running.obituary() if running else f"the MCP server {name!r} does not stay alive"
                 raise TerminalError(f"{why}; it was started {MAX_STARTS} times")
-            if importlib.util.find_spec("mcp") is None:
-                raise TerminalError("MCP servers need mcp, which is not installed", hint=INSTALL)
-            await call(_load)
             self._starts[name] = self._starts.get(name, 0) + 1
             running = _Server(self._declared[name], self._directory() if self._directory else None)
             self._running[name] = running
@@ -142,7 +144,9 @@ class _Server:
     def obituary(self) -> str:
         """That it is dead, and what it said last."""
         words = self._talk.last_words() if self._talk is not None else ""
-        what = self._problem or "ended"
+        code = None if self._talk is None else self._talk.exit_code
+        how = "ended" if code is None else f"ended with exit code {code}"
+        what = self._problem or how
         said = f"; it said last:\n{words[-_MAX_SAID:]}" if words else ""
         return redacted(f"the MCP server {self._declared.name!r} {what}{said}")
 
@@ -200,7 +204,8 @@ class _Server:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the library raises, it is this server's end
             found = _innermost(error)
-            self._problem = self._problem or f"ended: {type(found).__name__}: {cut(str(found), 200)}"
+            if not self._over.is_set():  # else it has ended by itself, and the library says so in its way
+                self._problem = f"failed: {type(found).__name__}: {cut(str(found), 200)}"
 
     async def _talked(self, limit: asyncio.Timeout) -> None:
         import anyio  # noqa: PLC0415 - slow to import, for graphs with servers alone
@@ -229,8 +234,6 @@ class _Server:
 
     def _stopped(self, heard: Any) -> None:
         """It says no more: whoever waits for an answer is told."""
-        if not self._over.is_set():
-            self._problem = self._problem or "ended by itself"
         self._over.set()
         heard.close()
 
@@ -249,6 +252,9 @@ class _Lines:
         from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - as above
 
         self._rest += data
+        if b"\n" not in data:
+            del self._rest[MAX_LINE_BYTES:]
+            return
         *lines, rest = bytes(self._rest).split(b"\n")
         self._rest = bytearray(rest[:MAX_LINE_BYTES])
         for line in lines:

@@ -131,7 +131,7 @@ def test_a_server_that_dies_is_told_to_the_model_and_then_fails_the_stage(tool_u
     user = tool_user([("files_die", {}), ("files_where", {})])
     result, _ = run(user, attributes=", max_retries=0")
     assert result.status == "fail"
-    assert "the MCP server 'files' ended" in result.reason
+    assert "the MCP server 'files' ended with exit code 7" in result.reason
     assert "the disk is on fire" in result.reason
     assert "the disk is on fire" in user.told[0]
     assert len(kept(result.logs_root)) == 2
@@ -154,7 +154,7 @@ def test_the_next_attempt_starts_it_anew(tool_user, pids):
 
 
 STARTS = {
-    "exit 3": "the MCP server 'files' ended by itself",
+    "exit 3": "the MCP server 'files' ended with exit code 3",
     "echo no such module >&2; exit 1": "no such module",
     "/no/such/program": "not found",
     "cat": "the MCP server 'files'",
