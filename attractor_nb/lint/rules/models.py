@@ -116,6 +116,8 @@ def _tool_meant(word: str, names: Sequence[str], servers: Mapping[str, Any]) -> 
 def servers_declared(survey: Survey) -> Iterator[Finding]:
     """`mcp.NAME.…` of the graph says of an MCP server how it is started, and nothing that nobody reads.
 
+    A misspelt `command` leaves a server undeclared, and a time that is none has the default in its place.
+
     Bad:
 
         digraph { mcp.files.comand="python -m files" start [shape=Mdiamond]
