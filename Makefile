@@ -35,7 +35,7 @@ $(RUNTIME): $(MADE) pyproject.toml constraints.txt
 
 $(DEVELOPMENT): $(RUNTIME)
 	@echo "installing the tools for tests, notebooks and checks"
-	@.ci/install $(VENV) -c constraints.txt -e '.[lab,llm,local,tracing]' --group dev
+	@.ci/install $(VENV) -c constraints.txt -e '.[lab,llm,local,mcp,tracing]' --group dev
 	@touch $@
 
 $(MODEL): $(RUNTIME)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attractor_nb.backends import ClaudeBackend as ClaudeBackend
     from attractor_nb.backends import CodexBackend as CodexBackend
+    from attractor_nb.backends import CommandLineBackend as CommandLineBackend
     from attractor_nb.backends import FunctionBackend as FunctionBackend
     from attractor_nb.backends import GeminiBackend as GeminiBackend
     from attractor_nb.backends import LocalModelBackend as LocalModelBackend
@@ -76,6 +77,7 @@ _HOMES = {
     "CallbackInterviewer": "interviewers",
     "ClaudeBackend": "backends",
     "CodexBackend": "backends",
+    "CommandLineBackend": "backends",
     "ConsoleInterviewer": "interviewers",
     "Context": "context",
     "Diagnostic": "model.diagnostic",
@@ -127,6 +129,7 @@ __all__ = [
     "CallbackInterviewer",
     "ClaudeBackend",
     "CodexBackend",
+    "CommandLineBackend",
     "ConsoleInterviewer",
     "Context",
     "Diagnostic",

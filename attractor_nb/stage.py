@@ -200,6 +200,31 @@ class Conversation(Protocol):
         ...
 
 
+class ToolServers(Protocol):
+    """The MCP servers of a run: each is started when a stage first needs it, and ended with the run."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Those that the graph declares."""
+        ...
+
+    async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
+        """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run.
+
+        Raises:
+            StageError: It does not start, and what it said last.
+        """
+        ...
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool: what came of it as text, and whether that is an error.
+
+        Raises:
+            StageError: The server was dead before the call.
+        """
+        ...
+
+
 class Workplace(Protocol):
     """Where agents and the tools of models work: one directory for the stages of a run and of its children.
 
@@ -218,6 +243,16 @@ class Workplace(Protocol):
     @property
     def processes(self) -> Processes:
         """What starts the run's commands; one that names no ``cwd`` runs where those of tool stages do."""
+        ...
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """The caller's own functions that models may call, by name (``Pipeline(…, tools=…)``)."""
+        ...
+
+    @property
+    def servers(self) -> ToolServers:
+        """The MCP servers that the graph declares."""
         ...
 
     def hook(self, node: Node, when: str) -> str:

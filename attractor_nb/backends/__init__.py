@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, GeminiBackend
+from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, CommandLineBackend, GeminiBackend
 from attractor_nb.backends.function import FunctionBackend
 from attractor_nb.backends.llm import ProviderBackend
 from attractor_nb.backends.local_model import LocalModelBackend
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClaudeBackend",
     "CodexBackend",
+    "CommandLineBackend",
     "FunctionBackend",
     "GeminiBackend",
     "LocalModelBackend",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import TABLE, AttrType, Scope
 
 if TYPE_CHECKING:
@@ -115,7 +116,13 @@ def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
         yield from _all_commands(child, f"{within}{node_id}/")
 
 
+def _is_of_server(name: str) -> bool:
+    """Whether an attribute says which MCP server is started, or which variables it gets."""
+    return (found := server_attribute(name)) is not None and found[1] in ("command", "env")
+
+
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
-    for name in names:
+    servers = {name for name in holder.attrs if _is_of_server(name)} if names is _GRAPH_NAMES else set[str]()
+    for name in (*names, *sorted(servers.difference(names))):
         if name in holder.attrs and (text := holder.get(name, str, "")).strip():
             yield Command(node_id, name, text)

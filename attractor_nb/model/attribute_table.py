@@ -118,6 +118,21 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec(
             "max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1
         ),
+        ("mcp.NAME.command", _X, "", "Command that starts the MCP server NAME, over stdin and stdout."),
+        (
+            "mcp.NAME.env",
+            _S,
+            "",
+            "Names of environment variables that the server NAME gets beside those of commands, with commas.",
+        ),
+        AttributeSpec(
+            "mcp.NAME.timeout",
+            _G,
+            _D,
+            Duration(120_000),
+            "How long one tool of the server NAME may take.",
+            minimum=1,
+        ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
         ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
         AttributeSpec(
@@ -226,7 +241,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "allowed_tools",
             _S,
             "",
-            "Tools that the model may call: `read`, `write`, `list`, `run`, with commas. None by default.",
+            "Tools that the model may call: `read`, `write`, `list`, `run`, own ones, `mcp:SERVER/TOOL`.",
         ),
         ("cache", _B, True, "This stage's result may be taken from the cache of the run."),
         (

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import ProviderBackend
 from attractor_nb.backends.agents import AgentBackend
+from attractor_nb.backends.agents.list_prices import priced_model
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.model_choices import is_model_asked, nodes_that_ask
+from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -28,8 +29,8 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
     Args:
         graph: What will run.
         bounds: Bounds in place of the graph's own.
-        backend: What answers; only models of providers are priced by their names, and of agents it is known
-            which tell a price.
+        backend: What answers; models of providers are priced by their names, and so are those of agents that
+            tell no price themselves.
 
     Raises:
         OptionError: A model has no known price, and ``max_tokens_total`` bounds nothing either.
@@ -47,15 +48,24 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
 def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
     """What is asked and has no known price; empty when there is nothing, or nobody can tell."""
     if isinstance(backend, AgentBackend):
-        return (
-            ""
-            if backend.dialect.tells_price or not is_model_asked(graph)
-            else f"{backend.dialect.name} tells no price"
-        )
+        return "" if backend.dialect.tells_price else _unpriced_by_agent(graph, backend)
     if isinstance(backend, ProviderBackend):
         for node_id, name in unpriced_models(graph, backend):
             return f"the price of {name}, which {node_id} asks, is not known"
     return ""
+
+
+def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
+    """The first node whose model has no list price, of an agent that tells none; empty without one."""
+    name = backend.dialect.name
+    for node in nodes_that_ask(graph):
+        model = priced_model(backend.dialect.price_provider, node.llm_model)
+        if not model.model:
+            return f"{name} tells no price, and {node.id} names no model that has one"
+        if price_of(model, _ONE_EACH) is None:
+            return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
+    children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
+    return next(filter(None, children), "")
 
 
 def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, ModelName]]:

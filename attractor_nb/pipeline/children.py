@@ -207,7 +207,9 @@ class ChildRuns:
         kept, own = Run.load(place).pipeline, self._household.pipeline
         if kept.source is None:
             return kept
-        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas)
+        return type(own)(
+            kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas, tools=own.tools
+        )
 
     def live(self) -> dict[str, Run]:
         """The handles of the children of this session, the latest of each stage."""

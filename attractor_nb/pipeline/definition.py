@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from attractor_nb.backends.llm.tools import checked_functions
 from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.decisions.plan import compile_plan
@@ -86,6 +87,7 @@ class Definition(Mendable, Sharing):
         pipelines: Mapping[str, Definition | Source] | None = None,
         guards: Mapping[str, GuardFunction] | None = None,
         schemas: Mapping[str, type[BaseModel]] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
         child_roots: Sequence[str | Path] = (),
         ancestry: Ancestry | None = None,
     ) -> None:
@@ -111,6 +113,8 @@ class Definition(Mendable, Sharing):
             guards: Functions by name that judge a supervised child (``manager.guard_function``).
             schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node, or
                 ``inputs_schema`` of the graph, may name.
+            tools: Functions by name that ``allowed_tools`` of a node may name, for models that are asked
+                directly (``backend="llm"``).
             child_roots: Directories in which child files may be, besides those below the file that names
                 them and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
@@ -140,6 +144,7 @@ class Definition(Mendable, Sharing):
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
         self.schemas: SchemaModels = checked_schemas(as_dict("schemas", schemas or {}))
+        self.tools: dict[str, Callable[..., Any]] = checked_functions(as_dict("tools", tools or {}))
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or Ancestry(roots=roots)
@@ -154,6 +159,7 @@ class Definition(Mendable, Sharing):
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
+            tools=frozenset(self.tools) or None,
             unfit_forms=form_problems(self.schemas),
             schema_inputs=partial(registered_inputs, self.schemas),
             is_strict=self._is_strict,
@@ -199,6 +205,7 @@ class Definition(Mendable, Sharing):
             "pipelines": self.pipelines,
             "guards": self.guards,
             "schemas": self.schemas,
+            "tools": self.tools,
         }
 
     @property
@@ -295,6 +302,7 @@ class Definition(Mendable, Sharing):
         self.pipelines = {**other.pipelines, **self.pipelines}
         self.guards = {**other.guards, **self.guards}
         self.schemas = {**other.schemas, **self.schemas}
+        self.tools = {**other.tools, **self.tools}
         self.params = {**other.params, **self.params}
         if self._own_origin is None:
             self._own_origin = other.origin

@@ -148,7 +148,7 @@ def _make_fork(
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     check_host(options.host)
     if options.cassette is None:
-        check_plugs(options, pipeline.handlers, pipeline.graph)
+        check_plugs(options, pipeline.handlers, pipeline.graph, functions=pipeline.tools)
     check_rewind(plan, parent, rewind)
     place = find_place(read_latest(plan, parent).stored, rewind)
     later_inputs(pipeline, {*rewind.context, *_keys_of(place.way)})

@@ -286,7 +286,7 @@ class Pipeline(Definition):
     ) -> Run:
         options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
         check_host(options.host)
-        check_plugs(options, self.handlers, self.graph, tape)
+        check_plugs(options, self.handlers, self.graph, tape, self.tools)
         check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = continue_run(
@@ -303,7 +303,7 @@ class Pipeline(Definition):
     def _start(self, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Run:
         options, tape = with_cassette(options)
         check_host(options.host)
-        check_plugs(options, self.handlers, self.graph, tape)
+        check_plugs(options, self.handlers, self.graph, tape, self.tools)
         check_breakpoints(options, self.graph, is_waited_for=is_waited_for)
         seams = seams_of(options)
         beginning = begin(self, options, seams)

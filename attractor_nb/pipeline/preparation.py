@@ -33,6 +33,7 @@ class Preparation:
         severity: Severities in place of the rules' own.
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
+        tools: Names of the functions that models may call; None when nobody has given any.
         unfit_forms: Those of them that cannot be filled in as forms, and why.
         schema_inputs: Gives the inputs that a registered schema declares, by its name.
         is_strict: Generous readings are errors.
@@ -46,6 +47,7 @@ class Preparation:
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
+    tools: frozenset[str] | None = None
     unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     is_strict: bool = False
@@ -91,6 +93,7 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
+        tools=preparation.tools,
         unfit_forms=preparation.unfit_forms,
         schema_inputs=preparation.schema_inputs,
         allow_many_exits=preparation.are_many_exits_allowed,

@@ -10,12 +10,15 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.backends import ProviderBackend
+from attractor_nb.backends.llm.tools import McpServers, check_tools
+from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.engine.debugging import Debugging
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
-from attractor_nb.errors import OptionError, RunLocked
+from attractor_nb.errors import OptionError, RunLocked, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
@@ -28,6 +31,7 @@ from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
+from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.shapes import CHILD_TYPES
 from attractor_nb.pipeline.asking import interviewer_of
@@ -59,7 +63,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.context import Context
@@ -185,6 +189,7 @@ def wire(
         OptionError: The backend or interviewer is unknown.
     """
     stream = EventStream(start.store, seams.clock, start.run_id)
+    servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
     gates = Gates(
         people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
         lambda event: stream.announce(event, is_synced=True),
@@ -245,6 +250,7 @@ def wire(
         lifetimes=(
             *feed,
             *(() if place is workspace else (place,)),
+            servers,
             *lifetimes,
             *((children,) if children else ()),
         ),
@@ -262,7 +268,11 @@ def wire(
         debugging=debugging,
         above=tuple if above is None else above.stores,
         workplace=RunWorkplace(
-            start.plan.graph, place, on_tape(Plugs(answering, at_work), answering, tape).processes
+            start.plan.graph,
+            place,
+            on_tape(Plugs(answering, at_work), answering, tape).processes,
+            pipeline.tools,
+            servers,
         ),
     )
 
@@ -314,6 +324,7 @@ def check_plugs(
     handlers: Mapping[str, Handler | Callable[..., Any]],
     graph: Graph,
     tape: Tape | None = None,
+    functions: Collection[str] = (),
 ) -> None:
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
@@ -327,6 +338,8 @@ def check_plugs(
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
+        if isinstance(answering, ProviderBackend):
+            _check_tools(graph, functions, is_elsewhere=options.executor is not None)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     if options.workdir is not None and options.executor is not None:
@@ -334,6 +347,27 @@ def check_plugs(
             "workdir= is a directory of this machine, and executor= has stages done elsewhere",
             hint="leave one of them out",
         )
+
+
+def _check_tools(graph: Graph, functions: Collection[str], *, is_elsewhere: bool) -> None:
+    """Refuse tools that there are not, or not where the stages are done.
+
+    Raises:
+        OptionError: A node allows one.
+    """
+    for node in nodes_that_ask(graph):
+        try:
+            check_tools(node, functions, declared_servers(graph))
+        except TerminalError as error:
+            raise OptionError(error.message, hint=error.hint) from None
+        allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+        if is_elsewhere and (allowed.own or allowed.served):
+            raise OptionError(
+                f"{node.id} allows its model functions of yours or MCP servers, which stay on this machine",
+                hint="run it without executor=",
+            )
+    for child in graph.children.values():
+        _check_tools(child, functions, is_elsewhere=is_elsewhere)
 
 
 def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.backends.llm.tools import McpServers
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration
 from attractor_nb.pipeline.options import checked_workdir
@@ -19,11 +20,12 @@ from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import WORKSPACE_NAME, first_directory, make_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.protocols import CommandResult, Processes, RunStore
+    from attractor_nb.stage import ToolServers
     from attractor_nb.storage.disk import Disk
 
 
@@ -83,6 +85,8 @@ class RunWorkplace:
     graph: Graph
     workspace: Workspace
     processes: Processes
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict[str, "Callable[..., Any]"])
+    servers: ToolServers = field(default_factory=McpServers)
 
     @property
     def directory(self) -> Path:

@@ -9,12 +9,12 @@ import re
 import secrets
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.processes.child import Child
 from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
-from attractor_nb.processes.output import OutputChannel
+from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import is_secret_name
 from attractor_nb.storage.disk import Disk, storage_error
 
@@ -113,7 +113,7 @@ class LocalProcesses:
                 stack.enter_context(OutputChannel(name, output_directory, on_output, self._disk))
                 for name in ("stdout", "stderr")
             ]
-            job = await _Job.start(arguments, cwd, environment, stdin, channels, mark, stack)
+            job = await Job.start(arguments, cwd, environment, stdin, channels, mark, stack)
             is_timed_out = False
             grace = CANCEL_GRACE_SECONDS
             try:
@@ -137,14 +137,19 @@ def command_environment(environment: Mapping[str, str] | None = None) -> dict[st
     }
 
 
-class _Job:
+class Job:
     """A command that runs."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     def __init__(
         self,
         process: Child,
         watchdog: Watchdog,
-        channels: Sequence[OutputChannel],
+        channels: Sequence[Channel],
         descendants: Descendants,
     ) -> None:
         self._process = process
@@ -158,14 +163,28 @@ class _Job:
         arguments: Sequence[str],
         cwd: Path | None,
         environment: Mapping[str, str],
-        stdin: bytes,
-        channels: Sequence[OutputChannel],
+        stdin: bytes | int,
+        channels: Sequence[Channel],
         mark: str,
         until_end: contextlib.ExitStack,
-    ) -> _Job:
+    ) -> Job:
+        """Start a command.
+
+        Args:
+            arguments: The program and its arguments.
+            cwd: Working directory.
+            environment: All that it gets.
+            stdin: What it reads, or a descriptor that it reads from.
+            channels: What take its stdout and its stderr.
+            mark: By which its descendants are found.
+            until_end: What has to last as long as it does.
+
+        Raises:
+            TerminalError: It cannot be started.
+        """
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:
-            source = stack.enter_context(_input_file(stdin))
+            source = stdin if isinstance(stdin, int) else stack.enter_context(_input_file(stdin))
             writers: list[int] = []
             for channel in channels:
                 reader, writer = os.pipe()
@@ -197,7 +216,7 @@ class _Job:
     async def wait(self, timeout_seconds: float | None) -> bool:
         """Wait for the command's end; False when the time ran out first."""
         ended = asyncio.ensure_future(self._process.wait())
-        waited: set[asyncio.Future[object]] = {ended, *(channel.failed for channel in self._channels)}
+        waited: set[asyncio.Future[Any]] = {ended, *(channel.failed for channel in self._channels)}
         try:
             done, _ = await asyncio.wait(waited, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -27,12 +27,42 @@ MAX_SPOOLED_BYTES = 64 * 1024 * 1024
 """Of each output, on disk and to the listener."""
 
 
-class OutputChannel(asyncio.Protocol):
+class Channel(asyncio.Protocol):
+    """What takes one output of a command.
+
+    Attributes:
+        failed: Done when it can take no more: the command is then ended.
+        ended: Done when the last writer has closed the pipe, or we have.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the pipe."""
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the interface of asyncio
+        """The last writer closed the pipe, or we did."""
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def close(self) -> None:
+        """Close the pipe."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class OutputChannel(Channel):
     """One output of a command: kept in part, spooled, and passed on as it arrives."""
 
     def __init__(
         self, name: str, directory: Path | None, listener: OutputListener | None, disk: Disk
     ) -> None:
+        super().__init__()
         self._name = name
         self._path = None if directory is None else directory / f"{name}.txt"
         self._listener = listener
@@ -44,9 +74,6 @@ class OutputChannel(asyncio.Protocol):
         self._tail = bytearray()
         self._size = 0
         self._failure: BaseException | None = None
-        self._transport: asyncio.BaseTransport | None = None
-        self.failed = asyncio.get_running_loop().create_future()
-        self.ended = asyncio.get_running_loop().create_future()
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -63,22 +90,12 @@ class OutputChannel(asyncio.Protocol):
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        self.close()
         if self._failure is None and (rest := self._redactor.finish()):
             self._take(rest.encode("latin-1"))
         if self._file >= 0:
             self._disk.close(self._file)
             self._file = -1
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the pipe."""
-        self._transport = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the interface of asyncio
-        """The last writer closed the pipe, or we did."""
-        if not self.ended.done():
-            self.ended.set_result(None)
 
     def data_received(self, data: bytes) -> None:
         """Take a piece of output; a failure here ends the command."""

@@ -50,3 +50,21 @@ def test_the_code_on_the_page_runs(stubbed):
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_the_page_says_how_each_agent_is_installed(dialect):
     assert f'| `"{dialect.name}"` | {dialect.title} | `{dialect.install}` |' in PAGE
+
+
+def test_the_program_of_ones_own_on_the_page_is_called_as_it_says(stubbed, tmp_path, monkeypatch):
+    code = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1]
+    program = tmp_path / "aider"
+    program.write_text('#!/bin/sh\necho "$@" >> calls.txt\necho \'{"outcome": "success"}\'\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    result = {}
+    exec(
+        code.replace("Pipeline(", "result['is'] = Pipeline(").replace(
+            'workdir="."', 'workdir=".", trust=True, wait=True'
+        ),
+        {"Pipeline": Pipeline, "result": result},
+    )
+    assert result["is"].status == "success"
+    first, *_ = Path("calls.txt").read_text().splitlines()
+    assert re.fullmatch(r"--yes --message-file=/.*/fix/agent\.prompt\.md", first)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
@@ -13,12 +16,16 @@ from attractor_nb.backends.agents.dialect import AgentCall
 from attractor_nb.backends.agents.failures import Failure, error_of
 from attractor_nb.backends.agents.gemini import Gemini
 from attractor_nb.backends.agents.installed import find_executable
+from attractor_nb.backends.agents.list_prices import listed_price
 from attractor_nb.backends.agents.listening import Listener
 from attractor_nb.backends.agents.said import Complained, Ended, plain_text
 from attractor_nb.backends.agents.saved_session import SavedSession
+from attractor_nb.backends.agents.strict_schema import strict_schema
 from attractor_nb.backends.agents.task_text import task_text
+from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
+from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
@@ -27,7 +34,7 @@ from attractor_nb.processes import LocalProcesses
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.backends.agents.dialect import Dialect
@@ -40,7 +47,14 @@ if TYPE_CHECKING:
 
 STDERR_NAME: Final = "agent.stderr.txt"
 TASK_NAME: Final = "agent.prompt.md"
+SCHEMA_NAME: Final = "agent.schema.json"
+MAX_NAMED: Final = 5
+"""How many tools a warning names."""
 _TAIL_CHARACTERS: Final = 2000
+
+
+def _local_time() -> datetime:
+    return datetime.now().astimezone()
 
 
 class AgentBackend:
@@ -59,14 +73,17 @@ class AgentBackend:
         is_unrestricted: It may do everything, unasked and outside of the working directory, too. For
             machines that can be thrown away.
         processes: Starts it; by default what starts the run's commands.
+        now: The time with its zone: an agent whose limit "resets 3pm" is asked again then.
 
     Raises:
         OptionError: It is not installed, or ``arguments`` or ``variables`` is no list of texts.
     """
 
-    dialect: ClassVar[Dialect]
+    dialect: Dialect
     has_effects: Final = True
     """It sees and may change more than its stage's directory (``protocols.DescribesCalls``)."""
+    keeps_sessions: ClassVar[bool] = True
+    """The stages of a thread can go on with one session of it."""
 
     def __init__(
         self,
@@ -76,12 +93,14 @@ class AgentBackend:
         variables: Sequence[str] = (),
         is_unrestricted: bool = False,
         processes: Processes | None = None,
+        now: Callable[[], datetime] = _local_time,
     ) -> None:
         self._executable = find_executable(self.dialect, executable)
-        self._arguments = _texts("arguments", arguments, 'arguments=("--max-turns=20",)')
-        self._variables = _texts("variables", variables, 'variables=("AWS_ACCESS_KEY_ID",)')
+        self._arguments = texts("arguments", arguments, 'arguments=("--max-turns=20",)')
+        self._variables = texts("variables", variables, 'variables=("AWS_ACCESS_KEY_ID",)')
         self._is_unrestricted = is_unrestricted
         self._processes = processes
+        self._now = now
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The agent's last message. An empty one is given back as it is: it is no success.
@@ -93,15 +112,16 @@ class AgentBackend:
         _tell_of_hooks(node, scope, self.dialect.name)
         saved = self._saved_session(scope)
         call = self._call(node, prompt, scope, saved.session)
-        listener = Listener(self.dialect, scope, asyncio.get_running_loop().time)
+        listener = self._listener(scope)
+        if scope is not None and scope.conversation is not None and not self.keeps_sessions:
+            _tell(scope, f"{self.dialect.name} keeps no sessions: it knows nothing of this thread")
         usage, finish, error = None, "", "it was cut off"
         try:
             result = await self._run(call, scope, listener)
-            told = listener.transcript.ended.usage if listener.transcript.ended else None
-            usage = saved.own_part(told) if told and self.dialect.counts_whole_sessions else told
-            response = _response(self.dialect, listener, result, usage)
+            usage = await self._own_usage(listener, saved, call.model)
+            response = self._response(listener, result, usage)
             if scope is not None and scope.conversation is not None and listener.transcript.session:
-                kept = saved.gone_on(listener.transcript.session, told)
+                kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
                 scope.conversation.save(kept.text())
             finish, error = "length" if response.is_truncated else "stop", ""
         except Exception as failure:
@@ -109,10 +129,14 @@ class AgentBackend:
             raise
         finally:
             listener.announce_call(usage=usage, finish=finish, error=error, model=call.model)
+            if denied := listener.transcript.denied:
+                _tell(scope, f"{_denials(self.dialect, denied)}; allowed_tools says what it may do")
         return response
 
     def check_graph(self, graph: Graph) -> None:
-        """Refuse a node that names a server: the agent would send its prompt to another.
+        """Refuse a node that names a server, or tools that the agent cannot be given.
+
+        Its prompt would go to another server, and it would report work that it cannot have done.
 
         Raises:
             OptionError: A node does, and which.
@@ -125,11 +149,18 @@ class AgentBackend:
                     f"{node.id} names the server {address}, and {self.dialect.name} asks its own",
                     hint='leave llm.base_url out, or have the models asked directly: backend="llm"',
                 )
+            allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+            if allowed.own or allowed.served:
+                raise OptionError(
+                    f"{node.id} allows functions of yours or MCP servers: {self.dialect.name} has its own",
+                    hint='have the models asked directly: backend="llm"',
+                )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
         """What goes into a call beside the prompt."""
         call = self._call(node, "", None, "")
         return {
+            **self._call_facts(),
             "agent": self.dialect.name,
             "model": call.model,
             "effort": call.effort,
@@ -138,6 +169,10 @@ class AgentBackend:
             "is_unrestricted": call.is_unrestricted,
             "arguments": list(call.more),
         }
+
+    def _call_facts(self) -> dict[str, Any]:
+        """What a kind of agent brings into a call beside what all do."""
+        return {}
 
     def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
         words = {word.strip() for word in node.get("allowed_tools", str, "").split(",")}
@@ -150,10 +185,46 @@ class AgentBackend:
             tools=frozenset(words & set(AGENT_TOOLS)),
             session=session,
             directory=None if scope is None else scope.files.directory.absolute(),
+            schema=_object_schema(node),
             is_unrestricted=self._is_unrestricted,
             more=self._arguments,
         )
+        if self.dialect.takes_schema_file and scope is not None and (strict := strict_schema(call.schema)):
+            scope.files.write_text(SCHEMA_NAME, strict)
+            call = replace(call, schema_file=scope.files.directory.absolute() / SCHEMA_NAME)
         return replace(call, task=task_text(prompt, call.directory if _may_report(node, call) else None))
+
+    def _listener(self, scope: StageScope | None) -> Listener:
+        return Listener(self.dialect, scope, asyncio.get_running_loop().time)
+
+    async def _own_usage(self, listener: Listener, saved: SavedSession, model: str) -> Usage | None:
+        """What the call consumed, priced by the list where the agent tells no price."""
+        ended = listener.transcript.ended
+        if ended is None or ended.usage is None:
+            return None
+        usage, tokens = ended.usage, ended.tokens
+        if self.dialect.counts_whole_sessions:
+            usage, tokens = saved.own_part(ended)
+        if usage.cost_usd is None and tokens:
+            price = await call_in_thread(
+                listed_price, self.dialect.price_provider, listener.transcript.model or model, tokens
+            )
+            usage = usage if price is None else usage.with_price(price)
+        return usage
+
+    def _response(self, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
+        """The answer of a call that succeeded.
+
+        Raises:
+            StageError: It did not.
+        """
+        transcript, ended = listener.transcript, listener.transcript.ended
+        if ended is not None and not ended.is_failure and result.exit_code == 0:
+            note = _denials(self.dialect, transcript.denied) if transcript.denied else ""
+            return Response(transcript.answer, usage=usage, is_truncated=ended.is_truncated, note=note)
+        if result.exit_code == 0 and ended is None and transcript.complaint is None:
+            raise RetryableError(_without_end(self.dialect, listener))
+        raise error_of(_failure(transcript, result), self.dialect, self._now())
 
     def _saved_session(self, scope: StageScope | None) -> SavedSession:
         if scope is None or scope.conversation is None:
@@ -241,7 +312,33 @@ def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
             scope.announce(RunWarning(message=message, node=node.id))
 
 
-def _texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
+def _tell(scope: StageScope | None, message: str) -> None:
+    """Warn whoever follows the run."""
+    if scope is not None:
+        scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
+
+
+def _denials(dialect: Dialect, denied: Sequence[str]) -> str:
+    """Which tools an agent was not allowed to call, and how often it tried."""
+    counts = Counter(denied)
+    named = [
+        f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)
+    ]
+    more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
+    return f"{dialect.name} was denied {', '.join(named)}{more}"
+
+
+def _object_schema(node: Node) -> str:
+    """The node's ``response_schema`` where it is one of an object: agents answer with nothing else."""
+    text = node.get("response_schema", str, "")
+    try:
+        found: Any = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return ""  # reported when the answer is read
+    return text if isinstance(found, dict) and cast("dict[str, Any]", found).get("type") == "object" else ""
+
+
+def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
     """An argument that is a list of texts.
 
     Raises:
@@ -256,20 +353,6 @@ def _may_report(node: Node, call: AgentCall) -> bool:
     """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
     asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
     return call.may_write and not asks
-
-
-def _response(dialect: Dialect, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
-    """The answer of a call that succeeded.
-
-    Raises:
-        StageError: It did not.
-    """
-    transcript, ended = listener.transcript, listener.transcript.ended
-    if ended is not None and not ended.is_failure and result.exit_code == 0:
-        return Response(transcript.answer, usage=usage, is_truncated=ended.is_truncated)
-    if result.exit_code == 0 and ended is None and transcript.complaint is None:
-        raise RetryableError(_without_end(dialect, listener))
-    raise error_of(_failure(transcript, result), dialect)
 
 
 def _failure(transcript: Transcript, result: CommandResult) -> Failure:

@@ -7,6 +7,7 @@ and the command line of its public Python SDK (messages ``system``/``init``, ``a
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.dialect import AgentCall
     from attractor_nb.backends.agents.failures import FailureKind
 
+MAX_SCHEMA_BYTES: Final = 100_000
+"""Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""
 _COMMAND_TOOLS: Final = "Bash"
 _WRITING_TOOLS: Final = "Edit,MultiEdit,Write,NotebookEdit"
 _STATUS_OF_ERROR: Final = {
@@ -62,6 +65,8 @@ class Claude:
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = False
     tells_price: ClassVar[bool] = True
+    price_provider: ClassVar[str] = "anthropic"
+    takes_schema_file: ClassVar[bool] = False
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Values stand behind ``=``, so that none of them can be read as a flag.
@@ -69,7 +74,8 @@ class Claude:
         A session that is gone on with is forked: the one that a committed stage left stays as it is, and an
         attempt that is made again does not find its own words in it.
         """
-        arguments = ["-p", "--output-format=stream-json", "--verbose", *_permissions(call)]
+        arguments = ["-p", "--output-format=stream-json", "--verbose", "--include-partial-messages"]
+        arguments += _permissions(call)
         if call.directory is not None and call.may_write:
             arguments.append(f"--add-dir={call.directory}")
         if call.model:
@@ -78,6 +84,8 @@ class Claude:
             arguments.append(f"--effort={call.effort}")
         if call.system_prompt:
             arguments.append(f"--append-system-prompt={call.system_prompt}")
+        if call.schema and len(call.schema.encode()) < MAX_SCHEMA_BYTES:
+            arguments.append(f"--json-schema={call.schema}")
         if call.session:
             arguments += [f"--resume={call.session}", "--fork-session"]
         return [*arguments, *call.more]
@@ -91,6 +99,8 @@ class Claude:
         match line.get("type"):
             case "system" if line.get("subtype") == "init":
                 return [Began(session_at(line, "session_id"), text_at(line, "model"))]
+            case "stream_event":
+                return _piece(line)
             case "assistant":
                 return _assistant(line)
             case "user":
@@ -118,6 +128,16 @@ def _permissions(call: AgentCall) -> list[str]:
 
 def _blocks(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return mappings_at(mapping_at(line, "message"), "content")
+
+
+def _piece(line: Mapping[str, Any]) -> list[AgentEvent]:
+    """A piece of a message that is being written; the message itself follows when it is whole."""
+    event = mapping_at(line, "event")
+    delta = mapping_at(event, "delta")
+    if line.get("parent_tool_use_id") or event.get("type") != "content_block_delta":
+        return []
+    text = text_at(delta, "text") if delta.get("type") == "text_delta" else ""
+    return [Said(text, is_whole=False)] if text else []
 
 
 def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
@@ -151,15 +171,21 @@ def _answered(block: Mapping[str, Any]) -> ToolAnswered:
 
 def _ended(line: Mapping[str, Any]) -> Ended:
     usage, text = _usage(line), text_at(line, "result")
+    denied = tuple(
+        text_at(entry, "tool_name") or "a tool" for entry in mappings_at(line, "permission_denials")
+    )
     subtype = text_at(line, "subtype")
     if line.get("is_error") is True or subtype != "success":
         reason = text or "; ".join(texts_at(line, "errors"))
         kind = "" if subtype == "success" else subtype
         error = ": ".join(part for part in (kind, reason) if part)
-        return Ended(is_failure=True, error=error, status=count_at(line, "api_error_status"), usage=usage)
-    return Ended(
-        text if "result" in line else None, usage=usage, is_truncated=line.get("stop_reason") == "max_tokens"
-    )
+        status = count_at(line, "api_error_status")
+        return Ended(is_failure=True, error=error, status=status, usage=usage, denied=denied)
+    answer = text if "result" in line else None
+    if isinstance(line.get("structured_output"), dict):
+        answer = plain_text(json.dumps(line["structured_output"], ensure_ascii=False))
+    is_truncated = line.get("stop_reason") == "max_tokens"
+    return Ended(answer, usage=usage, is_truncated=is_truncated, denied=denied)
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:

@@ -17,6 +17,7 @@ from attractor_nb.backends.agents.said import (
     Complained,
     Ended,
     Said,
+    Tokens,
     ToolAnswered,
     ToolCalled,
     count_at,
@@ -54,6 +55,8 @@ class Codex:
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = True
     tells_price: ClassVar[bool] = False
+    price_provider: ClassVar[str] = "openai"
+    takes_schema_file: ClassVar[bool] = True
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Flags of ``exec`` stand before ``resume``, which has few of its own.
@@ -68,6 +71,8 @@ class Codex:
             arguments.append(f"--model={call.model}")
         if call.effort:
             arguments.append(f"--config=model_reasoning_effort={json.dumps(call.effort)}")
+        if call.schema_file is not None:
+            arguments.append(f"--output-schema={call.schema_file}")
         arguments += call.more
         return [*arguments, "resume", call.session, "-"] if call.session else [*arguments, "-"]
 
@@ -85,7 +90,8 @@ class Codex:
             case "item.completed":
                 return _completed(mapping_at(line, "item"))
             case "turn.completed":
-                return [Ended(usage=_usage(mapping_at(line, "usage")))]
+                usage = mapping_at(line, "usage")
+                return [Ended(usage=_usage(usage), tokens=_tokens(usage))]
             case "turn.failed":
                 message = text_at(mapping_at(line, "error"), "message")
                 return [Ended(is_failure=True, error=message)]
@@ -134,7 +140,7 @@ def _answered(item: Mapping[str, Any], call: ToolCalled) -> ToolAnswered:
         error = f"exit code {exit_code}"
     if not error and status in ("failed", "declined"):
         error = str(status)
-    return ToolAnswered(call.call_id, result, error, call)
+    return ToolAnswered(call.call_id, result, error, call, is_denied=status == "declined")
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
@@ -142,3 +148,10 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
     if not usage:
         return None
     return Usage(count_at(usage, "input_tokens"), count_at(usage, "output_tokens"), None, 1)
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[Tokens, ...]:
+    if not usage:
+        return ()
+    read = count_at(usage, "cached_input_tokens")
+    return (Tokens("", count_at(usage, "input_tokens"), count_at(usage, "output_tokens"), read),)

@@ -25,6 +25,8 @@ class AgentCall:
         tools: Of ``read``, ``write``, ``list`` and ``run``: what it may do. Reading it always may.
         session: The session to go on with; empty for a fresh one.
         directory: A directory beside its working directory in which it may write, if it may write at all.
+        schema: JSON Schema of the object that its answer has to be, as text; empty for none.
+        schema_file: A file with a schema as OpenAI's strict mode takes it (``strict_schema``); None for none.
         is_unrestricted: It may do everything, unasked.
         more: More flags, which stand behind ours.
     """
@@ -36,6 +38,8 @@ class AgentCall:
     tools: frozenset[str] = field(default_factory=frozenset[str])
     session: str = ""
     directory: Path | None = None
+    schema: str = ""
+    schema_file: Path | None = None
     is_unrestricted: bool = False
     more: tuple[str, ...] = ()
 
@@ -63,6 +67,8 @@ class Dialect(Protocol):
         exit_kinds: What its documented exit codes mean.
         counts_whole_sessions: The usage that it tells is that of the session so far, and not of this call.
         tells_price: It says what a call cost.
+        price_provider: Whose list prices hold for its tokens where it tells no price; empty for nobody's.
+        takes_schema_file: It is told by a file what its answer has to be, in OpenAI's strict form.
     """
 
     name: ClassVar[str]
@@ -73,6 +79,8 @@ class Dialect(Protocol):
     exit_kinds: ClassVar[Mapping[int, FailureKind]]
     counts_whole_sessions: ClassVar[bool]
     tells_price: ClassVar[bool]
+    price_provider: ClassVar[str]
+    takes_schema_file: ClassVar[bool]
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Its command line without the program."""

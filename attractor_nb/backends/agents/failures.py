@@ -13,10 +13,12 @@ from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.backends.agents.resets import seconds_until_reset
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from attractor_nb.backends.agents.dialect import Dialect
 
@@ -38,10 +40,11 @@ class FailureKind(Enum):
     TRUST = auto()
     REPOSITORY = auto()
     REQUEST = auto()
+    ANSWER = auto()
     UNKNOWN = auto()
 
 
-TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER})
+TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER, FailureKind.ANSWER})
 """What another attempt may mend."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set {keys}",
@@ -70,6 +73,7 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     429: FailureKind.LIMIT,
 }
 _WORDS: Final = (
+    (FailureKind.ANSWER, (r"error_max_structured_output_retries",)),
     (
         FailureKind.FLAGS,
         (
@@ -116,6 +120,7 @@ _WORDS: Final = (
             r"rate[_ -]?limit",
             r"too many requests",
             r"usage limit",
+            r"limit reached",
             r"hit your .{0,20}limit",
             r"resource[_ ]exhausted",
             r"quota (?:exceeded|exhausted)",
@@ -211,8 +216,13 @@ def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
     return tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS)
 
 
-def error_of(failure: Failure, dialect: Dialect) -> StageError:
+def error_of(failure: Failure, dialect: Dialect, now: datetime) -> StageError:
     """The error that a failure is raised as.
+
+    Args:
+        failure: What failed.
+        dialect: Whose call it was.
+        now: The time, with its zone: a limit says when it ends.
 
     Returns:
         ``RetryableError`` for what is transient, ``TerminalError`` with a remedy for what stays wrong, and
@@ -223,7 +233,8 @@ def error_of(failure: Failure, dialect: Dialect) -> StageError:
         return RetryableError(reason)
     kind = kind_of(failure, dialect.exit_kinds)
     if kind in TRANSIENT:
-        return RetryableError(reason)
+        wait = seconds_until_reset(failure.words, now) if kind is FailureKind.LIMIT else None
+        return RetryableError(reason, retry_after_seconds=wait)
     if kind is FailureKind.UNKNOWN:
         return StageError(reason)
     hint = _HINTS[kind].format(name=dialect.name, keys=" or ".join(dialect.keys), install=dialect.install)

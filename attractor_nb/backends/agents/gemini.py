@@ -16,10 +16,12 @@ from attractor_nb.backends.agents.said import (
     Complained,
     Ended,
     Said,
+    Tokens,
     ToolAnswered,
     ToolCalled,
     count_at,
     mapping_at,
+    plain_text,
     session_at,
     text_at,
 )
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.agents.dialect import AgentCall
 
+_DENIALS: Final = frozenset({"policy_violation", "tool_not_registered"})
+"""What the error of a tool is called that was not made: what would have to be approved is not offered."""
 _PROMPT: Final = "Do the task above."
 """``--prompt`` keeps it from asking, whatever the version; it is put behind what stdin holds."""
 
@@ -52,6 +56,8 @@ class Gemini:
     }
     counts_whole_sessions: ClassVar[bool] = False
     tells_price: ClassVar[bool] = False
+    price_provider: ClassVar[str] = "google"
+    takes_schema_file: ClassVar[bool] = False
 
     def arguments(self, call: AgentCall) -> list[str]:
         """It has no flag for reasoning effort, so none is passed."""
@@ -104,7 +110,8 @@ def _answered(line: Mapping[str, Any]) -> ToolAnswered:
     error = text_at(mapping_at(line, "error"), "message")
     if line.get("status") == "error":
         error = error or "failed"
-    return ToolAnswered(text_at(line, "tool_id"), text_at(line, "output"), error)
+    is_denied = text_at(mapping_at(line, "error"), "type").lower() in _DENIALS
+    return ToolAnswered(text_at(line, "tool_id"), text_at(line, "output"), error, is_denied=is_denied)
 
 
 def _ended(line: Mapping[str, Any]) -> Ended:
@@ -113,5 +120,20 @@ def _ended(line: Mapping[str, Any]) -> Ended:
     if stats:
         usage = Usage(count_at(stats, "input_tokens"), count_at(stats, "output_tokens"), None, 1)
     if line.get("status") == "success":
-        return Ended(usage=usage)
-    return Ended(is_failure=True, error=text_at(mapping_at(line, "error"), "message"), usage=usage)
+        return Ended(usage=usage, tokens=_tokens(stats))
+    error = text_at(mapping_at(line, "error"), "message")
+    return Ended(is_failure=True, error=error, usage=usage, tokens=_tokens(stats))
+
+
+def _tokens(stats: Mapping[str, Any]) -> tuple[Tokens, ...]:
+    """Tokens by model where the stream tells them so, else all of them together."""
+    by_model = mapping_at(stats, "models")
+    entries = {plain_text(name): mapping_at(by_model, name) for name in by_model}
+    if not entries:
+        entries = {"": stats} if stats else {}
+    return tuple(
+        Tokens(
+            name, count_at(entry, "input_tokens"), count_at(entry, "output_tokens"), count_at(entry, "cached")
+        )
+        for name, entry in entries.items()
+    )

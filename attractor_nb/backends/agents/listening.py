@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.agents.lines import ObjectLines
-from attractor_nb.backends.agents.said import Said, plain_text
+from attractor_nb.backends.agents.said import AgentEvent, Said, plain_text
 from attractor_nb.backends.agents.transcript import ToolCall, Transcript
 from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
 
@@ -20,6 +20,8 @@ LOG_NAME: Final = "agent.jsonl"
 MAX_LOG_BYTES: Final = 1_000_000
 """Of what an agent writes, in its log; the rest is left out, and a last line says so. Recordings take no
 larger file."""
+_PIECES: Final = ('{"type":"stream_event"', '{"type": "stream_event"')
+_MAX_UNLOGGED_CHARACTERS: Final = 100_000
 MAX_TOOL_EVENTS: Final = 1000
 """How many calls of tools an attempt announces; the log has all."""
 
@@ -44,6 +46,7 @@ class Listener:
         self._room = MAX_LOG_BYTES
         self._announced = 0
         self._has_spoken = False
+        self._unlogged = ""
 
     @property
     def dropped_lines(self) -> int:
@@ -64,6 +67,7 @@ class Listener:
         """Nothing more comes: read the last line, and give up calls of tools that have not ended."""
         for line in self._lines.finish():
             self._take_line(line)
+        self._log("", is_last=True)
         for call in self.transcript.open_calls():
             self._announce_tool(call)
 
@@ -87,17 +91,21 @@ class Listener:
 
     def _take_line(self, line: Mapping[str, Any]) -> None:
         for event in self._dialect.read(line):
-            if isinstance(event, Said):
-                self._stream(event)
-            if (call := self.transcript.take(event, self._now())) is not None:
-                self._announce_tool(call)
+            self._tell(event)
+
+    def _tell(self, event: AgentEvent) -> None:
+        if isinstance(event, Said):
+            self._stream(event)
+        if (call := self.transcript.take(event, self._now())) is not None:
+            self._announce_tool(call)
 
     def _stream(self, said: Said) -> None:
         if self._scope is None:
             return
         is_next = self._has_spoken and not self.transcript.goes_on(said)
         self._has_spoken = True
-        self._scope.stream(f"\n\n{said.text}" if is_next else said.text)
+        text = self.transcript.news(said)
+        self._scope.stream(f"\n\n{text}" if is_next else text)
 
     def _announce_tool(self, call: ToolCall) -> None:
         self._announced += 1
@@ -115,8 +123,15 @@ class Listener:
             )
         )
 
-    def _log(self, text: str) -> None:
+    def _log(self, text: str, *, is_last: bool = False) -> None:
+        """Keep whole lines, without pieces of messages: these come whole, and would leave no room."""
         if self._scope is None or self._room <= 0:
+            return
+        *lines, self._unlogged = (self._unlogged + text).split("\n")
+        text = "".join(f"{line}\n" for line in lines if not line.startswith(_PIECES))
+        if is_last or len(self._unlogged) > _MAX_UNLOGGED_CHARACTERS:
+            text, self._unlogged = text + self._unlogged, ""
+        if not text:
             return
         data = text.encode("utf-8", "backslashreplace")
         piece, self._room = data[: self._room].decode("utf-8", "ignore"), self._room - len(data)

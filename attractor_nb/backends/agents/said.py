@@ -69,12 +69,14 @@ class ToolAnswered:
         result: What the agent was told.
         error: Why it failed or was not allowed, or empty.
         called: The call itself, where the stream tells it only now.
+        is_denied: It was not made: the agent may not call this tool.
     """
 
     call_id: str
     result: str = ""
     error: str = ""
     called: ToolCalled | None = None
+    is_denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,23 @@ class Complained:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """What an agent that tells no price consumed of one model.
+
+    Attributes:
+        model: The model; empty where the agent does not say.
+        input_tokens: Tokens sent, those of the cache among them.
+        output_tokens: Tokens received.
+        cache_read_tokens: How many of those sent the cache held.
+    """
+
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The agent's own word on how it ended.
 
@@ -101,6 +120,8 @@ class Ended:
         status: HTTP status that the model's server gave, or 0.
         usage: What it consumed; None when it does not say.
         is_truncated: A limit cut the answer off.
+        tokens: What can be priced by a price list, for an agent that tells no price.
+        denied: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
     """
 
     text: str | None = None
@@ -109,6 +130,8 @@ class Ended:
     status: int = 0
     usage: Usage | None = None
     is_truncated: bool = False
+    tokens: tuple[Tokens, ...] = ()
+    denied: tuple[str, ...] = ()
 
 
 AgentEvent = Began | Said | ToolCalled | ToolAnswered | Complained | Ended

@@ -6,11 +6,12 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.backends.agents.said import count_at, is_session
+from attractor_nb.backends.agents.said import Tokens, count_at, is_session
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
-    from attractor_nb.model.outcome import Usage
+    from attractor_nb.backends.agents.said import Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,14 @@ class SavedSession:
         session: Its id.
         input_tokens: Tokens sent in it so far, for an agent that tells no other count.
         output_tokens: Tokens received in it so far, likewise.
+        cache_read_tokens: How many of those sent the cache held, likewise.
     """
 
     agent: str
     session: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
 
     @classmethod
     def read(cls, text: str, agent: str, thread: str) -> SavedSession:
@@ -51,30 +54,41 @@ class SavedSession:
                 f"the thread {thread!r} is {owner}: {agent} cannot go on with it",
                 hint="give the stage another thread_id, or another fidelity than full",
             )
-        return cls(agent, session, count_at(kept, "input_tokens"), count_at(kept, "output_tokens"))
+        counts = [count_at(kept, name) for name in ("input_tokens", "output_tokens", "cache_read_tokens")]
+        return cls(agent, session, *counts)
 
     def text(self) -> str:
         """What the thread keeps."""
         return json.dumps(asdict(self))
 
-    def gone_on(self, session: str, told: Usage | None) -> SavedSession:
-        """The session after a call that told this usage."""
-        if told is None:
+    def gone_on(self, session: str, ended: Ended | None) -> SavedSession:
+        """The session after a call that ended with these words."""
+        if ended is None or ended.usage is None:
             return replace(self, session=session)
-        return replace(
-            self, session=session, input_tokens=told.input_tokens, output_tokens=told.output_tokens
+        return SavedSession(
+            self.agent,
+            session,
+            ended.usage.input_tokens,
+            ended.usage.output_tokens,
+            sum(part.cache_read_tokens for part in ended.tokens),
         )
 
-    def own_part(self, told: Usage) -> Usage:
+    def own_part(self, ended: Ended) -> tuple[Usage, tuple[Tokens, ...]]:
         """What one call consumed, of an agent that tells what the session has consumed.
 
         A count below the one before is of a session that counts anew.
         """
+        told = ended.usage or Usage()
         is_sum = told.input_tokens >= self.input_tokens and told.output_tokens >= self.output_tokens
         if not self.session or not is_sum:
-            return told
-        return replace(
+            return told, ended.tokens
+        usage = replace(
             told,
             input_tokens=told.input_tokens - self.input_tokens,
             output_tokens=told.output_tokens - self.output_tokens,
         )
+        read = sum(part.cache_read_tokens for part in ended.tokens) - self.cache_read_tokens
+        read = min(max(0, read), usage.input_tokens)
+        models = {part.model for part in ended.tokens}
+        model = models.pop() if len(models) == 1 else ""
+        return usage, (Tokens(model, usage.input_tokens, usage.output_tokens, read),) if ended.tokens else ()

@@ -60,6 +60,7 @@ class Transcript:
         complaint: The last thing that went wrong.
         ended: The agent's own word on how it ended; None while it has not said it.
         is_empty: It has said nothing at all.
+        denied: The tools that it was not allowed to call, each as often as it tried.
     """
 
     session: str = ""
@@ -68,6 +69,7 @@ class Transcript:
     complaint: Complained | None = None
     ended: Ended | None = None
     is_empty: bool = True
+    denied: list[str] = field(default_factory=list[str])
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
 
@@ -98,13 +100,18 @@ class Transcript:
                 self.complaint = event
             case Ended():
                 self.ended = event
+                self.denied += event.denied
                 if event.text is not None:
                     self.answer = event.text[:MAX_ANSWER_CHARACTERS]
         return None
 
     def goes_on(self, said: Said) -> bool:
-        """Whether a text goes on with the message before it."""
-        return self._is_open and not said.is_whole
+        """Whether a text goes on with the message before it, or is that message, whole at last."""
+        return self._is_open and (not said.is_whole or said.text.startswith(self.answer))
+
+    def news(self, said: Said) -> str:
+        """What of a text has not been said yet: a message that came in pieces comes once more as a whole."""
+        return said.text[len(self.answer) :] if said.is_whole and self.goes_on(said) else said.text
 
     def open_calls(self) -> list[ToolCall]:
         """The calls that have not ended. Forgets them."""
@@ -114,7 +121,7 @@ class Transcript:
         ]
 
     def _say(self, said: Said) -> None:
-        text = self.answer + said.text if self.goes_on(said) else said.text
+        text = self.answer + self.news(said) if self.goes_on(said) else said.text
         self.answer = text[:MAX_ANSWER_CHARACTERS]
         self._is_open = not said.is_whole
 
@@ -122,6 +129,8 @@ class Transcript:
         self._is_open = False
         known = self._calls.pop(answer.call_id, None)
         call = answer.called or (known[0] if known else None)
+        if answer.is_denied and len(self.denied) < MAX_OPEN_CALLS:
+            self.denied.append((call.tool if call else "") or "a tool")
         if call is None:
             return None  # of a call that nobody saw there is nothing to tell
         return ToolCall(call, known[1] if known else now, _cut_text(answer.result), _cut_text(answer.error))

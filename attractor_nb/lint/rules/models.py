@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from attractor_nb.decisions.caching import listed
 from attractor_nb.lint.places import outward, replacing, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.allowed_tools import (
+    SERVER_FIELDS,
+    SERVER_PREFIX,
+    TOOL_NAME,
+    declared_servers,
+    read_allowed_tools,
+    server_attribute,
+)
 from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.duration import parse_duration
 from attractor_nb.model.graph import Node
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph
@@ -46,9 +55,12 @@ class _Written(NamedTuple):
 
 @rule(Severity.ERROR)
 def tools_known(survey: Survey) -> Iterator[Finding]:
-    """`allowed_tools` names tools that there are: `read`, `write`, `list`, `run`.
+    """`allowed_tools` names tools that there are.
 
-    A model that does not get a tool it was meant to have reports work that it cannot have done.
+    These are `read`, `write`, `list` and `run`, functions of `Pipeline(…, tools=…)`, and tools of MCP servers
+    that the graph declares (`mcp:files/read_file`). A model that does not get a tool it was meant to have
+    reports work that it cannot have done. Where nobody has given functions, a name that may be that of one is
+    a warning; a run with it is refused.
 
     Bad:
 
@@ -60,24 +72,80 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", allowed_tools="read,write"]
             exit [shape=Msquare]  start -> work -> exit }
     """
+    functions = sorted(survey.options.tools or ())
+    names = (*AGENT_TOOLS, *functions)
+    servers = declared_servers(survey.graph)
+    listed = ", ".join((*names, *(f"mcp:{name}/…" for name in servers)))
     for written in _attributes(survey, "allowed_tools"):
         words = [word.strip() for word in written.text.split(",")]
-        unknown = [word for word in words if word not in AGENT_TOOLS]
+        unknown = [word for word in words if not _is_tool(word, names, servers)]
         if not unknown:
             continue
-        listed = ", ".join(f'"{word}"' for word in unknown)
-        are = "is not one" if len(unknown) == 1 else "are not"
-        message = f"allowed_tools {listed} {are} of {', '.join(AGENT_TOOLS)}"
-        meant = [word if word in AGENT_TOOLS else nearest(word, AGENT_TOOLS) for word in words]
-        fix = Fix(f"use {', '.join(AGENT_TOOLS)}, with commas between")
-        if all(meant):  # half a fix would leave a value that is still wrong
+        quoted = ", ".join(f'"{word}"' for word in unknown)
+        message = f"allowed_tools {quoted} {'is not one' if len(unknown) == 1 else 'are not'} of {listed}"
+        meant = {word: _tool_meant(word, names, servers) for word in unknown}
+        fix = Fix(f"use {listed}, with commas between")
+        if all(meant.values()):  # half a fix would leave a value that is still wrong
             if len(unknown) == 1:
-                message += f'; did you mean "{nearest(unknown[0], AGENT_TOOLS)}"?'
-            mended = ",".join(dict.fromkeys(meant))
+                message += f'; did you mean "{meant[unknown[0]]}"?'
+            mended = ",".join(dict.fromkeys(meant.get(word, word) for word in words))
             fix = replacing_value(written.thing, written.name, mended, f'write "{mended}"')
         elif unknown == [""]:
             message = "allowed_tools has an empty entry"
-        yield Finding(message, written.span, written.node_id, fix=fix)
+        may_be_own = survey.options.tools is None and all(
+            TOOL_NAME.match(word) and not meant[word] for word in unknown
+        )
+        severity = Severity.WARNING if may_be_own else None
+        yield Finding(message, written.span, written.node_id, fix=fix, severity=severity)
+
+
+def _is_tool(word: str, names: Sequence[str], servers: Mapping[str, Any]) -> bool:
+    served = read_allowed_tools(word).served
+    return word in names or (bool(served) and served[0][0] in servers)
+
+
+def _tool_meant(word: str, names: Sequence[str], servers: Mapping[str, Any]) -> str:
+    """The tool that a word that names none can only mean; empty when there is no such."""
+    if not (served := read_allowed_tools(word).served):
+        return nearest(word, names) or ""
+    server, tool = served[0]
+    near = nearest(server, sorted(servers))
+    return f"{SERVER_PREFIX}{near}/{tool}" if near else ""
+
+
+@rule(Severity.ERROR)
+def servers_declared(survey: Survey) -> Iterator[Finding]:
+    """`mcp.NAME.…` of the graph says of an MCP server how it is started, and nothing that nobody reads.
+
+    A misspelt `command` leaves a server undeclared, and a time that is none has the default in its place.
+
+    Bad:
+
+        digraph { mcp.files.comand="python -m files" start [shape=Mdiamond]
+            work [prompt="Do it", allowed_tools="read"]  exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { mcp.files.command="python -m files" start [shape=Mdiamond]
+            work [prompt="Do it", allowed_tools="mcp:files/read_file"]  exit [shape=Msquare]
+            start -> work -> exit }
+    """
+    for name in survey.graph.attrs:
+        found = server_attribute(name)
+        if found is not None and found[1] == "timeout":
+            text = survey.graph.get(name, str, "")
+            duration = parse_duration(text)
+            if duration is None or duration.milliseconds < 1:
+                message = f'"{name}" is "{text}", which is no time'
+                yield Finding(message, value_span(survey.graph, name), fix=Fix("write a time such as 60s"))
+        if found is None or found[1] in SERVER_FIELDS:
+            continue
+        near = nearest(found[1], SERVER_FIELDS)
+        message = f'"{name}" says nothing of a server: {", ".join(SERVER_FIELDS)} do'
+        if near:
+            message += f'; did you mean "mcp.{found[0]}.{near}"?'
+        fix = Fix(f"write mcp.{found[0]}.{near or SERVER_FIELDS[0]}")
+        yield Finding(message, value_span(survey.graph, name), fix=fix)
 
 
 @rule(Severity.ERROR)
@@ -317,6 +385,7 @@ def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
 
 RULES: Final = (
     tools_known,
+    servers_declared,
     fallback_valid,
     base_url_valid,
     cache_files_inside,

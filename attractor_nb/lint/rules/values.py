@@ -9,6 +9,7 @@ from attractor_nb.languages.dot.literals import spell
 from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.places import name_span, renaming, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import (
     FIDELITY_MODES,
     FOREIGN_NAMES,
@@ -244,7 +245,7 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
         if suspect.row is not None:
             continue
         scope, name = suspect.scope, suspect.name
-        if name in FOREIGN_NAMES[scope]:
+        if name in FOREIGN_NAMES[scope] or (scope is Scope.GRAPH and server_attribute(name)):
             continue
         if (scope, name) not in suggestions:
             suggestions[scope, name] = nearest(name, [row.name for row in attributes_of(scope)])

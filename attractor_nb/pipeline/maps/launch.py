@@ -167,7 +167,7 @@ def _checked(pipeline: Pipeline, wish: MapWish, *, is_resume: bool = False) -> M
     """
     options, tape = with_cassette(wish.of_rows, is_resume=is_resume)
     check_host(options.host)
-    check_plugs(options, pipeline.handlers, pipeline.graph, tape)
+    check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
     if wish.own.map_dir is not None and options.durability == "none":

@@ -3,15 +3,19 @@
 import asyncio
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attractor_nb import ClaudeBackend, Node, Pipeline
 from attractor_nb.backends.agents import failures
 from attractor_nb.backends.agents.backend import _failure
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.failures import Failure, FailureKind, error_of, kind_of
+from attractor_nb.backends.agents.resets import seconds_until_reset
 from attractor_nb.backends.agents.said import Complained, Ended
 from attractor_nb.backends.agents.transcript import Transcript
 from attractor_nb.context import Context
@@ -33,6 +37,8 @@ OF_KIND = {
     "unknown": (FAILED, "the moon is in the wrong place"),
     "wordless": (FAILED, ""),
 }
+
+NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 
 
 def run(backend, attributes="", **options):
@@ -268,7 +274,7 @@ def test_an_exit_code_counts_where_words_say_nothing():
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
     monkeypatch.setattr(failures, "kind_of", lambda *_: kind)
-    error = error_of(Failure("words", exit_code=1), Claude())
+    error = error_of(Failure("words", exit_code=1), Claude(), NOW)
     assert isinstance(error, StageError)
     assert isinstance(error, RetryableError) == (kind in failures.TRANSIENT)
     assert isinstance(error, TerminalError) == (kind not in {*failures.TRANSIENT, FailureKind.UNKNOWN})
@@ -277,18 +283,20 @@ def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
 
 
 def test_long_words_of_a_failure_are_cut_to_their_end():
-    error = error_of(Failure("x" * 10_000 + "the end"), Claude())
+    error = error_of(Failure("x" * 10_000 + "the end"), Claude(), NOW)
     assert len(error.message) < 600
     assert error.message.endswith("the end")
 
 
 def test_a_signal_without_a_name_has_its_number():
-    assert "was ended by signal 999" in error_of(Failure(exit_code=-999), Claude()).message
+    assert "was ended by signal 999" in error_of(Failure(exit_code=-999), Claude(), NOW).message
 
 
 @pytest.mark.parametrize("exit_code", [-9, -15, 137, 143])
 def test_who_was_ended_from_outside_is_tried_again(exit_code):
-    assert isinstance(error_of(Failure("invalid api key", exit_code=exit_code), Claude()), RetryableError)
+    assert isinstance(
+        error_of(Failure("invalid api key", exit_code=exit_code), Claude(), NOW), RetryableError
+    )
 
 
 def test_what_went_wrong_on_the_way_does_not_class_another_end():
@@ -311,3 +319,54 @@ def test_outside_of_a_run_a_failure_is_raised(stubs):
     with pytest.raises(RetryableError, match="429"):
         call()
     assert stubs.calls[0]["cwd"] == str(Path.cwd())
+
+
+# Limits that say when they end
+
+RESETS = {
+    "Claude AI usage limit reached|1772373600": 3600,
+    "Claude AI usage limit reached|1772373600000": 3600,
+    "Claude usage limit reached. Your limit will reset at 3pm (Europe/Berlin).": 3600,
+    "5-hour limit reached ∙ resets 3pm": 7200,
+    "You've hit your limit · resets 3:30pm (America/New_York)": 27_000,
+    "Weekly limit reached ∙ resets Mar 6, 5pm (UTC)": 446_400,
+    "Limit reached, resets at 15:00": 7200,
+    "Limit reached ∙ resets 12pm": 82_800,
+    "Limit reached ∙ resets 12:55pm": 0,
+    "You've hit your usage limit. Try again in 2 hours 5 minutes.": 7500,
+    "You've hit your usage limit. Try again in 3 days, 2 hours and 1 minute": 266_460,
+    "You've hit your usage limit. Or try again at Mar 7th, 2026 3:05 PM.": 525_900,
+    "Rate limit reached for gpt-5. Please try again in 1.898s.": 1.898,
+    "Rate limit reached for gpt-5. Please try again in 20ms.": 0.02,
+    "RESOURCE_EXHAUSTED: Your quota will reset after 3h20m15s.": 12_015,
+    "Quota exceeded. Please retry in 32.5s.": 32.5,
+    "rate limit: retry 3 times": None,
+    "rate limit: try again at 99pm": None,
+    "rate limit: resets 3:99pm": None,
+    "rate limit: resets Feb 31 at 3pm": None,
+    "rate limit: resets 3pm (Mars/Base)": None,
+    "rate limit: resets in 900 days": None,
+    "rate limit|1999999999": None,
+    "rate limit: try again later": None,
+}
+
+
+@pytest.mark.parametrize("words", RESETS)
+def test_a_limit_that_says_when_it_ends_is_tried_again_then(words):
+    error = error_of(Failure(words), Claude(), NOW)
+    assert isinstance(error, RetryableError)
+    assert error.retry_after_seconds == (None if RESETS[words] is None else pytest.approx(RESETS[words]))
+
+
+@given(st.text(alphabet="resttry again in at 0123456789:apm,()|\u0130\n"))
+def test_no_words_about_a_limit_are_too_strange(words):
+    seconds = seconds_until_reset(words, NOW)
+    assert seconds is None or 0 <= seconds <= 31 * 86_400
+
+
+def test_a_call_asks_to_be_left_alone_as_long_as_the_agent_says(stubs):
+    stubs.do("limit_resets")
+    backend = ClaudeBackend(now=lambda: datetime(2026, 3, 1, 13, 59, 50, tzinfo=UTC))
+    with pytest.raises(RetryableError) as caught:
+        asyncio.run(backend.run(Node("work", {}), "Mend it.", Context()))
+    assert caught.value.retry_after_seconds == 10

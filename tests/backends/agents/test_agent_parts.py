@@ -18,6 +18,7 @@ from attractor_nb.backends.agents.said import (
     Complained,
     Ended,
     Said,
+    Tokens,
     ToolAnswered,
     ToolCalled,
     cost_at,
@@ -233,7 +234,7 @@ SAID = [
     (
         Codex(),
         {"type": "item.completed", "item": {"id": "item_1", "type": "command_execution", "command": "rm x", "aggregated_output": "", "exit_code": None, "status": "declined"}},
-        [ToolAnswered("item_1", error="declined", called=ToolCalled("item_1", "command_execution", {"command": "rm x"}))],
+        [ToolAnswered("item_1", error="declined", called=ToolCalled("item_1", "command_execution", {"command": "rm x"}), is_denied=True)],
     ),
     (
         Codex(),
@@ -248,7 +249,7 @@ SAID = [
     (
         Codex(),
         {"type": "turn.completed", "usage": {"input_tokens": 24763, "cached_input_tokens": 24448, "output_tokens": 122, "reasoning_output_tokens": 64}},
-        [Ended(usage=Usage(24763, 122, None, 1))],
+        [Ended(usage=Usage(24763, 122, None, 1), tokens=(Tokens("", 24763, 122, 24448),))],
     ),
     (Codex(), {"type": "turn.failed", "error": {"message": "no"}}, [Ended(is_failure=True, error="no")]),
     (Codex(), {"type": "error", "message": "Reconnecting... 1/5"}, [Complained("Reconnecting... 1/5")]),
@@ -263,7 +264,7 @@ SAID = [
     (
         Gemini(),
         {"type": "result", "status": "success", "stats": {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached": 5, "input": 15, "duration_ms": 1, "tool_calls": 0}},
-        [Ended(usage=Usage(20, 10, None, 1))],
+        [Ended(usage=Usage(20, 10, None, 1), tokens=(Tokens("", 20, 10, 5),))],
     ),
     (Gemini(), {"type": "result", "status": "error", "error": {"type": "E", "message": "no"}}, [Ended(is_failure=True, error="no")]),
 ]  # fmt: skip

@@ -59,6 +59,7 @@ def test_a_stage_is_done_by_an_agent(stubs, agent):
     assert (ended.name, ended.visit, ended.attempt, ended.thread) == ("work", 1, 1, "")
     streamed = "".join(event.text for event in named(events, "StageOutput"))
     assert streamed.startswith("Looking at it.\n\n")
+    assert streamed.count("Looking at it.") == streamed.count("The work is done.") == 1
     directory = result.logs_root / "work"
     assert (directory / "response.md").read_text() == "The work is done."
     log = [json.loads(entry) for entry in (directory / "agent.jsonl").read_text().splitlines()]
@@ -365,3 +366,108 @@ def test_a_budget_that_cannot_hold_is_refused(stubs, agent):
     with pytest.raises(OptionError, match=f"max_budget_usd=1 cannot hold: {agent} tells no price"):
         run(line(), agent, max_budget_usd=1)
     assert run(line(), agent, max_budget_usd=1, max_tokens_total=10_000)[0].status == "success"
+
+
+# Answers of a schema, denials, prices
+
+ORDER = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"type": "string"}}, "note": {"type": "string", "default": ""}},
+    "required": ["items"],
+}  # fmt: skip
+
+
+def quoted(value):
+    return json.dumps(json.dumps(value))
+
+
+def test_an_agent_is_bound_to_the_schema_of_its_answer_by_its_own_means(stubs, agent):
+    stubs.do("structured")
+    result, _ = run(line(f"response_schema={quoted(ORDER)}"), agent)
+    assert result.status == "success"
+    assert json.loads(result.context["work.response"]) == {"items": ["bolt"], "note": "ünïcode"}
+    (call,) = stubs.calls
+    file = result.logs_root.absolute() / "work" / "agent.schema.json"
+    if agent == "claude":
+        assert json.loads(flag(call, "--json-schema")) == ORDER
+    if agent == "codex":
+        assert flag(call, "--output-schema") == str(file)
+        assert json.loads(file.read_text())["required"] == ["items", "note"]
+    assert file.exists() == (agent == "codex")
+
+
+def test_an_answer_that_breaks_the_schema_is_no_success_whatever_the_agent_says(stubs, agent):
+    stubs.do("structured")
+    result, _ = run(line(f"response_schema={quoted({**ORDER, 'required': ['price']})}"), agent)
+    assert result.status == "fail"
+    assert "price" in result.reason
+
+
+@pytest.mark.parametrize("schema", ['{"type": "array"}', "not json", "Named", "{}"])
+def test_a_schema_of_something_else_than_an_object_stands_in_the_prompt_alone(stubs, agent, schema):
+    backend = CLASSES[agent]()
+    call = backend._call(Node("work", {"response_schema": schema}), "", None, "")
+    assert not any("schema" in word for word in backend.dialect.arguments(call))
+
+
+def test_a_schema_that_is_too_long_for_a_command_line_stands_in_the_prompt_alone(stubs):
+    properties = {f"name_{number:05}": {"type": "string"} for number in range(5000)}
+    schema = json.dumps({"type": "object", "properties": properties})
+    backend = ClaudeBackend()
+    call = backend._call(Node("work", {"response_schema": schema}), "", None, "")
+    assert flag({"argv": backend.dialect.arguments(call)}, "--json-schema") is None
+
+
+def test_tools_that_were_denied_are_a_warning_and_in_the_stages_notes(stubs, agent):
+    stubs.do("denied")
+    result, events = run(line(), agent)
+    assert result.status == "success"
+    tool = {"claude": "Bash", "codex": "command_execution", "gemini": "run_shell_command"}[agent]
+    said = f"{agent} was denied {tool} (2 times)"
+    assert said in result.outcomes["work"].notes
+    assert said in json.loads((result.logs_root / "work" / "status.json").read_text())["notes"]
+    (warning,) = named(events, "RunWarning")
+    assert (warning.node, warning.message) == ("work", f"work: {said}; allowed_tools says what it may do")
+
+
+PRICED = {
+    "codex": ("gpt-5", (210 * 1.25 + 1000 * 0.125 + 40 * 10) / 1e6),
+    "gemini": ("gemini-2.5-flash", None),
+}
+
+
+@pytest.mark.parametrize("agent_name", PRICED)
+def test_tokens_of_an_agent_that_tells_no_price_are_priced_by_the_list(stubs, agent_name):
+    model, price = PRICED[agent_name]
+    result, _ = run(line(f'llm_model="{model}"'), agent_name)
+    usage = result.usage_by_node["work"]
+    assert usage.unpriced_calls == 0
+    assert 0 < usage.cost_usd < 0.01
+    assert price is None or usage.cost_usd == pytest.approx(price)
+
+
+def test_each_stage_of_a_session_has_its_own_price(stubs):
+    source = two('fidelity="full", thread_id="t", llm_model="gpt-5"')
+    result, _ = run(source, "codex")
+    first, second = (result.usage_by_node[name] for name in ("first", "second"))
+    assert first == second
+    assert first.cost_usd == pytest.approx(PRICED["codex"][1])
+
+
+def test_a_model_that_the_price_list_does_not_have_has_no_price(stubs):
+    result, _ = run(line('llm_model="nobody-knows-it"'), "codex")
+    usage = result.usage_by_node["work"]
+    assert (usage.cost_usd, usage.unpriced_calls) == (None, 1)
+
+
+@pytest.mark.parametrize("agent_name", PRICED)
+def test_a_budget_holds_where_the_price_list_has_every_model(stubs, agent_name):
+    result, _ = run(line(f'llm_model="{PRICED[agent_name][0]}"'), agent_name, max_budget_usd=1)
+    assert result.status == "success"
+
+
+def test_a_text_that_comes_in_pieces_and_then_whole_is_streamed_and_logged_once(stubs):
+    result, events = run(line(), "claude")
+    pieces = [event.text for event in named(events, "StageOutput")]
+    assert "".join(pieces) == "Looking at it.\n\nThe work is done."
+    assert "stream_event" not in (result.logs_root / "work" / "agent.jsonl").read_text()

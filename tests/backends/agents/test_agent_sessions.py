@@ -5,6 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.backends.agents.said import Ended, Tokens
 from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.outcome import Usage
@@ -106,9 +107,11 @@ def test_a_thread_begins_without_a_session():
 
 
 def test_a_sessions_usage_that_begins_anew_is_taken_as_it_is():
-    saved = SavedSession("codex", "s1", 1000, 50)
-    assert saved.own_part(Usage(1500, 80, None, 1)) == Usage(500, 30, None, 1)
-    assert saved.own_part(Usage(400, 80, None, 1)) == Usage(400, 80, None, 1)
+    saved = SavedSession("codex", "s1", 1000, 50, 700)
+    grown = Ended(usage=Usage(1500, 80, None, 1), tokens=(Tokens("", 1500, 80, 1100),))
+    assert saved.own_part(grown) == (Usage(500, 30, None, 1), (Tokens("", 500, 30, 400),))
+    anew = Ended(usage=Usage(400, 80, None, 1), tokens=(Tokens("", 400, 80, 0),))
+    assert saved.own_part(anew) == (anew.usage, anew.tokens)
 
 
 def test_a_resume_goes_on_with_the_recorded_agent_and_degrades_one_hop(stubs, agent):

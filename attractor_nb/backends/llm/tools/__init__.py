@@ -1,23 +1,33 @@
-"""Tools that a model may call while it works on a stage: read, write and list files, run commands (spec 9.7).
+"""Tools that a model may call while it works on a stage (spec 9.7).
 
-They work in the run's working directory and nowhere else. What a tool cannot do is told to the model; what
-it did is in the stage's ``tool_calls.jsonl`` and in a ``ToolCallEnded`` event.
+``read``, ``write``, ``list`` and ``run`` work in the run's working directory and nowhere else. Others are
+functions of the caller's own, and tools of MCP servers that the graph declares. What a tool cannot do is told
+to the model; what it did is in the stage's ``tool_calls.jsonl`` and in a ``ToolCallEnded`` event.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends.llm.tools.catalog import allowed_tools, tool_inputs
+from attractor_nb.backends.llm.tools.catalog import built_in_tools
+from attractor_nb.backends.llm.tools.functions import checked_functions, function_inputs, function_tool
+from attractor_nb.backends.llm.tools.servers import McpServers, served_tools
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.allowed_tools import read_allowed_tools
+from attractor_nb.model.attributes import AGENT_TOOLS
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
     from pydantic_ai.toolsets import AbstractToolset
 
+    from attractor_nb.backends.llm.tools.catalog import CallableTool
     from attractor_nb.model.graph import Node
     from attractor_nb.stage import StageScope
 
-__all__ = ["tool_inputs", "tools_for"]
+__all__ = ["McpServers", "check_tools", "checked_functions", "tool_inputs", "tools_for"]
 
 
 def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
@@ -30,15 +40,75 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
     Raises:
         TerminalError: It allows a tool that there is not, or there is no place here to work in.
     """
-    tools = allowed_tools(node)
-    if not tools:
+    text = node.get("allowed_tools", str, "")
+    if not text.strip(" ,"):
         return None
-    if scope.workplace is None:
+    allowed, workplace = read_allowed_tools(text), scope.workplace
+    if workplace is None:
         raise TerminalError(
             f"node {node.id!r} allows its model tools, and there is no working directory here",
             hint="run it without executor=: tools work on the machine of the run",
         )
+    check_tools(node, workplace.functions, workplace.servers.names)
     from attractor_nb.backends.llm.tools.calls import ToolCalls  # noqa: PLC0415 - for nodes with tools alone
     from attractor_nb.backends.llm.tools.toolset import StageToolset  # noqa: PLC0415 - pydantic-ai is slow to import
 
-    return StageToolset(tools, ToolCalls(node, scope, scope.workplace))
+    async def find() -> Sequence[CallableTool]:
+        own = [function_tool(name, workplace.functions[name]) for name in allowed.own]
+        return [
+            *built_in_tools(allowed.built_in),
+            *own,
+            *await served_tools(workplace.servers, allowed.served),
+        ]
+
+    return StageToolset(find, ToolCalls(node, scope, workplace))
+
+
+def check_tools(node: Node, functions: Collection[str], servers: Collection[str]) -> None:
+    """Refuse words of a node that name no tool: lint may not have known the functions.
+
+    Args:
+        node: Its ``allowed_tools`` says which.
+        functions: The names of the caller's own.
+        servers: The MCP servers that its graph declares.
+
+    Raises:
+        TerminalError: There is one.
+    """
+    allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+    names = (*AGENT_TOOLS, *functions)
+    undeclared = [server for server, _ in allowed.served if server not in servers]
+    unknown = [*allowed.wrong, *(word for word in allowed.own if word not in functions)]
+    if unknown:
+        raise TerminalError(
+            f"allowed_tools of node {node.id!r} names {unknown[0]!r}{did_you_mean(unknown[0], names)}",
+            hint=f"use {', '.join(names)}, with commas, or give the function: Pipeline(…, tools=…)",
+        )
+    if undeclared:
+        near = did_you_mean(undeclared[0], servers)
+        raise TerminalError(
+            f"allowed_tools of node {node.id!r} names the MCP server {undeclared[0]!r}{near}",
+            hint=f'declare it on the graph: mcp.{undeclared[0]}.command="…"',
+        )
+
+
+def tool_inputs(node: Node) -> list[dict[str, Any]]:
+    """What the tools of a node bring into a call, for recordings and the cache.
+
+    Of a function that is what it says of itself, of an MCP server which of its tools: it is not asked.
+    """
+    allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+    scope = stage_or_none()
+    workplace = None if scope is None else scope.workplace
+    functions: Mapping[str, Callable[..., Any]] = {} if workplace is None else workplace.functions
+    return [
+        *(
+            {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+            for tool in built_in_tools(allowed.built_in)
+        ),
+        *(
+            function_inputs(name, functions[name]) if name in functions else {"name": name}
+            for name in allowed.own
+        ),
+        *({"name": f"mcp:{server}/{tool}"} for server, tool in allowed.served),
+    ]

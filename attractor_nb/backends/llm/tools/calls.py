@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.tools.catalog import DEFAULT_COMMAND_SECONDS, MAX_COMMAND_CHARACTERS, Tool
+from attractor_nb.backends.llm.tools.catalog import (
+    DEFAULT_COMMAND_SECONDS,
+    MAX_COMMAND_CHARACTERS,
+    CallableTool,
+    FoundTool,
+)
 from attractor_nb.backends.llm.tools.files import list_files, read_file, write_file
 from attractor_nb.backends.llm.tools.hooks import POST, PRE, HookResult, Hooks, stage_environment
 from attractor_nb.backends.llm.tools.problems import (
@@ -21,7 +26,7 @@ from attractor_nb.backends.llm.tools.problems import (
     shown_arguments,
 )
 from attractor_nb.calling import call
-from attractor_nb.errors import TerminalError
+from attractor_nb.errors import StageError, TerminalError
 from attractor_nb.model.events.calls import ToolCallEnded
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import first_directory
@@ -61,16 +66,22 @@ class ToolCalls:
         self._hooks = Hooks(node, scope, workplace)
         self._count = 0
 
-    async def run(self, tool: Tool, call_id: str, arguments: Mapping[str, Any]) -> str:
+    async def run(self, tool: CallableTool, call_id: str, arguments: Mapping[str, Any]) -> str:
         """Call a tool, its hooks around it; what the model is told.
 
         Raises:
             ToolProblem: It failed or was skipped; the message is for the model.
+            StageError: Its MCP server is dead.
             StorageError: The call cannot be recorded.
         """
         began = time.monotonic()
         record = _Record(tool.name, call_id, arguments)
-        await self._made(tool, record, began)
+        try:
+            await self._made(tool, record, began)
+        except StageError as failure:  # the stage ends with it, and the call is kept all the same
+            record.error = cut(failure.message, MAX_SHOWN_CHARACTERS)
+            self._keep(record, time.monotonic() - began)
+            raise
         self._keep(record, time.monotonic() - began)
         if record.skipped:
             raise ToolProblem(f"the call was skipped: {record.skipped}")
@@ -78,7 +89,7 @@ class ToolCalls:
             raise ToolProblem(record.error)
         return record.result
 
-    async def _made(self, tool: Tool, record: _Record, began: float) -> None:
+    async def _made(self, tool: CallableTool, record: _Record, began: float) -> None:
         """Make the call, unless it is one too many or its pre-hook says no."""
         self._count += 1
         if self._count > MAX_CALLS:
@@ -93,7 +104,7 @@ class ToolCalls:
                 return
         try:
             tool.check(record.arguments)
-            told = redacted(await self._done(tool.name, record.arguments))
+            told = redacted(await self._done(tool, record.arguments))
             record.result = cut(told, MAX_RESULT_CHARACTERS + MAX_SHOWN_CHARACTERS)
         except ToolProblem as problem:
             record.error = cut(redacted(str(problem)), MAX_SHOWN_CHARACTERS)
@@ -109,7 +120,10 @@ class ToolCalls:
         if after is not None:
             record.hooks.append(after)
 
-    async def _done(self, name: str, arguments: Mapping[str, Any]) -> str:
+    async def _done(self, tool: CallableTool, arguments: Mapping[str, Any]) -> str:
+        name = tool.name
+        if isinstance(tool, FoundTool):
+            return cut_middle(await tool.call(arguments), MAX_RESULT_CHARACTERS)
         if name in _FILE_TOOLS:
             own = {"run_directory": first_directory(self._scope.logs_root)} if name == "write_file" else {}
             return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments, **own))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attractor_nb.backends.llm.tools.files import MAX_DEPTH
 from attractor_nb.backends.llm.tools.problems import ToolProblem, cut, shown_number
-from attractor_nb.errors import TerminalError
-from attractor_nb.model.attributes import AGENT_TOOLS
-from attractor_nb.model.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from attractor_nb.model.graph import Node
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 DEFAULT_COMMAND_SECONDS: Final = 120
 MAX_COMMAND_SECONDS: Final = 600
@@ -52,6 +47,53 @@ class Parameter:
             upper = f" and at most {self.maximum}" if self.maximum else ""
             given = shown_number(value) if isinstance(value, int | float) else cut(repr(value), 50)
             raise ToolProblem(f"{self.name} is a whole number of at least 1{upper}, not {given}")
+
+
+class CallableTool(Protocol):
+    """What a model may call, wherever it comes from."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as the model knows it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+        ...
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What it takes, as JSON Schema."""
+        ...
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that it does not take.
+
+        Raises:
+            ToolProblem: What is wrong.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool that is not ours: a function of the caller's own, or a tool of an MCP server.
+
+    Attributes:
+        name: As the model knows it.
+        description: What it does.
+        schema: What it takes, as JSON Schema.
+        call: Calls it; what the model is told. It checks its arguments itself.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    call: Callable[[Mapping[str, Any]], Awaitable[str]]
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """``call`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +182,7 @@ TOOLS: Final = (
 """All of them, in the order of ``AGENT_TOOLS``."""
 
 
-def allowed_tools(node: Node) -> tuple[Tool, ...]:
-    """The tools that a node allows its model, in the catalog's order; none by default.
-
-    Raises:
-        TerminalError: It names one that there is not.
-    """
-    words = {word.strip() for word in node.get("allowed_tools", str, "").split(",")} - {""}
-    if unknown := sorted(words - set(AGENT_TOOLS)):
-        near = did_you_mean(unknown[0], AGENT_TOOLS)
-        raise TerminalError(
-            f"allowed_tools of node {node.id!r} names {unknown[0]!r}{near}",
-            hint=f"use {', '.join(AGENT_TOOLS)}, with commas",
-        )
-    return tuple(tool for tool in TOOLS if tool.word in words)
-
-
-def tool_inputs(node: Node) -> list[dict[str, Any]]:
-    """What the tools of a node bring into a call, for recordings and the cache."""
-    return [
-        {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-        for tool in allowed_tools(node)
-    ]
+def built_in_tools(words: Iterable[str]) -> tuple[Tool, ...]:
+    """The tools that these words allow, in the catalog's order."""
+    chosen = set(words)
+    return tuple(tool for tool in TOOLS if tool.word in chosen)

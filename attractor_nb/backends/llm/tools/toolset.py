@@ -13,12 +13,12 @@ from pydantic_core import SchemaValidator, core_schema
 from attractor_nb.backends.llm.tools.problems import ToolProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic_ai import RunContext
 
     from attractor_nb.backends.llm.tools.calls import ToolCalls
-    from attractor_nb.backends.llm.tools.catalog import Tool
+    from attractor_nb.backends.llm.tools.catalog import CallableTool
 
 _ANY_OBJECT: Final = SchemaValidator(
     core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
@@ -31,8 +31,10 @@ _MAX_RETRIES: Final = 3
 class StageToolset(AbstractToolset[Any]):
     """The tools that a node allows, called one after the other."""
 
-    def __init__(self, tools: Sequence[Tool], calls: ToolCalls) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+    def __init__(self, find: Callable[[], Awaitable[Sequence[CallableTool]]], calls: ToolCalls) -> None:
+        """Take what finds the tools, which may have to start a server first, and what calls them."""
+        self._find = find
+        self._tools: dict[str, CallableTool] = {}
         self._calls = calls
 
     @property
@@ -41,7 +43,12 @@ class StageToolset(AbstractToolset[Any]):
         return "attractor"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - the interface of toolsets
-        """All of them, as the model is told of them."""
+        """All of them, as the model is told of them.
+
+        Raises:
+            StageError: A server does not start, or has no such tool.
+        """
+        self._tools = self._tools or {tool.name: tool for tool in await self._find()}
         return {
             name: ToolsetTool(
                 toolset=self,

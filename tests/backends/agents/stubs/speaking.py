@@ -198,6 +198,24 @@ def hangs_with_children(agent, task, session, model):
     hangs(agent, task, session, model)
 
 
+def denied(agent, task, session, model):
+    agent.begin(session, model)
+    agent.denied("call_1", {"command": "make test"})
+    agent.denied("call_2", {"command": "make test"})
+    agent.end("I could not run the tests.")
+
+
+def structured(agent, task, session, model):
+    agent.begin(session, model)
+    agent.say("I looked at the order.")
+    agent.end('{"items": ["bolt"], "note": "ünïcode"}')
+
+
+def limit_resets(agent, task, session, model):
+    agent.begin(session, model)
+    agent.fail("Claude usage limit reached. Your limit will reset at 3pm (Europe/Berlin).", 0)
+
+
 def flood(agent, task, session, model):
     agent.begin(session, model)
     for number in range(1100):

@@ -1,0 +1,115 @@
+"""The caller's own functions as tools of a model (``Pipeline(…, tools=…)``)."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.backends.llm.tools.catalog import TOOLS, FoundTool
+from attractor_nb.backends.llm.tools.problems import ToolProblem, cut
+from attractor_nb.calling import call
+from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.allowed_tools import TOOL_NAME
+from attractor_nb.model.attributes import AGENT_TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Functions = dict[str, "Callable[..., Any]"]
+_TAKEN: Final = frozenset((*AGENT_TOOLS, *(tool.name for tool in TOOLS)))
+_PLAIN_KINDS: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def checked_functions(functions: Mapping[Any, Any]) -> Functions:
+    """Functions that can be tools, by name.
+
+    Raises:
+        OptionError: A name is none or taken, or what it names cannot be called with named arguments.
+    """
+    for name, function in functions.items():
+        if not isinstance(name, str) or not TOOL_NAME.match(name):
+            raise OptionError(f"a tool's name is a word, not {name!r}", hint='tools={"lookup": lookup}')
+        if name in _TAKEN:
+            raise OptionError(f"there is a tool {name!r} already", hint="give the function another name")
+        if not callable(function) or isinstance(function, type):
+            raise OptionError(
+                f"tool {name!r} is {type(function).__name__} {function!r:.80}, not a function",
+                hint="def lookup(order: str) -> str: …",
+            )
+        if wrong := [entry for entry in _parameters(name, function) if entry.kind not in _PLAIN_KINDS]:
+            raise OptionError(
+                f"tool {name!r} has the parameter {wrong[0]}, and models name each argument",
+                hint="def lookup(order: str, *, limit: int = 5) -> str: …",
+            )
+    return dict(functions)
+
+
+def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError) as error:
+        raise OptionError(
+            f"tool {name!r} does not say what it takes: {error}", hint="wrap it in a function of your own"
+        ) from None
+
+
+def function_inputs(name: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function brings into a call, for recordings and the cache; needs no library."""
+    return {
+        "name": name,
+        "description": inspect.getdoc(function) or "",
+        "parameters": str(inspect.signature(function)),
+    }
+
+
+def function_tool(name: str, function: Callable[..., Any]) -> FoundTool:
+    """A function as a tool, its schema made of signature and docstring. Loads pydantic-ai.
+
+    Raises:
+        TerminalError: A parameter has a type that no JSON can be.
+    """
+    from pydantic_ai.tools import Tool  # noqa: PLC0415 - pydantic-ai is slow to import
+
+    try:
+        made: Any = Tool(function, takes_ctx=False, name=name)
+    except Exception as error:  # noqa: BLE001 - whatever pydantic and the annotations raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise TerminalError(
+            f"tool {name!r} has no schema: {cut(reason, 300)}",
+            hint="annotate its parameters with str, int, list[str], pydantic models and the like",
+        ) from None
+    schema = made.function_schema
+
+    async def run(arguments: Mapping[str, Any]) -> str:
+        return await _called(name, function, schema.validator, arguments)
+
+    return FoundTool(name, made.description or "", dict(schema.json_schema), run)
+
+
+async def _called(
+    name: str, function: Callable[..., Any], validator: Any, arguments: Mapping[str, Any]
+) -> str:
+    """Call a function; whatever it raises is told to the model, which may do it another way."""
+    from pydantic import ValidationError  # noqa: PLC0415 - as above
+
+    try:
+        values = validator.validate_python(dict(arguments))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ToolProblem(f"{name}: {place or 'the arguments'}: {first['msg']}") from None
+    try:
+        return _text(await call(partial(function, **values)))
+    except Exception as error:  # noqa: BLE001 - the model is told, and may do it another way
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise ToolProblem(f"{name} failed: {type(error).__name__}{f': {reason}' if reason else ''}") from None
+
+
+def _text(value: Any) -> str:
+    """A result as the model is told it: a text as it is, anything else as JSON."""
+    from pydantic_core import to_json  # noqa: PLC0415 - as above
+
+    if isinstance(value, str):
+        return value
+    return to_json(value, fallback=str, bytes_mode="base64", inf_nan_mode="constants").decode()

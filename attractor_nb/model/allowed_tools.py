@@ -1,0 +1,111 @@
+"""What `allowed_tools` says: built-in tools, own functions, tools of MCP servers (spec 9.7). Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.model.attributes import AGENT_TOOLS
+from attractor_nb.model.duration import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Graph
+
+SERVER_PREFIX: Final = "mcp:"
+ALL_TOOLS: Final = "*"
+SERVER_FIELDS: Final = ("command", "env", "timeout")
+"""What `mcp.NAME.…` of a graph may say of a server."""
+DEFAULT_SECONDS: Final = 120.0
+"""How long a tool of a server may take, where the graph does not say."""
+TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+"""What a function may be called as a tool: providers take no other names."""
+_SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTools:
+    """The words of an `allowed_tools`, by what they name.
+
+    Attributes:
+        built_in: Of `read`, `write`, `list` and `run`.
+        own: Names that can only be those of the caller's own functions.
+        served: Of each MCP server the tools, in their order; `*` for all of it.
+        wrong: Words that name nothing at all, such as `mcp:files`.
+    """
+
+    built_in: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    served: tuple[tuple[str, str], ...] = ()
+    wrong: tuple[str, ...] = ()
+
+
+def read_allowed_tools(text: str) -> AllowedTools:
+    """The words of an `allowed_tools`.
+
+    >>> read_allowed_tools("read, lookup, mcp:files/*")
+    AllowedTools(built_in=('read',), own=('lookup',), served=(('files', '*'),), wrong=())
+    """
+    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    served = {word: _served(word) for word in words if word.startswith(SERVER_PREFIX)}
+    others = [word for word in words if not word.startswith(SERVER_PREFIX)]
+    own = [word for word in others if word not in AGENT_TOOLS]
+    return AllowedTools(
+        tuple(word for word in others if word in AGENT_TOOLS),
+        tuple(word for word in own if TOOL_NAME.match(word)),
+        tuple(entry for entry in served.values() if entry is not None),
+        (
+            *(word for word in own if not TOOL_NAME.match(word)),
+            *(word for word, entry in served.items() if entry is None),
+        ),
+    )
+
+
+def _served(word: str) -> tuple[str, str] | None:
+    server, slash, tool = word.removeprefix(SERVER_PREFIX).partition("/")
+    return (server.strip(), tool.strip()) if slash and server.strip() and tool.strip() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDeclaration:
+    """An MCP server as a graph declares it.
+
+    Attributes:
+        name: Its name, the middle of `mcp.NAME.command`.
+        command: The command that starts it, for the shell.
+        variables: Names of environment variables that it gets beside those of every command.
+        timeout_seconds: How long one of its tools may take.
+    """
+
+    name: str
+    command: str
+    variables: tuple[str, ...]
+    timeout_seconds: float
+
+
+def server_attribute(name: str) -> tuple[str, str] | None:
+    """The server and the field that an attribute's name means; None for any other attribute.
+
+    >>> server_attribute("mcp.files.command"), server_attribute("mcp.files"), server_attribute("label")
+    (('files', 'command'), None, None)
+    """
+    found = _SERVER_ATTRIBUTE.match(name)
+    return (found[1], found[2]) if found else None
+
+
+def declared_servers(graph: Graph) -> Mapping[str, ServerDeclaration]:
+    """The MCP servers that a graph declares, by name, in the order of its text."""
+    names = [found[0] for name in graph.attrs if (found := server_attribute(name)) and found[1] == "command"]
+    made: dict[str, ServerDeclaration] = {}
+    for name in names:
+        given = graph.get(f"mcp.{name}.env", str, "")
+        timeout = parse_duration(graph.get(f"mcp.{name}.timeout", str, ""))
+        made[name] = ServerDeclaration(
+            name,
+            graph.get(f"mcp.{name}.command", str, "").strip(),
+            tuple(word.strip() for word in given.split(",") if word.strip()),
+            DEFAULT_SECONDS if timeout is None else timeout.seconds,
+        )
+    return {name: server for name, server in made.items() if server.command}
