@@ -133,6 +133,8 @@ def _options(settings: Settings) -> dict[str, Any]:
         "backend": (settings.backend or BackendName.SIMULATED).value,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
         "workdir": settings.workdir,
+        "isolation": settings.isolation.value if settings.isolation else None,
+        "workspace_from": settings.workspace_from,
         "cache": settings.cache,
         **settings.bounds,
         "durability": settings.durability.value,

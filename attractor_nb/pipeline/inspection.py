@@ -31,8 +31,10 @@ MAX_FILES_TEXT: Final = 200_000
 """Characters of all files of a stage in the plain form, where their texts are wanted."""
 Reader = Callable[[str, int], "tuple[str, int] | None"]
 """Reads the beginning of a file of the attempt: name and bytes at most, to its text and size, or None."""
-_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason")
-_OF_TEXTS: Final = frozenset({"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt"})
+_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes")
+_OF_TEXTS: Final = frozenset(
+    {"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt", "changes.diff"}
+)
 """Files whose text the plain form has already."""
 
 
@@ -57,6 +59,7 @@ class StageInspection:
         notes: What the stage said of itself, or empty.
         stdout: What its command wrote, or None.
         stderr: The same of its errors, or None.
+        changes: What it changed in the run's worktree, as a diff, or None.
         context: Each key of the context before and behind the visit; changed ones first.
         files: The files of the attempt.
         usage: What the visit consumed, all its attempts; None when it did not say.
@@ -85,6 +88,7 @@ class StageInspection:
     notes: str = ""
     stdout: str | None = None
     stderr: str | None = None
+    changes: str | None = None
     context: tuple[ContextChange, ...] = ()
     files: tuple[StageFile, ...] = ()
     usage: Usage | None = None

@@ -21,6 +21,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
+from attractor_nb.pipeline.changes import changes_of, place_facts
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.past import Past
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.views.changes import Changes
 
 
 class Run(Past, Handle[RunResult]):
@@ -164,6 +166,17 @@ class Run(Past, Handle[RunResult]):
                     found[name] = Run.load(self.logs_root / root)
         return found
 
+    def changes(self) -> Changes:
+        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
+
+        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
+
+        Raises:
+            OptionError: It works in no worktree.
+            StorageError: The repository or the branch is gone.
+        """
+        return changes_of(self.logs_root)
+
     def to_svg(self) -> str:
         """The graph with its present states."""
         view = self.view
@@ -174,6 +187,8 @@ class Run(Past, Handle[RunResult]):
     def details(self) -> str:
         """The volatile facts: id, directory, duration, what was consumed; and each node as it stands."""
         facts = [f"run {self.id}", f"directory {self.logs_root}", f"status {self.status}"]
+        if workdir := place_facts(self.logs_root).get("workdir"):
+            facts.append(f"works in {workdir}")
         facts.append(f"duration {self.view.duration:.1f} s")
         if words := usage_words(so_far(self.view)):
             facts.append(f"used {', '.join(words)}")

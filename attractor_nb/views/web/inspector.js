@@ -137,6 +137,7 @@ function responseOf(plain) {
   }
   if (stdout) part.append(makeText(stdout, plain.cut?.stdout, { name: "Output" }));
   if (stderr) part.append(makeText(stderr, plain.cut?.stderr, { name: "Errors" }));
+  if (plain.changes) part.append(makeText(plain.changes, plain.cut?.changes, { name: "Changes" }));
   return part;
 }
 
