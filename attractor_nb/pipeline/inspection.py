@@ -69,6 +69,7 @@ class StageInspection:
         by_hand: What a debugger changed of it, a line each.
         cached: What the look into the cache came to, or empty.
         directory: Where the files are; None when nothing is stored.
+        workdir: Where commands, agents and tools of the run work, or empty.
         problems: What could not be read, and why.
     """
 
@@ -98,6 +99,7 @@ class StageInspection:
     by_hand: tuple[str, ...] = ()
     cached: str = ""
     directory: Path | None = None
+    workdir: str = ""
     problems: tuple[str, ...] = ()
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
@@ -155,6 +157,7 @@ class StageInspection:
             "cached": redacted(self.cached) if with_place else self.cached.partition(":")[0],
             "path": str(self.directory) if with_place and self.directory is not None else "",
             "editor_url": "",
+            "workdir": redacted(self.workdir) if with_place else "",
             "problems": [redacted(problem) for problem in self.problems],
             "cut": cut,
         }

@@ -11,6 +11,7 @@ from attractor_nb.engine.attempts import CHANGES_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.cached import INPUTS_FILE
 from attractor_nb.model.events import DebuggerChanged
+from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.inspection import StageInspection
 from attractor_nb.pipeline.inspection_lines import AttemptLine, ContextChange, VisitLine
 from attractor_nb.pipeline.why import words_of_look
@@ -99,6 +100,7 @@ def read_stage(
         by_hand=_by_hand(chosen),
         cached=_cached(directory, record, problems),
         directory=directory,
+        workdir=str(place_facts(run.logs_root).get("workdir", "")),
         problems=(*problems, *unresolved),
         _read=lambda name, most: read_beginning(directory, name, most),
         _sizes=sizes,

@@ -192,13 +192,28 @@ def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
     """
     check_places(options, graph)
     isolation = isolation_of(options, graph, origin)
-    base = Path(options.workdir) if options.workdir is not None else Path.cwd()
+    base = Path(options.workdir) if options.workdir is not None else _here()
     if isolation == WORKSPACE:
         filling = None if options.workspace_from is None else filling_of(options.workspace_from)
         return Site(base, WORKSPACE, filling, is_recorded=options.executor is None)
     if isolation == WORKTREE:
         return Site(base, WORKTREE, repository=find_repository(base))
     return Site(base, is_recorded=options.executor is None)
+
+
+def _here() -> Path:
+    """The directory in which the run is started.
+
+    Raises:
+        OptionError: It is gone.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise OptionError(
+            "the current directory was removed, and the run would work there",
+            hint="workdir=, or --workdir DIR",
+        ) from None
 
 
 def check_places(options: RunOptions, graph: Graph) -> None:
@@ -390,7 +405,7 @@ def site_again(
         path = root / WORKSPACE_NAME
         path.mkdir(exist_ok=True)
         return Folder(path, WORKSPACE), {"workdir": str(path), "isolation": WORKSPACE}
-    directory = Path(options.workdir) if options.workdir is not None else Path.cwd()
+    directory = Path(options.workdir) if options.workdir is not None else _here()
     return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}
 
 

@@ -7,6 +7,7 @@ a person merges it, or does not. Which commit a stage left is in the run's log; 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from dataclasses import dataclass
@@ -171,9 +172,10 @@ class Worktree:
     def _found(self, outer: Git) -> Path | None:
         """Git's own directory for this worktree; asked of the repository, for files here may be anybody's."""
         common = Path(outer.ask("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        wanted = self.path / ".git"
+        wanted = os.path.realpath(self.path)
         for entry in sorted(common.glob("worktrees/*/gitdir")):
-            if Path(entry.read_text(encoding="utf-8", errors="replace").strip()) == wanted:
+            place = Path(entry.read_text(encoding="utf-8", errors="replace").strip())
+            if os.path.realpath(place.parent) == wanted:
                 return entry.parent
         return None
 

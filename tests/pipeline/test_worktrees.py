@@ -2,6 +2,9 @@
 
 import shutil
 import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
@@ -221,6 +224,56 @@ def test_changes_that_are_not_committed_are_not_in_the_worktree_and_the_user_is_
     (told,) = [event.message for event in warned if type(event).__name__ == "RunWarning"]
     assert told.startswith(f"1 file in {repository} is changed and not committed")
     assert (repository / "gone.txt").read_text() == "changed\n"
+
+
+def test_rows_of_a_map_have_a_worktree_and_a_branch_each(repository):
+    result = Pipeline(STEPS).map(
+        [{"n": n} for n in range(3)], wait=True, isolation="worktree", map_dir="rows"
+    )
+    assert [row.status for row in result.rows] == ["success"] * 3, result.rows
+    branches = git("branch", "--format=%(refname:short)", "--list", "attractor/*").splitlines()
+    assert [commits(branch) for branch in branches] == [["one: success", "two: success"]] * 3
+
+
+def test_a_run_directory_behind_a_link_is_the_same_place(repository, tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far")
+    first = Pipeline(STEPS).run(
+        wait=True, isolation="worktree", stop_after=2, logs_root=tmp_path / "link" / "run"
+    )
+    assert commits(f"attractor/{first.run_id}") == ["one: success"]
+    assert Pipeline(STEPS).resume(tmp_path / "far" / "run", trust=True).result(60).status == "success"
+
+
+def test_a_process_that_is_killed_in_a_stage_loses_nothing_that_was_committed(repository):
+    """A real SIGKILL, in the middle of what the stage writes; git's own lock is left behind, too."""
+    script = """
+import sys
+from attractor_nb import Pipeline
+Pipeline(open("p.dot").read()).run(wait=True, isolation="worktree", logs_root="../run")
+"""
+    steps = STEPS.replace(
+        'two [tool_command="',
+        'two [tool_command="if test ! -e ../../go; then echo half >> a.txt; touch ../../half; sleep 60; fi; ',
+    )
+    (repository / "p.dot").write_text(steps)
+    here = repository.parent
+    process = subprocess.Popen([sys.executable, "-c", script])
+    deadline = time.monotonic() + 60
+    while not (here / "half").exists() and time.monotonic() < deadline and process.poll() is None:
+        threading.Event().wait(0.02)
+    process.kill()
+    process.wait()
+    assert (here / "half").exists()
+    place = here / "run" / "worktree"
+    assert (place / "a.txt").read_text() == "1\nhalf\n"
+    next((repository / ".git" / "worktrees").iterdir()).joinpath("index.lock").touch()
+    (here / "go").touch()
+    result = Pipeline(steps).resume(here / "run").result(60)
+    assert result.status == "success", result.reason
+    assert (place / "a.txt").read_text() == "1\n2\n"
+    assert commits(result.branch) == ["one: success", "two: success"]
+    assert "half" in git("show", f"{result.branch}-aside-1:a.txt")
 
 
 def test_a_detached_head_is_a_place_to_begin(repository):

@@ -156,6 +156,7 @@ function statusOf(plain) {
   if (plain.usage?.calls) add("Calls", String(plain.usage.calls));
   add("Handler", plain.handler);
   add("Label", plain.label);
+  add("Works in", plain.workdir);
   add("Branch", plain.branch);
   parts.push(list);
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));
