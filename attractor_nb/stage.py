@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from attractor_nb.model.events import StageOutput
 from attractor_nb.redaction import StreamRedactor
@@ -225,18 +225,44 @@ class ToolServers(Protocol):
         ...
 
 
-class Workplace(Protocol):
-    """Where agents and the tools of models work: one directory for the stages of a run and of its children.
+class Kept(NamedTuple):
+    """What was kept of what a stage has changed.
 
-    It is the run's option ``workdir``, else ``workspace`` in the run directory.
+    Attributes:
+        commit: The commit at which the run's worktree stands; empty where nothing is kept.
+        changes: What differs from the one before, as a diff; empty when nothing does.
+    """
+
+    commit: str = ""
+    changes: str = ""
+
+
+class Workplace(Protocol):
+    """Where commands, agents and tools of models work: one place for a run and its children (ruling 41).
+
+    It is the run's option ``workdir``, else the directory in which the run was started, or, by ``isolation``,
+    a workspace or a git worktree of the run's own.
     """
 
     @property
     def directory(self) -> Path:
-        """The working directory, absolute; the run's own is made when first asked for.
+        """The working directory, absolute.
 
         Raises:
             StorageError: It cannot be made.
+        """
+        ...
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what stages change there is kept by commits."""
+        ...
+
+    def keep(self, message: str) -> Kept:
+        """Commit what a stage has changed, and block meanwhile.
+
+        Raises:
+            StorageError: It cannot be kept.
         """
         ...
 

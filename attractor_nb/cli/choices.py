@@ -13,6 +13,14 @@ class GateMode(StrEnum):
     REFUSE = "refuse"
 
 
+class Isolation(StrEnum):
+    """The place of a run's own, or none whatever the graph says."""
+
+    NONE = "none"
+    WORKSPACE = "workspace"
+    WORKTREE = "worktree"
+
+
 class BackendName(StrEnum):
     """What answers prompts."""
 

@@ -21,9 +21,11 @@ from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.trust import where_commands_run
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -32,7 +34,7 @@ from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import SEVERITY_LETTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.cli.settings import Settings
@@ -153,7 +155,12 @@ def _watch(
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
     is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
-    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=logs_root)
+    trust = settings.trust_hash or settled_trust(
+        pipeline,
+        is_vouched_for=is_vouched_for,
+        logs_root=logs_root,
+        place=_place(pipeline, settings, logs_root),
+    )
     progress = Progress(
         pipeline.graph,
         heading=_heading(pipeline, settings),
@@ -171,6 +178,13 @@ def _watch(
     with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         _show(run, result, settings, progress)
     return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
+
+
+def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
+    """Where commands would run, in words: as the options say, else as the run did before."""
+    facts: Mapping[str, Any] = {} if logs_root is None else place_facts(logs_root)
+    isolation = settings.isolation.value if settings.isolation else facts.get("isolation")
+    return where_commands_run(pipeline.graph, isolation, settings.workdir or facts.get("workdir"))
 
 
 def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
@@ -194,6 +208,8 @@ def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {
         "backend": settings.asked_backend,
         "workdir": settings.workdir,
+        "isolation": settings.isolation.value if settings.isolation else None,
+        "workspace_from": settings.workspace_from,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": gate_interviewer(settings.gates, progress),

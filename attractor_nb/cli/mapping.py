@@ -133,6 +133,8 @@ def _options(settings: Settings) -> dict[str, Any]:
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
         "workdir": settings.workdir,
+        "isolation": settings.isolation.value if settings.isolation else None,
+        "workspace_from": settings.workspace_from,
         "cache": settings.cache,
         **settings.bounds,
         "durability": settings.durability.value,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode
+from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode, Isolation
 
 if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
@@ -113,13 +113,32 @@ TrustHash = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show each response under its stage.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it comes.")
+]
 Workdir = Annotated[
     Path | None,
     typer.Option(
         "--workdir",
         metavar="DIR",
-        help="Where agents, tools of models and commands work; tools in the run directory by default.",
+        help="Where commands, agents and tools of models work; the current directory by default.",
+        show_default=False,
+    ),
+]
+IsolationOption = Annotated[
+    Isolation | None,
+    typer.Option(
+        "--isolation",
+        help="A place of the run's own: a folder in the run directory, or a git worktree with a branch.",
+        show_default=False,
+    ),
+]
+WorkspaceFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace-from",
+        metavar="DIR",
+        help="A folder, or a quoted pattern: --isolation workspace begins with copies of its files.",
         show_default=False,
     ),
 ]
@@ -157,6 +176,8 @@ def run_settings(
     gates: Gates = None,
     backend: Backend = None,
     workdir: Workdir = None,
+    isolation: IsolationOption = None,
+    workspace_from: WorkspaceFrom = None,
     is_cached: Cache = False,
     cache_dir: CacheDir = None,
     cassette: Cassette = None,
@@ -185,6 +206,8 @@ def run_settings(
         trust_hash=trust_hash,
         gates=GateMode.AUTO if is_auto_approved else gates,
         workdir=workdir,
+        isolation=isolation,
+        workspace_from=workspace_from,
         cassette=cassette,
         cassette_mode=cassette_mode,
         bounds={

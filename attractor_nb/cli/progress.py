@@ -70,6 +70,9 @@ _MARKS: Final = {
 }
 _CACHED: Final = (NodeStatus.CACHED, Tone.GOOD)
 _WARNING_MARK: Final = "!"
+_OF_COMMANDS: Final = ("stdout", "stderr")
+"""Channels of what commands write."""
+MOST_CHARS_OF_A_LINE: Final = 4_000
 
 
 @dataclass(slots=True)
@@ -94,7 +97,7 @@ class Progress:
         graph: What runs.
         heading: What to say before the first event: a run that cannot begin has no heading.
         is_quiet: Count, and show nothing.
-        is_verbose: Show each response under its stage.
+        is_verbose: Show each response under its stage, and the output of commands as it arrives.
         terminal: Where to; stderr by default.
     """
 
@@ -117,7 +120,8 @@ class Progress:
         self._words = StageWords(self._graph, self._view)
         self._going = GoingStages()
         self._questions: dict[str, tuple[str, str]] = {}
-        self._held: list[Line] = []
+        self._held: list[Line | str] = []
+        self._begun_lines: dict[tuple[str, str, str], str] = {}
         self._error = ""
         self._answered_by = ""
         self._asked: set[str] = set()
@@ -171,6 +175,8 @@ class Progress:
                 self._begin(event)
             case StageOutput():
                 self._going.hear(event)
+                if self._is_verbose and event.channel in _OF_COMMANDS:
+                    self._say_output(event)
             case StageFailed() if event.will_retry:
                 self._error = f"{first_words(event.error, REASON_CHARS)} {self._words.spent(event)}".strip()
             case StageEnd():
@@ -215,6 +221,7 @@ class Progress:
         self._go_on()
 
     def _end(self, event: StageEnd) -> None:
+        self._end_output(event)
         self._stop_going(event.branch)
         self._answered_in(event.branch, event.name)
         status, tone = _CACHED if event.is_cached else _MARKS[event.outcome.status]
@@ -262,17 +269,44 @@ class Progress:
             self._terminal.end()
             held, self._held = self._held, []
             for line in held:
-                self._terminal.write(line)
+                self._write_now(line)
         shown = any(stage.event.handler_type not in INSTANT_TYPES for stage in self._going.stages)
         if shown:
             self._terminal.begin(self._block)
 
-    def _write(self, line: Line) -> None:
+    def _write(self, line: Line | str) -> None:
         if self._questions and self._terminal.is_live:
             self._held.append(line)
         else:
-            self._terminal.write(line)
+            self._write_now(line)
             self._go_on()
+
+    def _write_now(self, line: Line | str) -> None:
+        if isinstance(line, str):
+            self._terminal.say(line, Tone.QUIET)
+        else:
+            self._terminal.write(line)
+
+    # -- what commands write -------------------------------------------------------------------------
+
+    def _say_output(self, event: StageOutput) -> None:
+        """Show the whole lines of what a command writes; the rest waits for its line end."""
+        place = event.branch, event.name, event.channel
+        *lines, rest = (self._begun_lines.pop(place, "") + event.text).split("\n")
+        while len(rest) > MOST_CHARS_OF_A_LINE:  # a progress bar never ends its line
+            lines.append(rest[:MOST_CHARS_OF_A_LINE])
+            rest = rest[MOST_CHARS_OF_A_LINE:]
+        if rest:
+            self._begun_lines[place] = rest
+        if lines:
+            name = stage_path(event.branch, event.name)
+            self._write("\n".join(f"    {name} | {shown(line)}" for line in lines))
+
+    def _end_output(self, event: StageEnd) -> None:
+        """Show what a command wrote last, without a line end."""
+        for channel in _OF_COMMANDS:
+            if rest := self._begun_lines.pop((event.branch, event.name, channel), ""):
+                self._write(f"    {stage_path(event.branch, event.name)} | {shown(rest)}")
 
     # -- questions -----------------------------------------------------------------------------------
 

@@ -28,6 +28,8 @@ NOT_OF_A_SERVER: Final = {
     "is_trusted": "--trust",
     "gates": "--gates",
     "workdir": "--workdir",
+    "isolation": "--isolation",
+    "workspace_from": "--workspace-from",
     "cassette": "--cassette",
     "cassette_mode": "--cassette-mode",
     "durability": "--durability",

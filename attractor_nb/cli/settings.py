@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode
+from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode, Isolation
 from attractor_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ class Settings:
         is_trusted: The user vouches for the commands, for this one call.
         trust_hash: Hash of the commands that the user vouches for, and no others.
         gates: Who answers; None: the terminal, and nobody where there is none.
-        workdir: Where agents, tools of models and commands work; None as the run has it.
+        workdir: Where commands, agents and tools of models work; None as the run has it.
+        isolation: A place of the run's own instead.
+        workspace_from: What a workspace begins with.
         cassette: Where calls are recorded, and replayed from.
         cassette_mode: Whether they are.
         bounds: Bounds in place of the graph's, None where nobody says.
@@ -40,6 +42,8 @@ class Settings:
     trust_hash: str | None = None
     gates: GateMode | None = None
     workdir: Path | None = None
+    isolation: Isolation | None = None
+    workspace_from: Path | None = None
     cassette: Path | None = None
     cassette_mode: CassetteMode | None = None
     bounds: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -35,6 +35,8 @@ def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
         lines.append(f"  reason  {one_line(result.reason)}")
     if result.logs_root.is_dir():
         lines.append(f"  run directory  {shown_path(result.logs_root)}")
+    if result.branch:
+        lines.append(f"  changes on branch  {result.branch}; nothing is merged: git merge {result.branch}")
     return "\n".join(lines)
 
 
@@ -64,6 +66,8 @@ def summary_plain(
         "is_simulated": is_simulated,
         "run_id": result.run_id,
         "logs_root": str(result.logs_root),
+        **({"workdir": str(result.workdir)} if result.workdir else {}),
+        **({"branch": result.branch} if result.branch else {}),
         "duration_seconds": round(result.duration, 3),
         "next_node": result.next_node or None,
         "is_resumable": is_to_be_resumed(result, tally),

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _CONSENTS = frozenset({"y", "yes"})
 
 
-def settled_trust(pipeline: Pipeline, *, is_vouched_for: bool, logs_root: Path | None = None) -> bool | str:
+def settled_trust(
+    pipeline: Pipeline, *, is_vouched_for: bool, logs_root: Path | None = None, place: str = ""
+) -> bool | str:
     """The option ``trust`` of a run: what the user said, or answers now at a terminal.
 
     A yes is the hash of what was on the screen, so that this and nothing else is run.
@@ -34,13 +36,14 @@ def settled_trust(pipeline: Pipeline, *, is_vouched_for: bool, logs_root: Path |
         pipeline: What shall run.
         is_vouched_for: The user said ``--trust``, or no command will be run.
         logs_root: The run directory that shall go on, if any.
+        place: Where the commands would run, as ``where_commands_run`` says.
 
     Raises:
         UntrustedSource: The answer was no, or there is nobody to ask.
     """
     if is_vouched_for or any(found.is_error for found in pipeline.judged_for_a_run()):
         return is_vouched_for
-    question = trust_question(pipeline.graph, pipeline.origin, logs_root)
+    question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place)
     if question is None:
         return False
     if not ConsoleInterviewer().is_terminal:
@@ -56,7 +59,7 @@ def _is_consented(question: TrustQuestion) -> bool:
     commands = question.surface.commands
     shown = question.diff or command_lines(commands)
     asked = f"Run {'this' if len(commands) == 1 else 'these'} {command_count(commands)}"
-    print("\n".join([question.headline, "", *shown, ""]), file=sys.stderr)
+    print("\n".join([question.headline, *filter(None, [question.where]), "", *shown, ""]), file=sys.stderr)
     print(f"{asked} ({len(shown)} lines above)? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = asyncio.run(LineInput(sys.stdin).read_line())
     if answer is None:

@@ -79,6 +79,7 @@ class StageResult(NamedTuple):
         saved: What it had consumed when it was executed; None when that is not known, or it was now.
         is_over_budget: It was ended between two requests, for the run may spend no more.
         files: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
+        commit: The commit of the run's worktree at which it left it; empty where there is none.
     """
 
     outcome: Outcome
@@ -91,6 +92,7 @@ class StageResult(NamedTuple):
     saved: Usage | None = None
     is_over_budget: bool = False
     files: Any = None
+    commit: str = ""
 
 
 class Wait(NamedTuple):

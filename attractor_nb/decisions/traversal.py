@@ -161,6 +161,7 @@ class _Visit:
         thread: The thread in which the attempt that counts has saved its words, or empty.
         is_cached: The result came from the cache.
         saved: What it had consumed when it was executed.
+        commit: The commit of the run's worktree at which the latest attempt left it.
     """
 
     index: int
@@ -173,6 +174,7 @@ class _Visit:
     thread: str = ""
     is_cached: bool = False
     saved: Usage | None = None
+    commit: str = ""
 
 
 def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:
@@ -213,6 +215,7 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
     counted = (visit.index, visit.number, visit.attempt, visit.duration)
     event, is_passed_through = commit_record(plan, planned, state, context, outcome, counted)
     event.thread, event.is_cached, event.saved = visit.thread, visit.is_cached, visit.saved
+    event.commit = visit.commit
     state.apply(event, is_passed_through=is_passed_through)
     is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
     yield Commit(event, is_landmark)
@@ -253,6 +256,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             continue
         tried, visit.thread = result.outcome, carried.thread if result.is_saved else ""
         visit.is_cached, visit.saved = result.is_cached, result.saved
+        visit.commit = result.commit
         if not tried.status.is_failure:
             return tried
         visit.failures += 1
@@ -304,6 +308,7 @@ def _wait_for_retry(
         logs=logs,
         node_usage=node_usage,
         run_usage=run_usage,
+        commit=result.commit,
     )
     yield Announce(failed)
     state.apply(failed)

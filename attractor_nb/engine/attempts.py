@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
 from attractor_nb.decisions.bounds import Standing, used_up
+from attractor_nb.decisions.commit_messages import stage_message
 from attractor_nb.decisions.effects import Asked, Execute, Record, RunEnd, StageResult
 from attractor_nb.decisions.outcome_checks import (
     COST_KEY,
@@ -36,6 +37,7 @@ from attractor_nb.errors import (
 from attractor_nb.model.cached import CachedStage
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
+from attractor_nb.redaction import redacted
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, redacted_status, status_text
 
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
 """Where a status.json that does not keep its contract is kept (ruling 27)."""
+CHANGES_FILE = "changes.diff"
+"""What a stage changed in the run's worktree (ruling 41)."""
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
@@ -179,7 +183,38 @@ class Attempts:
         if look is not None and self.cache is not None:
             self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
         elapsed, is_over = self.time.elapsed_seconds, spending.is_over
-        return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_over_budget=is_over, files=files)
+        return StageResult(
+            outcome,
+            duration,
+            elapsed,
+            is_saved=is_saved,
+            is_over_budget=is_over,
+            files=files,
+            commit=await self._kept(effect, outcome, files),
+        )
+
+    async def _kept(self, effect: Execute, outcome: Outcome, files: StageFiles) -> str:
+        """Keep what the attempt changed in the run's worktree, before the log says that it ended; the commit.
+
+        One that is killed here is cut off: a resume goes back to the commit of the stage before.
+
+        Raises:
+            StorageError: It cannot be kept.
+        """
+        place, planned, started = self.workplace, effect.planned, effect.started
+        if place is None or not place.is_kept or planned.handler_type in _CHANGES_NOTHING:
+            return ""
+        notes = outcome.failure_reason if outcome.status.is_failure else outcome.notes
+        message = stage_message(self.run_id, started, self.branch, outcome.status, notes)
+        work = asyncio.ensure_future(asyncio.to_thread(place.keep, message))
+        try:
+            kept = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work])  # nobody may find the worktree in the middle of it
+            raise
+        if kept.changes:
+            files.write_text(CHANGES_FILE, redacted(kept.changes))
+        return kept.commit
 
     def _spent_up(self, node_id: str, usage: Usage) -> str:
         """Why the run may spend no more, with what an attempt under way has spent; empty when it may."""
@@ -354,6 +389,8 @@ class Attempts:
         return _declared(planned, returned), False
 
 
+_CHANGES_NOTHING: Final = frozenset({"start", "exit", "conditional"})
+"""Handler types that cannot change a file."""
 OWN_GRACE_SECONDS = 5.0
 """How long a handler that keeps its own time may take to end what it started, when the run's is over."""
 _CUT_OFF: Final = object()

@@ -9,6 +9,7 @@ from typing import Final
 
 from attractor_nb.model.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
 from attractor_nb.model.duration import Duration
+from attractor_nb.model.isolation import ISOLATIONS
 
 _S, _I, _F, _B, _D, _C, _N, _X = (
     AttrType.STRING,
@@ -115,6 +116,14 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "The registered pipeline that manager nodes supervise, by its name.",
         ),
         ("stack.child_workdir", _S, "", "Directory in which the supervised pipeline's commands run."),
+        AttributeSpec(
+            "isolation",
+            _G,
+            _C,
+            None,
+            "A place of its own for the run: a `workspace` in the run directory, or a git `worktree`.",
+            ISOLATIONS,
+        ),
         AttributeSpec(
             "max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1
         ),

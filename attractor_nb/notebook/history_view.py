@@ -148,5 +148,9 @@ def _tagged(row: RunRow, tags: tuple[str, ...], verb: str, message: Mapping[str,
 
 
 def _deleted(row: RunRow) -> dict[str, Any]:
-    row.delete(confirm=True)
-    return {"title": f"Deleted {row.logs_root.name}", "call": "runs()[…].delete(confirm=True)"}
+    words = row.delete(confirm=True)
+    return {
+        "title": f"Deleted {row.logs_root.name}",
+        **({"words": redacted(words)} if words else {}),
+        "call": "runs()[…].delete(confirm=True)",
+    }

@@ -18,7 +18,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
-from attractor_nb.pipeline.workplaces import recorded_workdir
+from attractor_nb.pipeline.workplaces import site_of
 from attractor_nb.storage.child_directories import child_home
 from attractor_nb.storage.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.workplaces import Site, Workspace
     from attractor_nb.protocols import Clock, Randomness, RunStore
 
 
@@ -56,11 +57,12 @@ class Beginning:
         state: The state as it stands.
         run_id: The run.
         inputs: The values the caller gave.
+        workspace: Where it works.
         sequence: Number of the last event in the log.
         events: For a resume: the events so far that count, for the views.
         kept: For a resume: where files of stages are that a rewound visit displaced.
         interviews: For a resume: those of the gate that was cut off.
-        warning: For a resume: what the user asked to be warned of, or empty.
+        warning: What the user is to be warned of, or empty.
         rewound: For a rewind: the record of it, to be written before anything else.
         left: For a rewind to before a restart: the directory that the run was in, owned until then.
     """
@@ -71,6 +73,7 @@ class Beginning:
     state: RunState
     run_id: str
     inputs: Mapping[str, Any]
+    workspace: Workspace
     sequence: int = 0
     events: Sequence[Event] = ()
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
@@ -117,18 +120,23 @@ def begin(
         check_trust(plan.graph, pipeline.origin, options)
     if inputs is None:
         inputs = checked_inputs(pipeline, {**pipeline.params, **options.params})
+    site = site_of(options, plan.graph, pipeline.origin)
     try:
-        store, run_id = _new_store(pipeline, plan, options, seams, is_part=is_part)
+        store, run_id = _new_store(pipeline, plan, options, seams, site, is_part=is_part)
     except StorageError as error:
         raise before_a_record(error) from error
     context = Context(store=store.values)
     try:
+        logs_root = None if isinstance(store, MemoryRunStore) else store.logs_root
+        workspace = site.made(logs_root, run_id, seams.disk, is_synced=options.durability == "full")
         mirror_graph(plan, context)
         context.apply_updates(inputs)
     except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         store.close()
         raise
-    return Beginning(plan, store, context, RunState(plan.start, inputs=tuple(inputs)), run_id, inputs)
+    warning = "" if site.repository is None else site.repository.warning
+    state = RunState(plan.start, inputs=tuple(inputs))
+    return Beginning(plan, store, context, state, run_id, inputs, workspace, warning=warning)
 
 
 def describe_backend(backend: BackendSpec) -> str:
@@ -148,7 +156,7 @@ def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
 
 
 def _new_store(
-    pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams, *, is_part: bool
+    pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
 ) -> tuple[RunStore, str]:
     if options.durability == "none":
         return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
@@ -175,7 +183,7 @@ def _new_store(
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
         **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
-        **recorded_workdir(options),
+        **site.facts(logs_root, run_id),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),

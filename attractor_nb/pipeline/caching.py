@@ -12,6 +12,7 @@ from attractor_nb.storage.cache_store import CacheStore
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.workplaces import Workspace
 
 CACHE_NAME = "cache"
 
@@ -25,10 +26,9 @@ def cache_directory(options: RunOptions) -> Path | None:
     return Path(options.cache)
 
 
-def cache_of(options: RunOptions, plan: Plan) -> StageCache | None:
+def cache_of(options: RunOptions, plan: Plan, workspace: Workspace) -> StageCache | None:
     """The cache of a run; None without one, and beside a cassette: that has to hear of every call."""
     directory = cache_directory(options)
     if directory is None or options.cassette is not None:
         return None
-    workdir = Path(options.workdir) if options.workdir is not None else Path.cwd()
-    return StageCache(CacheStore(directory, options.disk), plan.name, workdir)
+    return StageCache(CacheStore(directory, options.disk), plan.name, workspace.directory)

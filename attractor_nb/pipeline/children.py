@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
+from attractor_nb.model.isolation import IN_PLACE
 from attractor_nb.pipeline.beginning import begin
 from attractor_nb.pipeline.child_run import (
     FinishedChild,
@@ -84,7 +85,7 @@ class Household:
         gates: The parent's gates, which reach its people.
         backend: What answers its prompts.
         processes: What starts its commands.
-        workspace: Where its agents and tools work, unless a child names another place.
+        workspace: Where it works, and its children where their node names no other place.
         tape: What its calls are recorded on or replayed from, if they are.
         bounds: The parent's bounds.
         usage: What the parent has consumed so far.
@@ -270,7 +271,7 @@ class ChildRuns:
                 start,
                 is_waited_for=True,
                 is_child=True,
-                workspace=self._household.workspace,
+                workspace=self._workspace(options),
                 tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
                 above=Above(self._household.debugging, scope.node_id, self._household.stores),
@@ -283,6 +284,11 @@ class ChildRuns:
         child.start()
         self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
         return child
+
+    def _workspace(self, options: RunOptions) -> Workspace | None:
+        """The parent's place, when the child works there: its commits and its end are the parent's, too."""
+        own = self._household.workspace
+        return own if options.workdir == own.directory else None
 
     def _options(
         self, pipeline: Pipeline, node: Node, scope: StageScope, inputs: Mapping[str, Any]
@@ -303,7 +309,9 @@ class ChildRuns:
             interviewer=own.get("interviewer")
             or LentInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
             processes=house.processes,
-            workdir=child_workdir(workdir) or house.options.workdir,
+            workdir=child_workdir(workdir, house.workspace) or house.workspace.directory,
+            isolation=IN_PLACE,
+            workspace_from=None,
             **{**_NO_BOUNDS, **self._left(pipeline)},
             host="kernel",
             stop_after=None,

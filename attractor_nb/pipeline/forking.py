@@ -23,16 +23,18 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
+from attractor_nb.model.isolation import WORKSPACE
 from attractor_nb.pipeline.beginning import seams_of
 from attractor_nb.pipeline.hosts import check_host
 from attractor_nb.pipeline.options import as_list, as_path, read_options
-from attractor_nb.pipeline.recorded import restored_state
+from attractor_nb.pipeline.recorded import recorded_commit, restored_state
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Place, check_rewind, find_place, read_rewind
 from attractor_nb.pipeline.run_inputs import later_inputs
 from attractor_nb.pipeline.secrets import learn_for_run, stored_source
 from attractor_nb.pipeline.trust import note_run
 from attractor_nb.pipeline.wiring import check_plugs
+from attractor_nb.pipeline.worktrees import BRANCH_BEGINNING, worktree_facts
 from attractor_nb.storage.brought_rows import put_run
 from attractor_nb.storage.child_directories import CHILDREN_NAME, child_home
 from attractor_nb.storage.event_lines import encode_event
@@ -43,6 +45,8 @@ from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.run_directory import (
     DEFAULT_RUNS_BASE,
     SOURCE_NAME,
+    WORKSPACE_NAME,
+    WORKTREE_NAME,
     RunDirectory,
     first_directory,
     make_directory,
@@ -174,7 +178,9 @@ def _make_fork(
         files = {
             **copied_files(place.stored, place.way),
             **_sources(pipeline, Path()),
-            MANIFEST_NAME: seal(_manifest(pipeline, plan, place, forked, run_id)),
+            MANIFEST_NAME: seal(
+                _manifest(pipeline, plan, place, forked, run_id) | _own_place(place, home.path / name, run_id)
+            ),
             EVENT_LOG_NAME: b"".join(encode_event(event) for event in way),
         }
         note_run(plan.graph, home.path / name, options)  # first: a fork that is killed here can go on
@@ -225,6 +231,23 @@ def _manifest(
         "fork_of": fork_facts(forked),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
+
+
+def _own_place(place: Place, logs_root: Path, run_id: str) -> dict[str, Any]:
+    """Where a fork works whose parent has a place of its own: in another, as its parent's was then.
+
+    A workspace is copied as it stands; of a worktree the commit is known at which it stood.
+    """
+    facts = place.stored.manifest
+    if facts.get("isolation") == WORKSPACE:
+        return {"workdir": str(logs_root.absolute() / WORKSPACE_NAME)}
+    parents = worktree_facts(facts)
+    if parents is None:
+        return {}
+    own: dict[str, Any] = {**parents, "branch": f"{BRANCH_BEGINNING}{run_id}"}
+    own["start"] = recorded_commit(place.shortened) or parents.get("start", parents.get("base"))
+    path = logs_root.absolute() / WORKTREE_NAME / str(parents.get("prefix", ""))
+    return {"workdir": str(path), "worktree": own}
 
 
 def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDirectory, str, str]:

@@ -16,6 +16,7 @@ from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.pipeline.history_filter import Filter
 from attractor_nb.pipeline.options import as_path
+from attractor_nb.pipeline.worktrees import worktrees_in
 from attractor_nb.storage.listing import RunSummary
 from attractor_nb.storage.removal import remove_run
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
@@ -77,8 +78,10 @@ class RunRow(RunSummary):
         """Take tags away; those that it has then. What it does not have is passed over."""
         return change_tags(self.logs_root, remove=tags)
 
-    def delete(self, *, confirm: bool = False) -> None:
-        """Remove its directory with everything in it, for good.
+    def delete(self, *, confirm: bool = False) -> str:
+        """Remove its directory with everything in it, for good; what stays of it elsewhere, or empty.
+
+        Of a run with ``isolation="worktree"`` the repository forgets the worktree; its branch stays.
 
         Args:
             confirm: Say True; without it nothing happens but an error.
@@ -90,7 +93,12 @@ class RunRow(RunSummary):
             StorageError: It is a link, or the disk refused.
         """
         _check_confirmed(self.logs_root.name, confirm)
+        worktrees = worktrees_in(self.logs_root)
         remove_run(self.logs_root.parent, self.logs_root, clock=SystemClock())
+        for worktree in worktrees:
+            worktree.forget()
+        branches = ", ".join(worktree.branch for worktree in worktrees)
+        return f"its changes stay on {branches}: git branch -D removes them" if branches else ""
 
     def __str__(self) -> str:
         return table_text(history_table([self]))

@@ -31,8 +31,10 @@ MAX_FILES_TEXT: Final = 200_000
 """Characters of all files of a stage in the plain form, where their texts are wanted."""
 Reader = Callable[[str, int], "tuple[str, int] | None"]
 """Reads the beginning of a file of the attempt: name and bytes at most, to its text and size, or None."""
-_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason")
-_OF_TEXTS: Final = frozenset({"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt"})
+_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes")
+_OF_TEXTS: Final = frozenset(
+    {"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt", "changes.diff"}
+)
 """Files whose text the plain form has already."""
 
 
@@ -57,6 +59,7 @@ class StageInspection:
         notes: What the stage said of itself, or empty.
         stdout: What its command wrote, or None.
         stderr: The same of its errors, or None.
+        changes: What it changed in the run's worktree, as a diff, or None.
         context: Each key of the context before and behind the visit; changed ones first.
         files: The files of the attempt.
         usage: What the visit consumed, all its attempts; None when it did not say.
@@ -66,6 +69,7 @@ class StageInspection:
         by_hand: What a debugger changed of it, a line each.
         cached: What the look into the cache came to, or empty.
         directory: Where the files are; None when nothing is stored.
+        workdir: Where commands, agents and tools of the run work, or empty.
         problems: What could not be read, and why.
     """
 
@@ -85,6 +89,7 @@ class StageInspection:
     notes: str = ""
     stdout: str | None = None
     stderr: str | None = None
+    changes: str | None = None
     context: tuple[ContextChange, ...] = ()
     files: tuple[StageFile, ...] = ()
     usage: Usage | None = None
@@ -94,6 +99,7 @@ class StageInspection:
     by_hand: tuple[str, ...] = ()
     cached: str = ""
     directory: Path | None = None
+    workdir: str = ""
     problems: tuple[str, ...] = ()
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
@@ -151,6 +157,7 @@ class StageInspection:
             "cached": redacted(self.cached) if with_place else self.cached.partition(":")[0],
             "path": str(self.directory) if with_place and self.directory is not None else "",
             "editor_url": "",
+            "workdir": redacted(self.workdir) if with_place else "",
             "problems": [redacted(problem) for problem in self.problems],
             "cut": cut,
         }

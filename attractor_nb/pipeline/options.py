@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration, parse_duration
+from attractor_nb.model.isolation import ISOLATIONS
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.trust import checked_trust
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
@@ -59,9 +60,12 @@ class RunOptions:
         observers: Called with every event.
         trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
             alone. For this one call.
-        workdir: Where agents, the tools of models and the commands of the graph work: a directory that is
-            there. None: agents and tools in ``workspace`` of the run directory, commands where they always
-            did.
+        workdir: Where the commands of the graph, agents and the tools of models work: a directory that is
+            there. None: the current directory when the run begins; a resume works where the run did.
+        isolation: ``workspace``: a fresh folder in the run directory instead; ``worktree``: a git worktree
+            and a branch of the run, with a commit for each stage; ``none``: neither, whatever the graph says.
+        workspace_from: A folder, or a pattern of files below the current directory: the workspace begins with
+            copies of them.
         cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
             base (``.attractor/cache``), or a directory.
         cassette: The file in which the calls of models, commands and people are recorded, or from which they
@@ -102,6 +106,8 @@ class RunOptions:
     observers: Sequence[EventObserver] = ()
     trust: bool | str = False
     workdir: str | Path | None = None
+    isolation: str | None = None
+    workspace_from: str | Path | None = None
     cache: bool | str | Path = False
     cassette: str | Path | None = None
     cassette_mode: str | None = None
@@ -179,6 +185,10 @@ def _with_places(options: RunOptions) -> RunOptions:
             as_path(place, name)
     if options.cache not in (True, False):
         as_path(options.cache, "cache")
+    if options.isolation not in (None, *ISOLATIONS):
+        raise OptionError(
+            f"unknown isolation {options.isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}"
+        )
     _check_cassette(options)
     if options.workdir is None:
         return options

@@ -26,7 +26,7 @@ from attractor_nb.model.events import (
     StageEnd,
 )
 from attractor_nb.storage.run_directory import VISITS_NAME
-from attractor_nb.storage.stored_run import StoredRun, has_event_log
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,6 +143,23 @@ def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
     first = stored.logs_root.parent if stored.manifest.get("restart_of") else stored.logs_root
     places = (first / recorded.name, recorded)
     return next((place for place in places if place.is_dir() and place != stored.logs_root), None)
+
+
+def recorded_commit(stored: StoredRun) -> str:
+    """The commit of the run's worktree that its latest stage left; empty when none of its stages left one.
+
+    A restart goes on in the worktree as it is, so what the directories before it say counts, too.
+    """
+    seen: StoredRun | None = stored
+    for _ in range(MAX_RESTART_HOPS):
+        if seen is None:
+            break
+        for event in reversed(way_taken(seen.events)):
+            if isinstance(event, StageEnd) and event.commit:
+                return event.commit
+        before = directory_before(seen)
+        seen = None if before is None else read_run(before)
+    return ""
 
 
 def directory_before(stored: StoredRun) -> Path | None:

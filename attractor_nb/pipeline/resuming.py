@@ -22,6 +22,7 @@ from attractor_nb.pipeline.recorded import (
     MAX_RESTART_HOPS,
     interviews_under_way,
     kept_directories,
+    recorded_commit,
     restart_directory,
     restored_context,
     restored_state,
@@ -30,8 +31,8 @@ from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_r
 from attractor_nb.pipeline.run_inputs import later_inputs
 from attractor_nb.pipeline.sources import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
-from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
-from attractor_nb.storage.run_directory import SOURCE_NAME, utc_text
+from attractor_nb.pipeline.workplaces import Worktree, site_again, with_recorded_workdir
+from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory, utc_text
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, check_directory, has_event_log, read_facts, read_run
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.storage.event_lines import LogScan
 
 GRAPH_CHANGES = ("error", "warn", "accept")
@@ -100,7 +102,13 @@ def continue_run(
         context.restore(added)
         if rewind is None and store.manifest.get("restarted_as"):
             store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-        _record_options(store, plan.graph, options)
+        facts = read_facts(first_directory(stored.logs_root))
+        workspace, place = site_again(options, facts, stored.logs_root)
+        moved = _placed(workspace, plan, stored, state, is_rewind=rewind is not None)
+        before, now = facts.get("workdir"), place.get("workdir")
+        if before and now and before != now and not facts.get("isolation"):
+            moved = f"the run worked in {before} before, and goes on in {now}"
+        _record_options(store, plan.graph, options, place)
         owned.pop_all()
     way = way_taken(stored.events)
     return Beginning(
@@ -110,11 +118,12 @@ def continue_run(
         state,
         str(stored.manifest.get("run_id", "")),
         {**added, **way_on.inputs},
+        workspace,
         sequence=way_on.whole.events[-1].sequence if way_on.whole.events else 0,
         events=way,
         kept=kept_directories(way_on.whole, way),
         interviews=interviews_under_way(way),
-        warning=way_on.warning or _stored_goes_on(pipeline, logs_root),
+        warning="; ".join(filter(None, (way_on.warning or _stored_goes_on(pipeline, logs_root), moved))),
         rewound=way_on.rewound,
         left=left,
     )
@@ -151,9 +160,26 @@ def _complete_manifest(store: DirectoryRunStore, latest: _Latest, *, is_restarte
         store.save_manifest(facts if is_restarted else {**facts, "reason": state.reason, **state.totals()})
 
 
-def _record_options(store: DirectoryRunStore, graph: Graph, options: RunOptions) -> None:
+def _placed(workspace: Workspace, plan: Plan, stored: StoredRun, state: RunState, *, is_rewind: bool) -> str:
+    """Bring the run's worktree to where the run stands; what the user must know of it, or empty."""
+    if not isinstance(workspace, Worktree):
+        return ""
+    flight = state.in_flight
+    is_cut_off = (
+        flight is not None
+        and flight.is_started
+        and (planned := plan.nodes.get(flight.node_id)) is not None
+        and planned.handler_type != "wait.human"  # a person may mend something while the gate waits
+    )
+    kept = workspace.stand_at(recorded_commit(stored), is_cut_off=is_cut_off or is_rewind)
+    return f"what was in the worktree and does not count any more is kept on branch {kept}" if kept else ""
+
+
+def _record_options(
+    store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]
+) -> None:
     """Keep what a later resume shall find, where it is not what the run had before."""
-    now: dict[str, Any] = {"bounds": options.recorded_bounds, **recorded_workdir(options)}
+    now: dict[str, Any] = {"bounds": options.recorded_bounds, **place}
     if is_answered_by_nobody(graph, options):
         now["is_simulated"] = True
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
@@ -177,7 +203,8 @@ def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
     """
     check_directory(logs_root)
     facts = read_facts(logs_root)
-    return with_recorded_workdir(with_named_backend(options, str(facts.get("backend", ""))), facts)
+    first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
+    return with_recorded_workdir(with_named_backend(options, str(facts.get("backend", ""))), first)
 
 
 def with_named_backend(options: RunOptions, recorded: str) -> RunOptions:

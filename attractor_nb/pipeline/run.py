@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline.changes import changes_of, place_facts
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.past import Past
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.followed import Followed
     from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.views.changes import Changes
     from attractor_nb.views.state import RunView
 
 
@@ -142,6 +144,17 @@ class Run(Past, Handle[RunResult]):
                     found[name] = Run.load(self.logs_root / root)
         return found
 
+    def changes(self) -> Changes:
+        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
+
+        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
+
+        Raises:
+            OptionError: It works in no worktree.
+            StorageError: The repository or the branch is gone.
+        """
+        return changes_of(self.logs_root)
+
     def to_svg(self) -> str:
         """The graph with its present states."""
         view = self.view
@@ -152,6 +165,8 @@ class Run(Past, Handle[RunResult]):
     def details(self) -> str:
         """The volatile facts: id, directory, duration, what was consumed; and each node as it stands."""
         facts = [f"run {self.id}", f"directory {self.logs_root}", f"status {self.status}"]
+        if workdir := place_facts(self.logs_root).get("workdir"):
+            facts.append(f"works in {workdir}")
         facts.append(f"duration {self.view.duration:.1f} s")
         if words := usage_words(so_far(self.view)):
             facts.append(f"used {', '.join(words)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
+from attractor_nb.pipeline.changes import changes_of
 from attractor_nb.pipeline.why import Why, why
 from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.views.changes import Changes
     from attractor_nb.views.spending import AttemptSpending
     from attractor_nb.views.state import RunView
 
@@ -129,6 +131,8 @@ class RunResult:
         view: States of nodes and edges, for drawings.
         read: Reads a file of a stage.
         cassette: What it had of its cassette; None without one.
+        workdir: Where its commands, agents and tools worked; None for a run with an executor.
+        branch: With ``isolation="worktree"``: the branch that has its changes; else empty.
     """
 
     status: str
@@ -149,6 +153,8 @@ class RunResult:
     view: RunView = field(repr=False)
     read: StageReader = field(repr=False)
     cassette: CassetteReport | None = None
+    workdir: Path | None = None
+    branch: str = ""
 
     @property
     def is_success(self) -> bool:
@@ -164,6 +170,10 @@ class RunResult:
     def saved(self) -> Usage:
         """What those had consumed when they were executed; it is no part of ``usage``."""
         return self.view.saved
+
+    def changes(self) -> Changes:
+        """What it has changed in its worktree; see ``Run.changes``."""
+        return changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
         """Why a stage was executed, or why it was not; see ``Run.why``."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.context import is_reference
 from attractor_nb.decisions.arrivals import arrival_of
 from attractor_nb.decisions.carried import CARRIED_FILE
+from attractor_nb.engine.attempts import CHANGES_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.cached import INPUTS_FILE
 from attractor_nb.model.events import DebuggerChanged
+from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.inspection import StageInspection
 from attractor_nb.pipeline.inspection_lines import AttemptLine, ContextChange, VisitLine
 from attractor_nb.pipeline.why import words_of_look
@@ -32,6 +34,7 @@ _FILES: Final = {
     "response": "response.md",
     "stdout": "stdout.txt",
     "stderr": "stderr.txt",
+    "changes": CHANGES_FILE,
 }
 _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 
@@ -97,6 +100,7 @@ def read_stage(
         by_hand=_by_hand(chosen),
         cached=_cached(directory, record, problems),
         directory=directory,
+        workdir=str(place_facts(run.logs_root).get("workdir", "")),
         problems=(*problems, *unresolved),
         _read=lambda name, most: read_beginning(directory, name, most),
         _sizes=sizes,

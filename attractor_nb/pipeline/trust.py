@@ -22,6 +22,7 @@ from attractor_nb.decisions.executable_surface import (
     is_hash,
 )
 from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.model.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
@@ -51,12 +52,14 @@ class TrustQuestion:
         before: The commands that were trusted there before; None when there were none, or when they
             were too long to be kept or held a secret.
         was_trusted: Whether others were trusted there before.
+        place: Where they would run, in words.
     """
 
     surface: ExecutableSurface
     origin: Origin
     before: tuple[Command, ...] | None = None
     was_trusted: bool = False
+    place: str = ""
 
     @property
     def diff(self) -> list[str]:
@@ -72,6 +75,11 @@ class TrustQuestion:
             return f"{name} runs {what}, and they are not those that were trusted before"
         return f"{name} runs {what} that nobody has trusted yet"
 
+    @property
+    def where(self) -> str:
+        """Where they would run, as a line of its own."""
+        return f"commands run in {spelled_out(self.place)}" if self.place else ""
+
     def remember(self) -> None:
         """Note that a person has read these commands and let them run; a mere name has no memory."""
         for place in _places(self.origin):
@@ -80,7 +88,7 @@ class TrustQuestion:
 
 
 def trust_question(
-    graph: Graph, origin: Origin | None, logs_root: Path | None = None
+    graph: Graph, origin: Origin | None, logs_root: Path | None = None, *, place: str = ""
 ) -> TrustQuestion | None:
     """The question that stands open before a graph may run, or None.
 
@@ -92,6 +100,7 @@ def trust_question(
         graph: The graph as it will run.
         origin: Where it came from.
         logs_root: The run directory that shall go on, if any.
+        place: Where its commands would run, as ``where_commands_run`` says.
 
     Raises:
         OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
@@ -107,7 +116,15 @@ def trust_question(
         return None
     before = next((found.commands for found in known if found.commands is not None), None)
     commands = None if before is None else tuple(Command(*row) for row in before)
-    return TrustQuestion(surface, origin, commands, was_trusted=bool(known))
+    return TrustQuestion(surface, origin, commands, was_trusted=bool(known), place=place)
+
+
+def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path | None) -> str:
+    """Where the commands of a run would run, in words (ruling 41)."""
+    own = isolation or graph.get("isolation", str, "") or IN_PLACE
+    if own != IN_PLACE:
+        return f"a {own} of the run's own"
+    return str(Path.cwd() if workdir is None else Path(workdir).absolute())
 
 
 def check_trust(
@@ -120,9 +137,10 @@ def check_trust(
     """
     if origin is None or options.trust is True or not _are_commands_run(options.processes):
         return
+    place = "" if options.executor else where_commands_run(graph, options.isolation, options.workdir)
     if isinstance(options.trust, str):
-        _check_hash(graph, origin, options.trust)
-    elif question := trust_question(graph, origin, logs_root):
+        _check_hash(graph, origin, options.trust, place)
+    elif question := trust_question(graph, origin, logs_root, place=place):
         raise untrusted(question)
 
 
@@ -174,7 +192,7 @@ def untrusted(question: TrustQuestion) -> UntrustedSource:
     digits = question.surface.hash
     shown = _shortened(question.diff) or listed_commands(question.surface.commands)
     return UntrustedSource(
-        "\n".join([question.headline, *shown]),
+        "\n".join([question.headline, *filter(None, [question.where]), *shown]),
         surface_hash=question.surface.full_hash,
         hint=f"read them (`{_reading(question.origin)}` prints them whole), then vouch for them: "
         f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, '
@@ -187,12 +205,12 @@ def _reading(origin: Origin) -> str:
     return shlex.join(["attractor-nb", "commands", str(origin) if isinstance(origin, Path) else "FILE"])
 
 
-def _check_hash(graph: Graph, origin: Origin, given: str) -> None:
+def _check_hash(graph: Graph, origin: Origin, given: str, place: str) -> None:
     """A hash that is given decides alone: whoever pins commands wants these and no others."""
     surface = executable_surface(graph)
     if not surface or surface.is_named_by(given):
         return
-    refusal = untrusted(TrustQuestion(surface, origin))
+    refusal = untrusted(TrustQuestion(surface, origin, place=place))
     raise UntrustedSource(
         f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}",
         surface_hash=surface.full_hash,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import ProviderBackend
@@ -38,6 +39,7 @@ from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.budget_check import check_budget
 from attractor_nb.pipeline.caching import cache_of
+from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.children import ChildRuns, Household
 from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
@@ -56,7 +58,8 @@ from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
 from attractor_nb.pipeline.tracing_feed import trace
-from attractor_nb.pipeline.workplaces import RunWorkplace, within_workdir, workspace_of
+from attractor_nb.pipeline.workplaces import InWorkspace, RunWorkplace, check_places
+from attractor_nb.pipeline.worktrees import worktree_facts
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.redaction import redacted
@@ -181,7 +184,7 @@ def wire(
         backend: One that the caller has opened for several runs without an executor, in place of one of
             the run's own.
         shipping: The way to the workers that the caller has opened for several runs.
-        workspace: Where agents and tools work when the options do not say: of a child, its parent's place.
+        workspace: Of a child: its parent's place, when it works there; else its own.
         tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
         above: Of a child: what it knows of its parent.
 
@@ -198,8 +201,8 @@ def wire(
         on_change=None if is_child else lambda gate, event: tell(run, gate, event),
     )
     processes = options.processes or LocalProcesses(disk=seams.disk)
-    place = workspace_of(options, start.store, seams.disk, workspace)
-    at_work = within_workdir(processes, options)
+    place = workspace or start.workspace
+    at_work = InWorkspace(processes, place)
     answering = backend or answering_backend(options, tape)
     plugs = Plugs(answering, at_work)
     is_shared = backend is not None or shipping is not None
@@ -264,7 +267,7 @@ def wire(
         backend=describe_backend(options.backend),
         children=children,
         instructions=_instructions(stream, start, is_child=is_child),
-        cache=cache_of(options, start.plan) if tape is None else None,
+        cache=cache_of(options, start.plan, place) if tape is None else None,
         debugging=debugging,
         above=tuple if above is None else above.stores,
         workplace=RunWorkplace(
@@ -342,11 +345,7 @@ def check_plugs(
             _check_tools(graph, functions, is_elsewhere=options.executor is not None)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
-    if options.workdir is not None and options.executor is not None:
-        raise OptionError(
-            "workdir= is a directory of this machine, and executor= has stages done elsewhere",
-            hint="leave one of them out",
-        )
+    check_places(options, graph)
 
 
 def _check_tools(graph: Graph, functions: Collection[str], *, is_elsewhere: bool) -> None:
@@ -411,6 +410,8 @@ def _registry(
 
 def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) -> RunResult:
     """The result of a run that has stopped."""
+    place = place_facts(run.logs_root)
+    worktree = worktree_facts(place) or {}
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),
         reason=redacted(ended.reason),
@@ -429,4 +430,6 @@ def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) ->
         graph=run.graph,
         view=run.view,
         read=run.read_stage_file,
+        workdir=Path(place["workdir"]) if place.get("workdir") else None,
+        branch=str(worktree.get("branch", "")),
     )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError, RunLocked
+from attractor_nb.model.isolation import WORKSPACE
+from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.run import Run
 from attractor_nb.server.places import run_place
 from attractor_nb.server.problems import Problem, stopping
@@ -42,6 +44,8 @@ KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
 """Gates wait for an answer that comes by a request; nobody shows the run in this process."""
+_OF_ITS_OWN: Final = {"isolation": WORKSPACE}
+"""What comes by a request works in a place of its own, never where the server was started (ruling 41)."""
 
 
 class Desk:
@@ -168,6 +172,7 @@ class Desk:
                         durability=wish.durability,
                         session=place if wish.session else None,
                         **_given(wish, "backend", "trust"),
+                        **_OF_ITS_OWN,
                         **_HOW,
                     )
             except BaseException:
@@ -212,6 +217,7 @@ class Desk:
                 on_graph_change=wish.on_graph_change,
                 session=place if (place / ".founder-mode").is_dir() else None,
                 **_given(wish, *names),
+                **_own_place(place),
                 **_HOW,
             )
             return self._keep(run_id, run)
@@ -236,7 +242,8 @@ class Desk:
             name = run_directory_name(SystemClock().time(), SystemRandomness().new_id())
             note(name)
             with self.started.noted(name):
-                run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
+                given |= _own_place(parent.logs_root)
+            run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
             return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:
@@ -321,6 +328,11 @@ def posted_pipeline(source: str, **options: Any) -> Pipeline:
     from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415
 
     return Pipeline(SourceText(source, POSTED), origin=POSTED, **options)
+
+
+def _own_place(logs_root: Path) -> dict[str, Any]:
+    """The place for a run that somebody may have begun elsewhere: its own, if it has one already."""
+    return {} if place_facts(logs_root).get("isolation") else dict(_OF_ITS_OWN)
 
 
 def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:

@@ -24,7 +24,9 @@ VISITS_NAME = "visits"
 BRANCHES_NAME = "branches"
 THREADS_NAME = "threads"
 WORKSPACE_NAME = "workspace"
-"""Where agents and the tools of models work, when a run names no other place."""
+"""Where a run works that has a workspace of its own."""
+WORKTREE_NAME = "worktree"
+"""Where a run works that has a git worktree of its own."""
 _RESTART = re.compile(r"restart-[0-9]+\Z")
 _MAX_TRIES = 100
 

@@ -26,6 +26,7 @@ RUN_ENTRIES = frozenset(
             "children",
             "threads",
             "workspace",
+            "worktree",
             "pipeline.dot",
             "events.jsonl",
             "owner.json",

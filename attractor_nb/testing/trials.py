@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.model.graph import Graph
-from attractor_nb.pipeline.workplaces import RunWorkplace, Workspace
+from attractor_nb.pipeline.workplaces import Folder, RunWorkplace
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.stage import StageScope, enter_stage
-from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import WORKSPACE_NAME
 
 if TYPE_CHECKING:
@@ -116,6 +115,8 @@ async def try_stage(
     context = Context() if context is None else context
     events: list[Event] = []
     files = FolderFiles(logs_root / node.id)
+    workspace = (logs_root / WORKSPACE_NAME).absolute()
+    workspace.mkdir(parents=True, exist_ok=True)
     scope = StageScope(
         run_id="trial",
         node_id=node.id,
@@ -126,7 +127,7 @@ async def try_stage(
         announce=events.append,
         preamble=preamble,
         complaint=complaint,
-        workplace=RunWorkplace(graph, Workspace(logs_root / WORKSPACE_NAME, Disk()), LocalProcesses()),
+        workplace=RunWorkplace(graph, Folder(workspace), LocalProcesses()),
     )
     variables = copy_context()
     variables.run(enter_stage, scope)

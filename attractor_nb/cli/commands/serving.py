@@ -21,6 +21,8 @@ NOT_OF_A_SUBMISSION = (
     "is_auto_approved",
     "gates",
     "workdir",
+    "isolation",
+    "workspace_from",
     "is_cached",
     "cache_dir",
     "cassette",

@@ -96,6 +96,7 @@ class StageEnd(StageEvent):
         is_cached: The result came from the cache: nothing was executed, and it consumed nothing.
         saved: What it had consumed when it was executed; None when that is not known.
         thread: The thread whose conversation goes on with what the attempt saved, or empty (spec 5.4).
+        commit: The commit of the run's worktree at which the stage left it; empty where there is none.
     """
 
     duration: float = 0.0
@@ -111,6 +112,7 @@ class StageEnd(StageEvent):
     thread: str = ""
     is_cached: bool = False
     saved: Usage | None = None
+    commit: str = ""
 
     @property
     def is_commit(self) -> bool:
@@ -147,6 +149,8 @@ class StageEnd(StageEvent):
             plain["logs"] = self.logs
         if self.thread:
             plain["thread"] = self.thread
+        if self.commit:
+            plain["commit"] = self.commit
         self._add_spending(plain)
         return plain
 

@@ -27,7 +27,7 @@ from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
 from attractor_nb.pipeline.wiring import check_plugs
-from attractor_nb.pipeline.workplaces import recorded_workdir, with_recorded_workdir
+from attractor_nb.pipeline.workplaces import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
@@ -93,7 +93,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
             "graph_hash": pipeline.graph.content_hash,
             "backend": describe_backend(options.backend),
             "outputs": list(own.outputs),
-            **recorded_workdir(options),
+            **recorded_for_rows(options, pipeline.graph, pipeline.origin),
             **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
             **({"is_source_redacted": True} if is_redacted else {}),
         },
@@ -132,7 +132,7 @@ def continue_map(
         )
     facts = read_map(path)
     of_rows = with_named_backend(wish.of_rows, str(facts.get("backend", "")))
-    wish = replace(wish, of_rows=with_recorded_workdir(of_rows, facts))
+    wish = replace(wish, of_rows=with_workdir_of_rows(of_rows, facts))
     if not wish.own.outputs:
         wish = replace(wish, own=replace(wish.own, outputs=tuple(facts.get("outputs", ()))))
     wish = _checked(pipeline, wish, is_resume=True)

@@ -66,6 +66,7 @@ async def _row(task: StageTask, plug: bytes, leash: Leash) -> StageReport:  # no
             "backend": work["backend"] or backend,
             "randomness": _GivenId(work["run_id"]),
             "processes": _InStageDirectory(),
+            "isolation": "workspace",
         }
         options = read_options({"interviewer": "refuse"}, given)
         row = RowTask(work["row"], work["inputs"], directory, work["outputs"])

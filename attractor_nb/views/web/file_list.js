@@ -7,10 +7,11 @@ const KNOWN_TEXTS = {
   "prompt.md": (plain) => plain.prompt,
   "response.md": (plain) => plain.response,
   "carried.md": (plain) => plain.carried,
+  "changes.diff": (plain) => plain.changes,
   "stdout.txt": (plain) => plain.output?.stdout,
   "stderr.txt": (plain) => plain.output?.stderr,
 };
-const WHOLE_NAME = { "prompt.md": "prompt", "response.md": "response", "carried.md": "carried", "stdout.txt": "stdout", "stderr.txt": "stderr" };
+const WHOLE_NAME = { "prompt.md": "prompt", "response.md": "response", "carried.md": "carried", "stdout.txt": "stdout", "stderr.txt": "stderr", "changes.diff": "changes" };
 
 export function makeFileList(plain, onFile) {
   const element = make("div", "al-parts");

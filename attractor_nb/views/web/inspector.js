@@ -137,6 +137,7 @@ function responseOf(plain) {
   }
   if (stdout) part.append(makeText(stdout, plain.cut?.stdout, { name: "Output" }));
   if (stderr) part.append(makeText(stderr, plain.cut?.stderr, { name: "Errors" }));
+  if (plain.changes) part.append(makeText(plain.changes, plain.cut?.changes, { name: "Changes" }));
   return part;
 }
 
@@ -155,6 +156,7 @@ function statusOf(plain) {
   if (plain.usage?.calls) add("Calls", String(plain.usage.calls));
   add("Handler", plain.handler);
   add("Label", plain.label);
+  add("Works in", plain.workdir);
   add("Branch", plain.branch);
   parts.push(list);
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -91,8 +92,13 @@ def test_it_works_in_the_working_directory_of_the_run(stubs, agent, tmp_path):
     assert (tmp_path / "project" / "made-by-agent.txt").read_text() == "made"
 
 
-def test_without_a_working_directory_it_works_in_one_of_the_run(stubs, agent):
-    result, _ = run(line(), agent)
+def test_ruling_41_without_a_working_directory_it_works_where_the_run_was_started(stubs, agent):
+    run(line(), agent)
+    assert stubs.calls[0]["cwd"] == str(Path.cwd())
+
+
+def test_ruling_41_in_a_workspace_of_the_run_it_works_there(stubs, agent):
+    result, _ = run(line(), agent, isolation="workspace")
     assert stubs.calls[0]["cwd"] == str((result.logs_root / "workspace").absolute())
 
 

@@ -29,7 +29,6 @@ from attractor_nb.calling import call
 from attractor_nb.errors import StageError, TerminalError
 from attractor_nb.model.events.calls import ToolCallEnded
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.run_directory import first_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,8 +124,7 @@ class ToolCalls:
         if isinstance(tool, FoundTool):
             return cut_middle(await tool.call(arguments), MAX_RESULT_CHARACTERS)
         if name in _FILE_TOOLS:
-            own = {"run_directory": first_directory(self._scope.logs_root)} if name == "write_file" else {}
-            return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments, **own))
+            return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments))
         return await self._command(**arguments)
 
     async def _command(self, command: str, timeout_seconds: int = DEFAULT_COMMAND_SECONDS) -> str:

@@ -6,7 +6,14 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.backends.llm.tools.places import check_writable, opened, problem_of, resolved_parts
+from attractor_nb.backends.llm.tools.places import (
+    PRIVATE,
+    check_writable,
+    is_run_directory,
+    opened,
+    problem_of,
+    resolved_parts,
+)
 from attractor_nb.backends.llm.tools.problems import MAX_RESULT_CHARACTERS, ToolProblem
 from attractor_nb.errors import StorageError
 from attractor_nb.redaction import MARK, holds_secret
@@ -38,7 +45,7 @@ def read_file(root: Path, path: str, first_line: int = 1) -> str:
     return _piece(text.splitlines(keepends=True), first_line, path)
 
 
-def write_file(root: Path, path: str, content: str, *, run_directory: Path | None = None) -> str:
+def write_file(root: Path, path: str, content: str) -> str:
     """Write a text file, whole or not at all, in place of one of that name; folders on its way are made.
 
     Raises:
@@ -48,7 +55,7 @@ def write_file(root: Path, path: str, content: str, *, run_directory: Path | Non
     if len(data) > MAX_WRITTEN_BYTES:
         raise ToolProblem(f"{len(data):,} bytes are more than the {MAX_WRITTEN_BYTES:,} for one file")
     parts = _file_parts(root, path)
-    check_writable(parts, root, run_directory)
+    check_writable(parts)
     *folders, name = parts
     disk = Disk()
     with opened(root, tuple(folders), is_made=True) as parent:
@@ -104,6 +111,8 @@ def _descend(directory: int, name: str, shown: str, depth: int, found: list[str]
     except OSError:  # gone, or not for us
         return True
     try:
+        if name.casefold() == PRIVATE or is_run_directory(inner):
+            return True
         return _collect(inner, shown, depth - 1, found)
     finally:
         disk.close(inner)

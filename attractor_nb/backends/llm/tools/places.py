@@ -1,8 +1,9 @@
 """Where in a working directory a path of a model's leads, and nowhere else.
 
 A path is looked at as text first; then the links on its way are followed, and where it leads must still be
-inside; then it is walked from the open directory, so that what is changed meanwhile is noticed. What we
-and version control keep in the directory may be read and not written: a file there can become a command.
+inside; then it is walked from the open directory, so that what is changed meanwhile is noticed. What version
+control keeps in the directory may be read and not written: a file there can become a command. What we keep
+there, run directories wherever they are, is neither read nor written: a working directory may hold them.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.backends.llm.tools.problems import ToolProblem, cut
 from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.manifest_file import MANIFEST_NAME
+from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 MAX_PATH_CHARACTERS: Final = 1024
 _DIRECTORY_MODE: Final = 0o755
-GUARDED: Final = frozenset({".git", ".attractor"})
-"""Directories in which no tool writes, wherever they are; file systems that ignore case are thought of."""
+GUARDED: Final = ".git"
+"""A directory in which no tool writes, wherever it is; file systems that ignore case are thought of."""
+PRIVATE: Final = ".attractor"
+"""A directory in which no tool reads or writes: runs are in it, and the cache."""
+_OF_A_RUN: Final = ((EVENT_LOG_NAME, MANIFEST_NAME), (MAP_NAME, INPUTS_NAME))
+"""Files that only the directory of a run, or of a map, has together."""
 
 
 def parts_of(text: str, root: Path) -> tuple[str, ...]:
@@ -72,26 +80,45 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
         raise ToolProblem(f"{cut(text, 100)!r} is no path here") from error
     if not real.is_relative_to(real_root):
         raise ToolProblem(f"{cut(text, 100)!r} leads out of the working directory by a link")
-    return real.relative_to(real_root).parts
+    parts = real.relative_to(real_root).parts
+    if is_private(parts, real_root):
+        raise ToolProblem(f"{cut(text, 100)!r} is of a run, and no tool's to read or to write")
+    return parts
 
 
-def check_writable(parts: tuple[str, ...], root: Path, run_directory: Path | None = None) -> None:
-    """Refuse a place that tools do not write to.
+def is_private(parts: tuple[str, ...], real_root: Path) -> bool:
+    """Whether a place below the working directory belongs to a run: nobody forges records.
 
-    Args:
-        parts: The place, as ``resolved_parts`` says.
-        root: The working directory.
-        run_directory: The run's own, whose records no tool may forge; the workspace in it is none of them.
+    The working directory itself may be in one: the workspace of a run is.
+    """
+    if any(part.casefold() == PRIVATE for part in parts):
+        return True
+    place, places = real_root, [real_root] if is_run_directory(real_root) else []
+    for part in parts:
+        place = place / part
+        places.append(place)
+    return any(is_run_directory(place) for place in places)
+
+
+def is_run_directory(place: Path | int) -> bool:
+    """Whether a directory, by its path or open, is that of a run or of a map."""
+    descriptor = place if isinstance(place, int) else None
+    base = Path() if isinstance(place, int) else place
+    for names in _OF_A_RUN:
+        with suppress(OSError):
+            for name in names:
+                os.stat(base / name, dir_fd=descriptor)
+            return True
+    return False
+
+
+def check_writable(parts: tuple[str, ...]) -> None:
+    """Refuse a place, as ``resolved_parts`` says, that tools do not write to.
 
     Raises:
         ToolProblem: It is one.
     """
-    real_root = Path(os.path.realpath(root))
-    if run_directory is not None:
-        records = Path(os.path.realpath(run_directory))
-        if real_root.joinpath(*parts).is_relative_to(records) and not real_root.is_relative_to(records):
-            raise ToolProblem("files of the run itself are not written by tools")
-    if found := next((part for part in parts if part.casefold() in GUARDED), ""):
+    if found := next((part for part in parts if part.casefold() == GUARDED), ""):
         raise ToolProblem(f"files in {found} can be read, and are not written by tools")
 
 

@@ -30,12 +30,14 @@ def run(tool_user):
     def go(tmp_path, *calls, attrs='allowed_tools="read,write,list,run"', **options):
         """The model's story, the run's result, and the tool calls that its events tell of."""
         user, seen = tool_user(list(calls)), []
+        place = {} if "workdir" in options else {"isolation": "workspace"}
         result = pipeline(attrs).run(
             wait=True,
             backend=user,
             logs_root=tmp_path / "run",
             durability="fast",
             observers=[seen.append],
+            **place,
             **options,
         )
         return user, result, [event for event in seen if isinstance(event, ToolCallEnded)]
@@ -178,16 +180,25 @@ def test_without_workdir_commands_of_the_graph_run_where_they_always_did(tmp_pat
     assert made.run(wait=True).context.get("tool.output") == f"{tmp_path}\n"
 
 
-def test_a_model_cannot_forge_the_records_of_its_run(tmp_path, run):
+def test_a_model_neither_reads_nor_forges_the_records_of_its_run_and_of_others(tmp_path, run):
+    other = Pipeline("digraph o { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    other.run(wait=True, logs_root=tmp_path / "other")
+    other.map([{}], wait=True, map_dir=tmp_path / "map")
+    (tmp_path / "link").symlink_to("run")
     user, result, _ = run(
         tmp_path,
         ("write_file", {"path": "run/events.jsonl", "content": ""}),
         ("write_file", {"path": "run/work/status.json", "content": '{"outcome": "fail"}'}),
         ("read_file", {"path": "run/pipeline.dot"}),
+        ("read_file", {"path": "link/manifest.json"}),
+        ("read_file", {"path": "other/checkpoint.json"}),
+        ("write_file", {"path": "map/row-00000/new", "content": ""}),
+        ("list_files", {"path": "map"}),
+        ("list_files", {"path": ".", "depth": 5}),
         workdir=tmp_path,
     )
-    assert user.told[:2] == ["files of the run itself are not written by tools"] * 2
-    assert user.told[2].startswith("digraph d")
+    assert [told.partition("is of a run")[1] for told in user.told[:-1]] == ["is of a run"] * 7
+    assert user.told[-1] == "link@\nmap/\nother/\nrun/"
     assert result.status == "success"
 
 
@@ -233,7 +244,7 @@ def test_a_resume_works_where_the_run_did(tmp_path):
     for entry in place.iterdir():
         entry.unlink()
     place.rmdir()
-    with pytest.raises(OptionError, match="is no directory"):
+    with pytest.raises(OptionError, match="that directory is gone"):
         made.resume(tmp_path / "run", rewind_to="two")
 
 
@@ -249,7 +260,7 @@ def test_a_child_works_in_its_parents_workspace_unless_it_has_a_place_of_its_own
         pipelines={"child": child},
     )
     user = tool_user([("list_files", {}), ("write_file", {"path": "seen.txt", "content": "x"})])
-    result = parent.run(wait=True, backend=user, logs_root=tmp_path / "run")
+    result = parent.run(wait=True, backend=user, logs_root=tmp_path / "run", isolation="workspace")
     assert result.status == "success"
     assert user.told == ["(empty)", "wrote 1 bytes to seen.txt", "seen.txt", "wrote 1 bytes to seen.txt"]
     assert (tmp_path / "run" / "workspace" / "seen.txt").exists()
@@ -270,7 +281,7 @@ def test_a_restart_works_on_in_the_same_workspace(tmp_path, tool_user):
         label = "done" if len(told) > 1 else "again"
         return json.dumps({"outcome": "success", "preferred_next_label": label})
 
-    result = made.run(wait=True, backend=backend, logs_root=tmp_path / "run")
+    result = made.run(wait=True, backend=backend, logs_root=tmp_path / "run", isolation="workspace")
     assert (result.status, told) == ("success", ["(empty)", "left.txt"])
 
 
@@ -279,7 +290,7 @@ def test_a_run_that_keeps_nothing_leaves_no_workspace(tmp_path, monkeypatch, too
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     user = tool_user([("write_file", {"path": "a.txt", "content": "x"}), ("read_file", {"path": "a.txt"})])
-    result = pipeline().run(wait=True, backend=user, durability="none")
+    result = pipeline().run(wait=True, backend=user, durability="none", isolation="workspace")
     assert (result.status, user.told[1]) == ("success", "x")
     assert list(tmp_path.iterdir()) == []
 
@@ -287,7 +298,7 @@ def test_a_run_that_keeps_nothing_leaves_no_workspace(tmp_path, monkeypatch, too
 def test_a_node_called_workspace_has_another_directory(tmp_path, tool_user):
     made = Pipeline(FRAME.replace("work", "workspace").format(attrs='allowed_tools="write"'))
     user = tool_user([("write_file", {"path": "status.json", "content": '{"outcome": "fail"}'})])
-    result = made.run(wait=True, backend=user, logs_root=tmp_path / "run")
+    result = made.run(wait=True, backend=user, logs_root=tmp_path / "run", isolation="workspace")
     assert result.status == "success"
     assert (tmp_path / "run" / "workspace" / "status.json").exists()
 

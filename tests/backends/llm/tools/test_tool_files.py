@@ -90,10 +90,19 @@ def test_an_absolute_path_inside_is_the_same_as_a_relative_one(root):
     assert parts_of(str(root), root) == ()
 
 
-@pytest.mark.parametrize(
-    "path", [".git/hooks/pre-commit", "lib/.GIT/config", ".attractor/runs/x/events.jsonl"]
-)
-def test_what_we_and_version_control_keep_is_read_and_not_written(root, path):
+@pytest.mark.parametrize("path", [".attractor/runs/x/events.jsonl", "lib/.ATTRACTOR/cache/entry"])
+def test_what_we_keep_is_neither_read_nor_written_nor_listed(root, path):
+    (root / path).parent.mkdir(parents=True)
+    (root / path).write_text("ours")
+    for use in (read_file, list_files, lambda root, path: write_file(root, path, "mine")):
+        with pytest.raises(ToolProblem, match="is of a run"):
+            use(root, path)
+    assert (root / path).read_text() == "ours"
+    assert not {"entry", "runs"}.intersection(list_files(root, depth=9).split("/"))
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "lib/.GIT/config"])
+def test_what_version_control_keeps_is_read_and_not_written(root, path):
     (root / path).parent.mkdir(parents=True)
     (root / path).write_text("theirs")
     assert read_file(root, path) == "theirs"

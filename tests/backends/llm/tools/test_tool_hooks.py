@@ -27,6 +27,7 @@ def run(tool_user):
             logs_root=tmp_path / "run",
             durability="fast",
             observers=[seen.append],
+            **({} if "workdir" in options else {"isolation": "workspace"}),
             **options,
         )
         return user, result, [event for event in seen if isinstance(event, ToolCallEnded)]
@@ -136,7 +137,7 @@ def test_hooks_run_where_commands_of_the_graph_do(tmp_path, monkeypatch, run):
     place = tmp_path / "repo"
     place.mkdir()
     keep = f'tool_hooks.pre="pwd >> {tmp_path}/places"'
-    run(tmp_path / "a", node=keep)
+    run(tmp_path / "a", node=keep, workdir=None)
     run(tmp_path / "b", node=keep, workdir=place)
     assert (tmp_path / "places").read_text().splitlines() == [str(tmp_path), str(place)]
 
