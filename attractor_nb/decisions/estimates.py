@@ -246,6 +246,7 @@ def _times(usage: Usage, count: int) -> Usage:
         cost,
         usage.calls * count,
         usage.unpriced_calls * count,
+        usage.estimated_calls * count,
     )
 
 

@@ -23,6 +23,7 @@ class CheckpointUsage(BaseModel):
     cost_usd: float | None = Field(default=None, ge=0)
     calls: int = Field(default=0, ge=0)
     unpriced_calls: int = Field(default=0, ge=0)
+    estimated_calls: int = Field(default=0, ge=0)
 
 
 class Checkpoint(BaseModel):

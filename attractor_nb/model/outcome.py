@@ -84,9 +84,11 @@ class Usage:
         calls: Number of model calls.
         unpriced_calls: How many of them have no known price. What has tokens and no price is one at least,
             though nobody counted it.
+        estimated_calls: How many of them did not say what they consumed, so that their tokens, and the price
+            of these, are our estimate.
 
-    >>> Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)
-    Usage(input_tokens=910, output_tokens=105, cost_usd=0.25, calls=2, unpriced_calls=1)
+    >>> (Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)).to_plain()
+    {'input_tokens': 910, 'output_tokens': 105, 'cost_usd': 0.25, 'calls': 2, 'unpriced_calls': 1}
     """
 
     input_tokens: int = 0
@@ -94,6 +96,7 @@ class Usage:
     cost_usd: float | None = None
     calls: int = 0
     unpriced_calls: int = 0
+    estimated_calls: int = 0
 
     def __post_init__(self) -> None:
         if self.cost_usd is None and not self.unpriced_calls:
@@ -119,6 +122,7 @@ class Usage:
             sum(costs) if costs else None,
             self.calls + other.calls,
             self.unpriced_calls + other.unpriced_calls,
+            self.estimated_calls + other.estimated_calls,
         )
 
     def with_price(self, cost_usd: float) -> Usage:
@@ -138,6 +142,8 @@ class Usage:
                 plain[name] = value
         if self.unpriced_calls != (self._calls_without_price if self.cost_usd is None else 0):
             plain["unpriced_calls"] = self.unpriced_calls
+        if self.estimated_calls:
+            plain["estimated_calls"] = self.estimated_calls
         return plain
 
     @classmethod
@@ -149,6 +155,7 @@ class Usage:
             plain.get("cost_usd"),
             int(plain.get("calls", 0)),
             int(plain.get("unpriced_calls", 0)),
+            int(plain.get("estimated_calls", 0)),
         )
 
 
@@ -156,7 +163,7 @@ MAX_COUNT: Final = 2**53
 """Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
 MAX_COST_USD: Final = 1e9
 """A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
-_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls")
+_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls", "estimated_calls")
 
 
 def usage_problem(usage: object) -> str:

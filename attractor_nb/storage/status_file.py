@@ -196,6 +196,7 @@ def _usage(plain: dict[str, Any]) -> Usage | None:
         entries.get("cost_usd"),
         entries.get("calls", 0),
         entries.get("unpriced_calls", 0),
+        entries.get("estimated_calls", 0),
     )
     if problem := usage_problem(usage):
         raise StatusFileError(f"status.json: usage cannot be counted: {problem}")

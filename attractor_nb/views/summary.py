@@ -92,6 +92,8 @@ def usage_words(usage: Usage) -> list[str]:
     (['1,000 tokens', '$0.25'], ['1,000 tokens', 'unpriced'], [])
     """
     words = [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
+    if count := usage.estimated_calls:
+        words.append(f"{count} call{'s' * (count != 1)} counted by estimate")
     return [*words, price] if (price := price_text(usage)) else words
 
 

@@ -6,6 +6,7 @@ libraries behind it are loaded when a run opens it.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import math
@@ -202,7 +203,12 @@ class ProviderBackend:
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
         exchange = Exchange(target, address, request, limits, scope, stream_output)
         try:
-            answer = await exchange.run(clients.model(target), prompt, history, toolset)
+            model = clients.model(target)
+            if toolset is None:
+                answer = await exchange.ask(model, prompt, history)
+            else:  # in a task of its own: an agent wakes up often, and each time through all who await it
+                talk = exchange.ask_with_tools(clients.agent(model), prompt, history, toolset)
+                answer = await asyncio.create_task(talk)
         except Exception as error:
             failure = failure_of(error, target, address)
             if failure is None:

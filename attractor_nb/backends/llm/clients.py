@@ -6,25 +6,31 @@ asked, and go to the provider or to the address that the target names.
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
-from pydantic_ai.models import create_async_httpx2_client
+from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, set_key
+from attractor_nb.backends.llm.exchange import agent_of
 from attractor_nb.backends.llm.failures import CallFailed, without_key
 from attractor_nb.model.providers import read_model
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
+    from pydantic_ai import Agent
     from pydantic_ai.models import Model
 
     from attractor_nb.backends.llm.asking import Target
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
+_CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 NO_KEY: Final = "no-key"
 """What a server of one's own gets where no key is set: most ask for none, and the clients for one."""
 _WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
@@ -39,9 +45,10 @@ class Clients:
     """Models that share a pool of connections. It belongs to the running event loop."""
 
     def __init__(self, *, connect_seconds: float, read_seconds: float) -> None:
-        self._http = create_async_httpx2_client(timeout=httpx2.Timeout(read_seconds, connect=connect_seconds))
+        self._http = http_client(httpx2.Timeout(read_seconds, connect=connect_seconds))
         self._http.event_hooks["response"].append(_bounded)
         self._models: dict[tuple[Target, str, str], Model[Any]] = {}
+        self._agents: dict[int, Agent[None, str]] = {}
 
     def model(self, target: Target) -> Model[Any]:
         """The model of a target.
@@ -56,9 +63,28 @@ class Clients:
             found = self._models[target, address, key] = _made(target, address, key, self._http)
         return found
 
+    def agent(self, model: Model[Any]) -> Agent[None, str]:
+        """The agent that asks a model where a node has tools."""
+        found = self._agents.get(id(model))  # the agent keeps its model alive
+        if found is None:
+            found = self._agents[id(model)] = agent_of(model)
+        return found
+
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
+
+
+def http_client(timeout: httpx2.Timeout) -> httpx2.AsyncClient:
+    """A client with pydantic-ai's name; reading the certificates takes longer than all else of it."""
+    trusted = _certificates(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    headers = {"User-Agent": get_user_agent()}
+    return httpx2.AsyncClient(timeout=timeout, limits=_CONNECTIONS, headers=headers, verify=trusted)
+
+
+@lru_cache(maxsize=4)
+def _certificates(file: str, folder: str) -> ssl.SSLContext:  # noqa: ARG001 - what its result depends on
+    return httpx2.create_ssl_context()
 
 
 def _key_of(target: Target, address: str) -> str:

@@ -105,6 +105,12 @@ def unreadable(target: Target, error: Exception) -> Failure:
     return _retryable(f"{target} answered with something that cannot be read: {what}")
 
 
+def too_slow(target: Target, address: str, seconds: float) -> Failure:
+    """A request took longer than one may take in all."""
+    hint = "shorten the prompt, or wait longer: ProviderBackend(request_timeout_seconds=…)"
+    return _retryable(f"{_placed(target, address)} took too long: more than {seconds:g} s", hint=hint)
+
+
 def cut_short(target: Target) -> Failure:
     """A stream ended without its end: a part of an answer is no answer."""
     return _retryable(f"{target} broke off: the answer has no end")

@@ -25,7 +25,6 @@ def model_settings(
     profile: Mapping[str, Any],
     *,
     read_seconds: float,
-    request_seconds: float,
 ) -> dict[str, Any]:
     """Settings of a call, by pydantic-ai's names.
 
@@ -37,12 +36,10 @@ def model_settings(
         provider: Whose model it is.
         profile: What the model can do.
         read_seconds: How long a server may be silent.
-        request_seconds: How long one call may take in all.
     """
     settings: dict[str, Any] = {
         "max_retries": 0,  # the engine's retries are the only ones (ruling 13)
         "timeout": read_seconds,
-        "request_timeout": request_seconds,
     }
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
