@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.attributes import TABLE, AttrType, Scope
+from attractor_nb.model.endpoints import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,16 +107,19 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
-    server = graph.get(_SERVER, str, "")
     for node in graph.nodes.values():
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
-            if command.attribute != _SERVER or command.text != server:  # which nodes have from their graph
+            is_server = command.attribute == _SERVER or command.attribute.startswith(PREFIX)
+            if not is_server or command.text != graph.get(
+                command.attribute, str, ""
+            ):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
         yield from _all_commands(child, f"{within}{node_id}/")
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
-    for name in names:
+    endpoints = sorted(name for name in holder.attrs if name.startswith(PREFIX))
+    for name in (*names, *endpoints):
         if name in holder.attrs and (text := holder.get(name, str, "")).strip():
             yield Command(node_id, name, text)

@@ -1,7 +1,7 @@
 """Clients of providers: one pool of connections for each event loop, and a model object for each target.
 
 Loads pydantic-ai and the providers' packages. Keys come from the environment, when a model is first
-asked, and go to the provider or to the address that the target names.
+asked, and go where ``addresses.key_variables`` says.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import httpx2
 from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, set_key
+from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key
 from attractor_nb.backends.llm.exchange import agent_of
 from attractor_nb.backends.llm.failures import CallFailed, without_key
 from attractor_nb.model.providers import read_model
+from attractor_nb.redaction import learn
 
 if TYPE_CHECKING:
     import ssl
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-NO_KEY: Final = "no-key"
-"""What a server of one's own gets where no key is set: most ask for none, and the clients for one."""
 _WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 """A stream that does not say why it ends was cut off, however well its connection was closed."""
 _OLDER: Final = OpenAIModelProfile(
@@ -88,10 +87,11 @@ def _certificates(file: str, folder: str) -> ssl.SSLContext:  # noqa: ARG001 - w
 
 
 def _key_of(target: Target, address: str) -> str:
-    if found := set_key(target.provider):
+    if found := set_key(target):
+        learn([found[1]])  # whatever its variable is called
         return found[1]
     if needs_key(target, address):
-        raise CallFailed(without_key(target, key_variables(target.provider)))
+        raise CallFailed(without_key(target, key_variables(target)))
     return NO_KEY
 
 
@@ -119,6 +119,11 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
 
+    if target.endpoint is not None:
+        at = OpenAICompatibleProvider(target.endpoint.name, base_url=address, api_key=key, http_client=http)
+        if target.endpoint.api == "responses":
+            return OpenAIResponsesModel(target.model, provider=at)
+        return OpenAIChatModel(target.model, provider=at, profile=_OLDER)
     if target.provider == "openai" and not address:
         return OpenAIResponsesModel(target.model, provider=OpenAIProvider(api_key=key, http_client=http))
     if target.provider == "openai" and read_model(target.model).provider == "openai":

@@ -13,9 +13,9 @@ import httpx2
 from pydantic import ValidationError
 from pydantic_ai import exceptions as theirs
 
+from attractor_nb.backends.llm.addresses import key_variables
 from attractor_nb.decisions.retries import TRANSIENT_HTTP
 from attractor_nb.errors import RetryableError, StageError, TerminalError
-from attractor_nb.model.providers import known_provider
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_CHARACTERS: Final = 300
 _PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
+_NO_KEY_SENT: Final = (
+    "no key was sent: give its server a name and a key, endpoint.NAME.url and endpoint.NAME.key_env, "
+    "or the provider an address by its own variable, such as OPENAI_BASE_URL"
+)
 UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -45,10 +49,12 @@ class Failure:
         error: What it means for the stage.
         is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
             unknown or closed to us. A request that is itself refused is refused elsewhere, too.
+        kind: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
     """
 
     error: StageError
     is_next_asked: bool
+    kind: str = ""
 
 
 class CallFailed(Exception):
@@ -96,7 +102,8 @@ def without_key(target: Target, names: tuple[str, ...]) -> Failure:
 def refused(target: Target, reason: str) -> Failure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
     said = f": {_cut(reason)}" if reason else ""
-    return _terminal(f"{target} refused to answer{said}", "change the prompt, or ask another model")
+    hint = "change the prompt, or ask another model: llm_fallback_on=refusal"
+    return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
 
 
 def unreadable(target: Target, error: Exception) -> Failure:
@@ -142,8 +149,8 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelQuotaExceededError):
         return _terminal(f"the account for {target} is spent{number}: {said}", "", is_next_asked=True)
     if isinstance(error, theirs.ModelAuthenticationError):
-        keys = _keys(target)
-        hint = f"check {keys}, and what its account may use" if keys else "check what its server asks for"
+        keys = " or ".join(key_variables(target))
+        hint = f"check {keys}, and what its account may use" if keys else _NO_KEY_SENT
         return _terminal(f"{target} did not take the key{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
@@ -152,7 +159,8 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return _terminal(
             f"the prompt does not fit {target}{number}: {said}",
-            "shorten it, carry less with fidelity, or take a model with a larger window",
+            "shorten it, carry less with fidelity, or have a larger model asked: llm_fallback_on=overlong",
+            kind="overlong",
         )
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
         return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
@@ -166,18 +174,13 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     return _terminal(f"{target} refused the request{number}: {said}", "")
 
 
-def _terminal(message: str, hint: str, *, is_next_asked: bool = False) -> Failure:
-    return Failure(TerminalError(message, hint=hint), is_next_asked)
+def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> Failure:
+    return Failure(TerminalError(message, hint=hint), is_next_asked, kind)
 
 
 def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
     wait = None if error is None else error.retry_after
     return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
-
-
-def _keys(target: Target) -> str:
-    known = known_provider(target.provider)
-    return " or ".join(known.keys) if known else ""
 
 
 def _placed(target: Target, address: str) -> str:

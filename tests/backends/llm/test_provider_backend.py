@@ -78,17 +78,6 @@ def test_options_reach_the_wire(serve, reply, backend_for, asked):
     assert "temperature" not in server.asked[1].body
 
 
-def test_a_key_goes_with_the_request_and_no_key_needs_none(serve, reply, backend_for, asked, monkeypatch):
-    server = serve(reply("Hello"))
-    asked(backend_for(server))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789abcdef")
-    asked(backend_for(server))
-    assert [came.headers["authorization"] for came in server.asked] == [
-        "Bearer no-key",
-        "Bearer sk-planted-0123456789abcdef",
-    ]
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
