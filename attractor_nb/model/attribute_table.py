@@ -84,6 +84,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ),
         ("llm_fallback", _S, "", "Models to ask in turn when a node's own fails, for nodes that name none."),
         ("llm_fallback_on", _S, "", "When else to ask them, for nodes that do not say."),
+        ("llm.extra.NAME", _S, "", "Option that is passed on to the models of all nodes."),
         ("endpoint.NAME.url", _S, "", "Address of a server of your own; `NAME:model` is a model there."),
         ("endpoint.NAME.key_env", _S, "", "The environment variable that holds its key; none by default."),
         ("endpoint.NAME.api", _S, "chat", "What it speaks: `chat` or `responses`, both of OpenAI."),
@@ -228,6 +229,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _S,
             "",
             "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
+        ),
+        (
+            "llm.extra.NAME",
+            _S,
+            "",
+            "Option that is passed on: `top_p`, `seed`, `stop`, or any other.",
         ),
         (
             "llm_fallback_on",

@@ -2,7 +2,8 @@
 
 A node's own attribute wins over the stylesheet, the stylesheet over a `node [...]` default block, that
 block over the graph's attribute of the same name, and the graph over the system's default. A stylesheet
-sets model, provider and reasoning effort; the other attributes of `INHERITED` come from the graph alone.
+sets what is in `PROPERTIES`; endpoints, options that are passed on and the other attributes of `INHERITED`
+come from the graph alone.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
-from attractor_nb.languages.stylesheet import PROPERTIES, Stylesheet, parse_stylesheet, resolve_properties
+from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, resolve_properties
+from attractor_nb.model.attributes import Scope, attribute, coerce
 from attractor_nb.model.endpoints import PREFIX as ENDPOINT_PREFIX
+from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.providers import COMPATIBLE, ModelName, address_owner, read_model
 
 if TYPE_CHECKING:
@@ -22,7 +25,15 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
 
 _ADDRESS: Final = "llm.base_url"
-INHERITED: Final = (*PROPERTIES, "llm.system_prompt", _ADDRESS, "llm_fallback", "llm_fallback_on")
+INHERITED: Final = (
+    "llm_model",
+    "llm_provider",
+    "reasoning_effort",
+    "llm.system_prompt",
+    _ADDRESS,
+    "llm_fallback",
+    "llm_fallback_on",
+)
 """Attributes of the graph that its nodes have, unless they say otherwise."""
 
 
@@ -38,7 +49,7 @@ class StylesheetApplication:
         defaults = {
             name: value
             for name, value in graph.attrs.items()
-            if name in INHERITED or name.startswith(ENDPOINT_PREFIX)
+            if name in INHERITED or name.startswith((ENDPOINT_PREFIX, OPTION_PREFIX))
         }
         if not stylesheet.rules and not defaults:
             return graph
@@ -55,9 +66,13 @@ def _changes(
 ) -> dict[str, AttrValue]:
     changes = {name: value for name, value in defaults.items() if name not in node.attrs}
     styled = resolve_properties(stylesheet, node)
-    changes.update((name, value) for name, value in styled.items() if name not in node.explicit)
-    if _ADDRESS in changes and not _is_at_address(graph, {**node.attrs, **changes}):
+    if _ADDRESS in changes and not _is_at_address(graph, {**node.attrs, **changes, **styled}):
         del changes[_ADDRESS]
+    for name, text in styled.items():
+        row = attribute(Scope.NODE, name)
+        value = text if row is None else coerce(row, text)
+        if value is not None and name not in node.explicit:  # a wrong one lint reports
+            changes[name] = value
     return {name: value for name, value in changes.items() if node.attrs.get(name) != value}
 
 

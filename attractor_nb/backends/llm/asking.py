@@ -18,6 +18,7 @@ from attractor_nb.model.endpoints import (
     read_endpoint,
     written_endpoints,
 )
+from attractor_nb.model.model_options import read_option, written_options
 from attractor_nb.model.providers import (
     COMPATIBLE,
     PROVIDER_NAMES,
@@ -97,6 +98,7 @@ class Request:
         max_tokens: Where a response is cut off, or None for the provider's.
         system_prompt: The system prompt, or empty.
         schema: JSON Schema of an object that the response has to be, or None.
+        extra: Options that are passed on, as ``llm.extra.*`` names them.
     """
 
     targets: tuple[Target, ...]
@@ -107,6 +109,7 @@ class Request:
     max_tokens: int | None
     system_prompt: str
     schema: Mapping[str, Any] | None
+    extra: Mapping[str, Any]
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values that say what goes into a call beside its prompt; what is not asked for is left out."""
@@ -120,9 +123,10 @@ class Request:
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "system_prompt": self.system_prompt,
+            "extra": dict(self.extra),
             "response_schema": None if self.schema is None else dict(self.schema),
         }
-        return {name: value for name, value in plain.items() if value not in ("", None, [])}
+        return {name: value for name, value in plain.items() if value not in ("", None, [], {})}
 
 
 def read_request(node: Node, defaults: Defaults) -> Request:
@@ -152,6 +156,7 @@ def read_request(node: Node, defaults: Defaults) -> Request:
         max_tokens=defaults.max_tokens if max_tokens is None else max_tokens,
         system_prompt=node.get("llm.system_prompt", str, "") or defaults.system_prompt,
         schema=_schema(node),
+        extra=_extra(node),
     )
 
 
@@ -267,6 +272,17 @@ def _checked_address(node: Node, text: str) -> str:
             hint="such as https://gateway.example/v1",
         )
     return text.rstrip("/")
+
+
+def _extra(node: Node) -> dict[str, Any]:
+    """What the node passes on."""
+    read: dict[str, Any] = {}
+    for name, value in sorted(written_options(node.attrs).items()):
+        try:
+            read[name] = read_option(name, value)
+        except ValueError as error:
+            raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
+    return read
 
 
 def _schema(node: Node) -> Mapping[str, Any] | None:

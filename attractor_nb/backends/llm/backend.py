@@ -213,7 +213,7 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(target, address, request, limits, scope, stream_output)
+        exchange = Exchange(target, address, request, limits, scope, stream_output, _tools_of(node))
         try:
             model = clients.model(target)
             if toolset is None:
@@ -273,6 +273,10 @@ def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> i
     """How much of a model's window is left for what its thread has said."""
     window = window_tokens(target.model, node.get("llm.context_tokens", int))
     return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
+
+
+def _tools_of(node: Node) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, node.get("allowed_tools", str, "").split(","))))
 
 
 def _tell(message: str) -> None:

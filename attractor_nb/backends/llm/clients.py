@@ -16,7 +16,7 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key
 from attractor_nb.backends.llm.exchange import agent_of
-from attractor_nb.backends.llm.failures import CallFailed, without_key
+from attractor_nb.backends.llm.failures import CallFailed, no_interface, without_key
 from attractor_nb.model.providers import read_model
 from attractor_nb.redaction import learn
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
+_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 """A stream that does not say why it ends was cut off, however well its connection was closed."""
@@ -139,7 +140,14 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """Have a response end when it is longer than any answer may be."""
+    """Have a response end when it is longer than any answer may be, and tell a page from an answer.
+
+    Raises:
+        CallFailed: It is a page for people: the address is not that of an interface.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if response.is_success and kind in _PAGES:
+        raise CallFailed(no_interface(str(response.request.url), kind))
     response.stream = _Bounded(response.stream)
 
 

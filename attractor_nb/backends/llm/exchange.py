@@ -8,8 +8,10 @@ announced with what it consumed, and the text as it arrives.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -41,7 +43,7 @@ from attractor_nb.backends.llm.failures import (
     unreadable,
 )
 from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.prices import price_of, worst_case
 from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
 from attractor_nb.model.events import ModelCallEnded, RunWarning
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.stage import StageScope
 
+REQUEST_FILE: Final = "request.json"
+"""In the stage's directory, of its first request; the others are `request-2.json` and so on."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
 _RESPONSE: Final = attrgetter("response")
@@ -107,6 +111,7 @@ class Exchange:
         limits: Bounds.
         scope: The stage that asks; None outside a run.
         stream: Given the text as it arrives.
+        tools: Names of the tools that the model gets.
         usage: What the requests consumed so far.
     """
 
@@ -116,6 +121,7 @@ class Exchange:
     limits: Limits
     scope: StageScope | None
     stream: Callable[[str], None]
+    tools: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
     async def ask(self, model: Model[Any], prompt: str, history: Sequence[ModelMessage]) -> Answer:
@@ -203,6 +209,7 @@ class Exchange:
             messages: What is sent.
         """
         began = time.monotonic()
+        self._record(messages)
         response: ModelResponse | None = None
         try:
             response = await self._received(opened, read)
@@ -275,6 +282,36 @@ class Exchange:
         own = Usage(sent, received, cost, 1, estimated_calls=int(is_estimated))
         self.usage = self.usage + own
         return own
+
+    def _record(self, messages: Sequence[ModelMessage]) -> None:
+        """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
+        if self.scope is None:
+            return
+        compose, name, number = partial(self._plain, list(messages)), REQUEST_FILE, 1
+        while not self.scope.files.create_deferred(name, compose):
+            number += 1
+            name = REQUEST_FILE.replace(".json", f"-{number}.json")
+
+    def _plain(self, messages: Sequence[ModelMessage]) -> str:
+        """A request as JSON: who is asked, and how; no keys, and of messages their size."""
+        most = worst_case(
+            ModelName(self.target.model, self.target.provider), tokens_of(messages), self.request.max_tokens
+        )
+        plain = {
+            **self.request.to_plain(),
+            "model": str(self.target),
+            "address": self.address,
+            "tools": list(self.tools),
+            "messages": len(messages),
+            "estimated_input_tokens": most.input_tokens,
+            "at_most_usd": most.cost_usd,
+        }
+        return (
+            json.dumps(
+                {name: value for name, value in plain.items() if value not in ("", None, [])}, indent=2
+            )
+            + "\n"
+        )
 
     def _announce(self, began: float, usage: Usage | None, finish: str, error: str) -> None:
         if self.scope is None:

@@ -6,6 +6,7 @@ not. Whatever is not known here is a mistake of ours or of a tool's, and stays w
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -79,6 +80,8 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
     """
     if isinstance(error, CallFailed):
         return error.failure
+    if isinstance(root := _root(error), CallFailed):  # raised within a client, which wraps what it sees
+        return root.failure
     if isinstance(error, StageError):  # of a tool
         return Failure(error, is_next_asked=False)
     if isinstance(error, theirs.ModelAPIError):
@@ -97,6 +100,12 @@ def without_key(target: Target, names: tuple[str, ...]) -> Failure:
         f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
         is_next_asked=True,
     )
+
+
+def no_interface(url: str, content_type: str) -> Failure:
+    """A page for people came from where an interface was looked for."""
+    hint = "check its address: OpenAI's interface most often ends in /v1, Anthropic's does not"
+    return _retryable(f"{redacted(url)} answered with {content_type}, which is no answer", hint=hint)
 
 
 def refused(target: Target, reason: str) -> Failure:
@@ -154,7 +163,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
         return _terminal(f"{target} did not take the key{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
-        hint = f"did you mean {near}?" if near else "check llm_model, and llm.base_url if there is one"
+        hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
         return _terminal(f"{_placed(target, address)} is not known{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return _terminal(
@@ -181,6 +190,18 @@ def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str
 def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
     wait = None if error is None else error.retry_after
     return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
+
+
+def _ending_hint(target: Target, address: str) -> str:
+    """What an address should end in, where it does not."""
+    if not address:
+        return ""
+    path = address.rstrip("/")
+    if target.provider == "anthropic":
+        return f", and the address: {path.removesuffix('/v1')}, without /v1" if path.endswith("/v1") else ""
+    if re.search(r"/v\d+(beta)?\Z", path) or target.provider == "google":
+        return ", and the address"
+    return f", and the address, which most often ends in /v1: {path}/v1"
 
 
 def _placed(target: Target, address: str) -> str:

@@ -10,10 +10,16 @@ import importlib.util
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
     from attractor_nb.model.providers import ModelName
+
+
+UNLIMITED_ANSWER_TOKENS: Final = 16_384
+"""Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
 
 
 @cache
@@ -56,6 +62,16 @@ def price_of(name: ModelName, usage: Any) -> float | None:
     except (LookupError, ValueError):  # counts that the list has no price for
         return None
     return float(calculated.total_price)
+
+
+def worst_case(name: ModelName, input_tokens: int, max_tokens: int | None) -> Usage:
+    """The most that one request can consume: its prompt by estimate, and an answer up to its limit.
+
+    A request without a limit of its own is taken to answer with ``UNLIMITED_ANSWER_TOKENS``.
+    """
+    received = UNLIMITED_ANSWER_TOKENS if max_tokens is None else max_tokens
+    cost = price_of(name, Usage(input_tokens, received))
+    return Usage(input_tokens, received, cost, 1, estimated_calls=1)
 
 
 @lru_cache(maxsize=256)

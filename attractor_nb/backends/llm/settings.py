@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.model_options import KNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,6 +43,10 @@ def model_settings(
         "max_retries": 0,  # the engine's retries are the only ones (ruling 13)
         "timeout": read_seconds,
     }
+    others = {name: value for name, value in request.extra.items() if name not in KNOWN}
+    settings.update((KNOWN[name][0], value) for name, value in request.extra.items() if name in KNOWN)
+    if others:
+        settings["extra_body"] = others
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
     effort = _effort(request, provider, profile)

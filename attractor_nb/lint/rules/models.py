@@ -12,6 +12,9 @@ from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, literal
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.graph import Node
+from attractor_nb.model.model_options import KNOWN as KNOWN_OPTIONS
+from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.model_options import read_option, written_options
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.spelling import nearest
 
@@ -208,6 +211,42 @@ def fallback_on_known(survey: Survey) -> Iterator[Finding]:
             break
 
 
+@rule(Severity.ERROR)
+def extra_valid(survey: Survey) -> Iterator[Finding]:
+    """`llm.extra.*` passes options on to the provider, and a known one has the type that it has to have.
+
+    A name that is almost that of a known one is a WARNING: it would reach the provider as it is, and have no
+    effect there or fail the request.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.extra.top_p="much"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.extra.top_p="0.9"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    graph = survey.graph
+    for thing in (graph, *graph.nodes.values()):
+        node_id = thing.id if isinstance(thing, Node) else ""
+        for name, value in written_options(thing.attrs).items():
+            attribute = f"{OPTION_PREFIX}{name}"
+            if node_id and attribute not in thing.attr_spans and graph.attrs.get(attribute) == value:
+                continue  # which nodes have from their graph
+            span = value_span(thing, attribute)
+            try:
+                read_option(name, value)
+            except ValueError as error:
+                yield Finding(str(error), span, node_id, fix=Fix("see the models' page of the documentation"))
+                continue
+            if name not in KNOWN_OPTIONS and (near := nearest(name, KNOWN_OPTIONS)):
+                message = f'"{attribute}" is passed on as it is; did you mean "{OPTION_PREFIX}{near}"?'
+                fix = Fix(f'write "{OPTION_PREFIX}{near}", if that is meant')
+                yield Finding(message, span, node_id, fix=fix, severity=Severity.WARNING)
+
+
 @rule(Severity.WARNING)
 def cache_files_inside(survey: Survey) -> Iterator[Finding]:
     """`cache.files` names files of the working directory: paths and patterns, with commas between.
@@ -346,6 +385,7 @@ RULES: Final = (
     base_url_valid,
     endpoint_valid,
     fallback_on_known,
+    extra_valid,
     cache_files_inside,
     provider_known,
     model_provider,
