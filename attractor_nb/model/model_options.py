@@ -61,12 +61,17 @@ def read_option(name: str, value: object) -> Any:
             read = value
     if name not in KNOWN:
         return read
-    if name == "stop" and type(read) is not list:
+    if name == "stop" and not _is_one_of(read, (list,)):
         return [str(value)]
     _, types, words = KNOWN[name]
-    if type(read) not in types:
+    if not _is_one_of(read, types):
         raise ValueError(f"{PREFIX}{name} is {value!r}, and has to be {words}")
     return read
+
+
+def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
+    """Whether a value has just one of these types: a boolean is no number here."""
+    return type(value) in types
 
 
 def written_options(attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,9 @@ PROVIDERS: Final = (
         ("gemini", "google-gla", "google-genai"),
     ),
     Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-")),
+    Provider("mistral", ("MISTRAL_API_KEY",), "openai", re.compile(r"(mi|magi|code|mini)stral-")),
+    Provider("groq", ("GROQ_API_KEY",), "openai"),
+    Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai")),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
     Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
+from attractor_nb.backends.llm.addresses import address_of, key_variables
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
@@ -283,3 +284,20 @@ def test_lint_has_nothing_against_an_endpoint_that_is_right():
     attrs = f'endpoint.local.url="{HOME}", endpoint.local.key_env="LOCAL_KEY", llm_model="local:qwen3"'
     found = Pipeline(FRAME.format(graph=attrs, body=ONE.format(more=', llm_model="gpt-5.2"'))).lint()
     assert not [each for each in found if each.rule in {"model_provider", "provider_known", "endpoint_valid"}]
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "address"),
+    [
+        ("mistral:mistral-large-latest", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),
+        ("groq:llama-3.3-70b", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+        ("grok-4", "XAI_API_KEY", "https://api.x.ai/v1"),
+    ],
+)
+def test_a_provider_by_name_has_its_own_address_and_key(model, variable, address, asked, monkeypatch):
+    (target,) = ProviderBackend(model).targets_of(Node("plan", {}))
+    assert (address_of(target), key_variables(target)) == (address, (variable,))
+    assert target.base_url == ""
+    monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(TerminalError, match=f"{variable} is not set"):
+        asked(ProviderBackend(model))
