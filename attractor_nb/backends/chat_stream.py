@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.surrogates import whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -99,7 +100,7 @@ async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], No
                 on_text(text)
     if not finish_reason:
         raise EOFError("the answer has no end")
-    return Completion("".join(parts), finish_reason == "length", usage)
+    return Completion(whole("".join(parts)), finish_reason == "length", usage)
 
 
 async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:

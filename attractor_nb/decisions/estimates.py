@@ -240,6 +240,8 @@ def _times(usage: Usage, count: int) -> Usage:
         cost,
         usage.calls * count,
         usage.unpriced_calls * count,
+        cached_tokens=usage.cached_tokens * count,
+        estimated_calls=usage.estimated_calls * count,
     )
 
 

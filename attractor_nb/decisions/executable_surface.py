@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import TABLE, AttrType, Scope
+from attractor_nb.model.endpoints import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,10 +108,12 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
-    server = graph.get(_SERVER, str, "")
     for node in graph.nodes.values():
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
-            if command.attribute != _SERVER or command.text != server:  # which nodes have from their graph
+            is_server = command.attribute == _SERVER or command.attribute.startswith(PREFIX)
+            if not is_server or command.text != graph.get(
+                command.attribute, str, ""
+            ):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
         yield from _all_commands(child, f"{within}{node_id}/")
@@ -122,7 +125,9 @@ def _is_of_server(name: str) -> bool:
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
-    servers = {name for name in holder.attrs if _is_of_server(name)} if names is _GRAPH_NAMES else set[str]()
-    for name in (*names, *sorted(servers.difference(names))):
+    others = {name for name in holder.attrs if name.startswith(PREFIX)}
+    if names is _GRAPH_NAMES:
+        others |= {name for name in holder.attrs if _is_of_server(name)}
+    for name in (*names, *sorted(others.difference(names))):
         if name in holder.attrs and (text := holder.get(name, str, "")).strip():
             yield Command(node_id, name, text)

@@ -25,6 +25,7 @@ FIDELITY_MODES: Final = ("full", "truncate", "compact", "summary:low", "summary:
 REASONING_EFFORTS: Final = ("low", "medium", "high")
 RETRY_PRESETS: Final = ("none", "standard", "aggressive", "linear", "patient")
 AGENT_TOOLS: Final = ("read", "write", "list", "run")
+FALLBACK_REASONS: Final = ("overlong", "refusal")
 """What `allowed_tools` may name."""
 
 
@@ -78,8 +79,18 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "reasoning_effort", _G, _C, None, "Reasoning effort for nodes that name none.", REASONING_EFFORTS
         ),
         ("llm.system_prompt", _S, "", "System prompt of the models of nodes that name none."),
-        ("llm.base_url", _S, "", "Address of the models' server for nodes that name none."),
+        (
+            "llm.base_url",
+            _S,
+            "",
+            "Address of the server of the graph's own model and its provider's others; it gets no key.",
+        ),
         ("llm_fallback", _S, "", "Models to ask in turn when a node's own fails, for nodes that name none."),
+        ("llm_fallback_on", _S, "", "When else to ask them, for nodes that do not say."),
+        ("llm.extra.NAME", _S, "", "Option that is passed on to the models of all nodes."),
+        ("endpoint.NAME.url", _S, "", "Address of a server of your own; `NAME:model` is a model there."),
+        ("endpoint.NAME.key_env", _S, "", "The environment variable that holds its key; none by default."),
+        ("endpoint.NAME.api", _S, "chat", "What it speaks: `chat` or `responses`, both of OpenAI."),
         AttributeSpec(
             "on_fail",
             _G,
@@ -231,7 +242,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
         ),
         ("llm.system_prompt", _S, "", "System prompt of this node's model; variables as in `prompt`."),
-        ("llm.base_url", _S, "", "Address of this model's server; `http://` or `https://`."),
+        (
+            "llm.base_url",
+            _S,
+            "",
+            "Address of this model's server, which gets no key; `http://` or `https://`.",
+        ),
         AttributeSpec(
             "llm.context_tokens",
             _NODE,
@@ -245,6 +261,18 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _S,
             "",
             "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
+        ),
+        (
+            "llm.extra.NAME",
+            _S,
+            "",
+            "Option that is passed on: `top_p`, `seed`, `stop`, or any other.",
+        ),
+        (
+            "llm_fallback_on",
+            _S,
+            "",
+            "When else to ask them: `overlong` (the prompt does not fit), `refusal`, with commas.",
         ),
         (
             "allowed_tools",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
 from attractor_nb.model.attribute_table import (
     AGENT_TOOLS,
+    FALLBACK_REASONS,
     FIDELITY_MODES,
     FOREIGN_NAMES,
     GRAPHVIZ_NAMES,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGENT_TOOLS",
+    "FALLBACK_REASONS",
     "FIDELITY_MODES",
     "FOREIGN_NAMES",
     "GRAPHVIZ_NAMES",

@@ -24,6 +24,7 @@ class CheckpointUsage(BaseModel):
     calls: int = Field(default=0, ge=0)
     unpriced_calls: int = Field(default=0, ge=0)
     cached_tokens: int = Field(default=0, ge=0)
+    estimated_calls: int = Field(default=0, ge=0)
 
 
 class Checkpoint(BaseModel):

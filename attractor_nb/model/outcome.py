@@ -87,9 +87,11 @@ class Usage:
         unpriced_calls: How many of them have no known price. What has tokens and no price is one at least,
             though nobody counted it.
         cached_tokens: How many of the input tokens a provider had in its cache, and sells for less.
+        estimated_calls: How many of them did not say what they consumed, so that their tokens, and the price
+            of these, are our estimate.
 
-    >>> Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)
-    Usage(input_tokens=910, output_tokens=105, cost_usd=0.25, calls=2, unpriced_calls=1, cached_tokens=0)
+    >>> (Usage(900, 100, 0.25, 1) + Usage(10, 5, None, 1)).to_plain()
+    {'input_tokens': 910, 'output_tokens': 105, 'cost_usd': 0.25, 'calls': 2, 'unpriced_calls': 1}
     """
 
     input_tokens: int = 0
@@ -98,6 +100,7 @@ class Usage:
     calls: int = 0
     unpriced_calls: int = 0
     cached_tokens: int = 0
+    estimated_calls: int = 0
 
     def __post_init__(self) -> None:
         if self.cost_usd is None and not self.unpriced_calls:
@@ -124,6 +127,7 @@ class Usage:
             self.calls + other.calls,
             self.unpriced_calls + other.unpriced_calls,
             self.cached_tokens + other.cached_tokens,
+            self.estimated_calls + other.estimated_calls,
         )
 
     def with_price(self, cost_usd: float) -> Usage:
@@ -143,6 +147,8 @@ class Usage:
                 plain[name] = value
         if self.unpriced_calls != (self._calls_without_price if self.cost_usd is None else 0):
             plain["unpriced_calls"] = self.unpriced_calls
+        if self.estimated_calls:
+            plain["estimated_calls"] = self.estimated_calls
         return plain
 
     @classmethod
@@ -155,6 +161,7 @@ class Usage:
             int(plain.get("calls", 0)),
             int(plain.get("unpriced_calls", 0)),
             int(plain.get("cached_tokens", 0)),
+            int(plain.get("estimated_calls", 0)),
         )
 
 
@@ -162,7 +169,14 @@ MAX_COUNT: Final = 2**53
 """Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
 MAX_COST_USD: Final = 1e9
 """A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
-_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls", "cached_tokens")
+_COUNTS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "calls",
+    "unpriced_calls",
+    "cached_tokens",
+    "estimated_calls",
+)
 
 
 def usage_problem(usage: object) -> str:

@@ -49,9 +49,14 @@ PROVIDERS: Final = (
         ("gemini", "google-gla", "google-genai"),
     ),
     Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-")),
+    Provider("mistral", ("MISTRAL_API_KEY",), "openai", re.compile(r"(mi|magi|code|mini)stral-")),
+    Provider("groq", ("GROQ_API_KEY",), "openai"),
+    Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai")),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
     Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
 )
+COMPATIBLE: Final = "openai"
+"""Whose language most servers of one's own speak."""
 _BY_NAME: Final = {name: entry for entry in PROVIDERS for name in (entry.name, *entry.aliases)}
 PROVIDER_NAMES: Final = tuple(_BY_NAME)
 """All names that mean a known provider, aliases included."""
@@ -104,6 +109,20 @@ def read_model(model: str, provider: str = "") -> ModelName:
         return ModelName(model, named.name if named else provider)
     found = (entry.name for entry in PROVIDERS if entry.models and entry.models.match(model.lower()))
     return ModelName(model, next(found, ""))
+
+
+def address_owner(name: ModelName) -> str:
+    """Whose address an address is that stands beside a model, or empty: a server of one's own.
+
+    An address belongs to the provider of the model that it stands beside, and other providers' models are not
+    asked there. A model that OpenAI does not have is none of OpenAI's because a server speaks its language.
+
+    >>> address_owner(read_model("gpt-5.2")), address_owner(read_model("qwen3", "openai"))
+    ('openai', '')
+    """
+    if name.provider == COMPATIBLE and name.model and read_model(name.model).provider != COMPATIBLE:
+        return ""
+    return name.provider
 
 
 def read_fallbacks(text: str) -> tuple[ModelName, ...]:

@@ -245,8 +245,8 @@ def _targets(
 
 
 def _key(target: Target, node_id: str, missing: FindingState) -> PreflightFinding:
-    subject, names = f"key for {target}", key_variables(target.provider)
-    if found := set_key(target.provider):
+    subject, names = f"key for {target}", key_variables(target)
+    if found := set_key(target):
         return PreflightFinding("ok", subject, f"{found[0]} is set")
     if not needs_key(target, address_of(target)):
         return PreflightFinding("ok", subject, "none is needed at an address of its own")

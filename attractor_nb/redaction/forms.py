@@ -20,7 +20,7 @@ MIN_LENGTH: Final = 12
 
 _NAME: Final = (
     r"(?i)(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?"
-    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?"
+    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?|(?i:.+_KEY)"
 )
 _PLAIN_NAME: Final = (
     r"(?i).*[_-](?:FILE|PATH|DIR|DIRECTORY|URL|URI|HOST|PORT|NAME|ID|TYPE|TTL|LIMIT|COUNT|TIMEOUT|REGION)"
@@ -37,7 +37,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
 def is_secret_name(name: str) -> bool:
     """Whether the name of an environment variable says that its value is a secret.
 
-    >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "HF_TOKEN", "TOKENIZERS_PARALLELISM", "PWD")]
+    >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "LOCAL_KEY", "TOKENIZERS_PARALLELISM", "PWD")]
     [True, True, False, False]
     """
     return bool(_compiled(_NAME).fullmatch(name)) and not _compiled(_PLAIN_NAME).fullmatch(name)

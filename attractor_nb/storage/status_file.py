@@ -197,6 +197,7 @@ def _usage(plain: dict[str, Any]) -> Usage | None:
         entries.get("calls", 0),
         entries.get("unpriced_calls", 0),
         entries.get("cached_tokens", 0),
+        entries.get("estimated_calls", 0),
     )
     if problem := usage_problem(usage):
         raise StatusFileError(f"status.json: usage cannot be counted: {problem}")

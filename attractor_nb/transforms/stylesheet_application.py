@@ -2,7 +2,8 @@
 
 A node's own attribute wins over the stylesheet, the stylesheet over a `node [...]` default block, that
 block over the graph's attribute of the same name, and the graph over the system's default. A stylesheet
-sets model, provider and reasoning effort; the other attributes of `INHERITED` come from the graph alone.
+sets what is in `PROPERTIES`; endpoints, options that are passed on and the other attributes of `INHERITED`
+come from the graph alone.
 """
 
 from __future__ import annotations
@@ -11,13 +12,28 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
-from attractor_nb.languages.stylesheet import PROPERTIES, Stylesheet, parse_stylesheet, resolve_properties
+from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, resolve_properties
+from attractor_nb.model.attributes import Scope, attribute, coerce
+from attractor_nb.model.endpoints import PREFIX as ENDPOINT_PREFIX
+from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.providers import COMPATIBLE, ModelName, address_owner, read_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Graph, Node
 
-INHERITED: Final = (*PROPERTIES, "llm.system_prompt", "llm.base_url", "llm_fallback")
+_ADDRESS: Final = "llm.base_url"
+INHERITED: Final = (
+    "llm_model",
+    "llm_provider",
+    "reasoning_effort",
+    "llm.system_prompt",
+    _ADDRESS,
+    "llm_fallback",
+    "llm_fallback_on",
+)
 """Attributes of the graph that its nodes have, unless they say otherwise."""
 
 
@@ -30,22 +46,49 @@ class StylesheetApplication:
     def apply(self, graph: Graph) -> Graph:
         """The graph with resolved model properties; resolved values do not count as explicit."""
         stylesheet = _stylesheet(graph.model_stylesheet)
-        defaults = {name: graph.attrs[name] for name in INHERITED if name in graph.attrs}
+        defaults = {
+            name: value
+            for name, value in graph.attrs.items()
+            if name in INHERITED or name.startswith((ENDPOINT_PREFIX, OPTION_PREFIX))
+        }
         if not stylesheet.rules and not defaults:
             return graph
         changed = [
             node.with_attrs(changes)
             for node in graph.nodes.values()
-            if (changes := _changes(node, stylesheet, defaults))
+            if (changes := _changes(node, stylesheet, defaults, graph))
         ]
         return graph.with_nodes(changed) if changed else graph
 
 
-def _changes(node: Node, stylesheet: Stylesheet, defaults: dict[str, AttrValue]) -> dict[str, AttrValue]:
+def _changes(
+    node: Node, stylesheet: Stylesheet, defaults: dict[str, AttrValue], graph: Graph
+) -> dict[str, AttrValue]:
     changes = {name: value for name, value in defaults.items() if name not in node.attrs}
     styled = resolve_properties(stylesheet, node)
-    changes.update((name, value) for name, value in styled.items() if name not in node.explicit)
+    if _ADDRESS in changes and not _is_at_address(graph, {**node.attrs, **changes, **styled}):
+        del changes[_ADDRESS]
+    for name, text in styled.items():
+        row = attribute(Scope.NODE, name)
+        value = text if row is None else coerce(row, text)
+        if value is not None and name not in node.explicit:  # a wrong one lint reports
+            changes[name] = value
     return {name: value for name, value in changes.items() if node.attrs.get(name) != value}
+
+
+def _is_at_address(graph: Graph, attrs: Mapping[str, AttrValue]) -> bool:
+    """Whether the graph's address is for a node with these attributes: it belongs to one provider.
+
+    That is the provider of the graph's own model. Where the graph names none it speaks OpenAI's language.
+    """
+    if not _named(attrs).model:
+        return True
+    whose, owner = _named(graph.attrs), address_owner(_named(attrs))
+    return owner == address_owner(whose) or (not (whose.model or whose.provider) and owner == COMPATIBLE)
+
+
+def _named(attrs: Mapping[str, AttrValue]) -> ModelName:
+    return read_model(str(attrs.get("llm_model", "")), str(attrs.get("llm_provider", "")))
 
 
 @lru_cache(maxsize=16)

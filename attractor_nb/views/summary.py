@@ -95,6 +95,8 @@ def usage_words(usage: Usage) -> list[str]:
     """
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     words = [f"{usage.total_tokens:,} tokens{cached}"] if usage.total_tokens else []
+    if count := usage.estimated_calls:
+        words.append(f"{count} call{'s' * (count != 1)} counted by estimate")
     return [*words, price] if (price := price_text(usage)) else words
 
 

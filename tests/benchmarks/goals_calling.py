@@ -10,7 +10,7 @@ from goals import Goal, Row, Scale, compared
 from measuring import Figures, MissingPeer, worker
 
 PEER = "langgraph-llm"
-OWN = ("bare", "ours:none", "ours:full")
+OWN = ("direct", "bare", "ours:none", "ours:full")
 THEIRS = ("bare", "langgraph:async", "langgraph:sync")
 Measured = dict[str, dict[str, Figures]]
 
@@ -33,15 +33,15 @@ def model_calls(scale: Scale) -> list[Row]:
     own = measured(OWN, calls, rounds)
     rows = [
         compared(
-            f"{subject}, against an agent of pydantic-ai, streamed, CPU",
-            1.3,
-            own[name]["cpu"],
-            own["bare"]["cpu"],
-            per=calls,
+            f"{subject}, against {peer}, streamed, CPU", limit, own[name]["cpu"], own[other]["cpu"], per=calls
         )
-        for name, subject in (
-            ("ours:none", "a call, nothing stored"),
-            ("ours:full", 'a call, durability="full"'),
+        for other, peer, limits in (
+            ("bare", "an agent of pydantic-ai", (0.4, 0.4)),
+            ("direct", "its bare direct request", (2.5, 4.0)),
+        )
+        for name, subject, limit in (
+            ("ours:none", "a call, nothing stored", limits[0]),
+            ("ours:full", 'a call, durability="full"', limits[1]),
         )
     ]
     return [*rows, *against_langgraph(own, calls, rounds)] if scale.with_peers else rows

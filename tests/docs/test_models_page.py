@@ -22,7 +22,7 @@ def test_the_page_names_each_provider(provider):
 def test_the_attributes_on_the_page_exist_where_it_says():
     table = PAGE.split("## Which model", 1)[1].split("\n\n", 2)[1]
     rows = [line.split("|")[1:3] for line in table.splitlines()[2:]]
-    assert len(rows) == 7
+    assert len(rows) == 9
     for names, scopes in rows:
         for name in re.findall(r"`([^`]+)`", names):
             assert attribute(Scope.NODE, name), name

@@ -98,6 +98,7 @@ def test_these_rules_mend_the_source_themselves():
         "condition_syntax",
         "dead_end",
         "edge_target_exists",
+        "fallback_on_known",
         "fidelity_valid",
         "implicit_node",
         "literal_unquoted",

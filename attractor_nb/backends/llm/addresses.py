@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _ADDRESSES: Final = {
     "deepseek": "https://api.deepseek.com",
+    "mistral": "https://api.mistral.ai/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "xai": "https://api.x.ai/v1",
     "openrouter": "https://openrouter.ai/api/v1",
     "ollama": "http://localhost:11434/v1",
 }
@@ -22,15 +25,23 @@ _OFFICIAL: Final = {
     "google": "https://generativelanguage.googleapis.com",
 }
 """Where the clients of the others go by themselves."""
+NO_KEY: Final = "no-key"
+"""What a server of one's own gets where it asks for no key: the clients ask for one."""
 _ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
 def address_of(target: Target) -> str:
     """Where a target is: its own address, the environment's, the provider's; empty for the official one."""
-    known = known_provider(target.provider)
-    variable = (known.address if known else "") or _ADDRESS_VARIABLES.get(target.provider, "")
-    set_there = os.environ.get(variable, "") if variable else ""
-    return target.base_url or set_there or _ADDRESSES.get(target.provider, "")
+    if target.endpoint is not None:
+        return target.endpoint.url
+    return target.base_url or _set_address(target.provider) or _ADDRESSES.get(target.provider, "")
+
+
+def _set_address(provider: str) -> str:
+    """The address that the user gave a provider by its own variable, or empty."""
+    known = known_provider(provider)
+    variable = (known.address if known else "") or _ADDRESS_VARIABLES.get(provider, "")
+    return os.environ.get(variable, "").strip() if variable else ""
 
 
 def public_address_of(target: Target) -> str:
@@ -38,22 +49,30 @@ def public_address_of(target: Target) -> str:
     return address_of(target) or _OFFICIAL.get(target.provider, "")
 
 
-def key_variables(provider: str) -> tuple[str, ...]:
-    """The environment variables that can hold a provider's key."""
-    known = known_provider(provider)
-    return known.keys if known else ()
+def key_variables(target: Target) -> tuple[str, ...]:
+    """The environment variables that can hold the key that a target gets.
+
+    A provider's key goes to the provider's own address, or to the one that its own variable names
+    (``OPENAI_BASE_URL``); that of an endpoint is named by ``key_env``. An address beside a model gets none.
+    """
+    if target.endpoint is not None:
+        return (target.endpoint.key_env,) if target.endpoint.key_env else ()
+    known = known_provider(target.provider)
+    own = (_set_address(target.provider), _ADDRESSES.get(target.provider), _OFFICIAL.get(target.provider))
+    is_own = not target.base_url or any(target.base_url == (place or "").rstrip("/") for place in own)
+    return known.keys if known and is_own else ()
 
 
-def set_key(provider: str) -> tuple[str, str] | None:
-    """The variable that holds a provider's key, and the key; None when none is set."""
-    for name in key_variables(provider):
+def set_key(target: Target) -> tuple[str, str] | None:
+    """The variable that holds the key that a target gets, and the key; None when none is set."""
+    for name in key_variables(target):
         if key := os.environ.get(name, "").strip():
             return name, key
     return None
 
 
 def needs_key(target: Target, address: str) -> bool:
-    """Whether a target cannot be asked without a key: at an address of one's own it may."""
-    if not key_variables(target.provider):
+    """Whether a target cannot be asked without a key: at an address that the user set it may."""
+    if not key_variables(target):
         return False
-    return not address or address == _ADDRESSES.get(target.provider)
+    return target.endpoint is not None or not address or address == _ADDRESSES.get(target.provider)

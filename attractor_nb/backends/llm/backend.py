@@ -6,20 +6,24 @@ libraries behind it are loaded when a run opens it.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import math
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.addresses import address_of
 from attractor_nb.backends.llm.asking import Defaults, read_request
+from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.endpoints import endpoint_of
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import read_model
@@ -28,12 +32,13 @@ from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.backends.llm.clients import Clients
     from attractor_nb.backends.llm.failures import Failure
     from attractor_nb.context import Context
+    from attractor_nb.model.endpoints import Endpoint
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.providers import ModelName
 
@@ -51,7 +56,11 @@ class ProviderBackend:
     Args:
         model: Model of nodes that name none: ``gpt-5.2``, ``claude-sonnet-4-5``, ``openai:my-model``.
         provider: Its provider, where its name does not tell it.
-        base_url: Address of a server in place of the provider's own.
+        base_url: Address of a server in place of the provider's own. No key is sent there: name an endpoint
+            for a server that asks for one.
+        endpoints: Servers by name: ``{"local": {"url": "http://127.0.0.1:8080/v1", "key_env": "MY_KEY"}}``;
+            ``local:qwen3`` is a model there. They go before those of the user's ``endpoints.toml``, and the
+            graph's before both.
         fallback: Models to ask in turn when a node's own cannot answer.
         system_prompt: System prompt of nodes that have none.
         temperature: Sampling temperature of nodes that have none.
@@ -62,7 +71,7 @@ class ProviderBackend:
         max_requests: How many requests a stage may make of one model, tool calls answered between them.
 
     Raises:
-        OptionError: A number is no bound.
+        OptionError: A number is no bound, or an endpoint is none.
     """
 
     def __init__(
@@ -71,6 +80,7 @@ class ProviderBackend:
         *,
         provider: str = "",
         base_url: str = "",
+        endpoints: Mapping[str, Endpoint | Mapping[str, Any]] = MappingProxyType({}),
         fallback: Iterable[str] = (),
         system_prompt: str = "",
         temperature: float | None = None,
@@ -88,6 +98,7 @@ class ProviderBackend:
             system_prompt=system_prompt,
             temperature=temperature,
             max_tokens=max_tokens,
+            endpoints={**users_endpoints(), **endpoints_from(endpoints, "endpoints")},
         )
         self._connect_seconds = _bound("connect_timeout_seconds", connect_timeout_seconds)
         self._read_seconds = _bound("read_timeout_seconds", read_timeout_seconds)
@@ -121,7 +132,9 @@ class ProviderBackend:
     @property
     def own_model(self) -> ModelName | None:
         """The model of nodes that nobody names one for; None without one (``protocols.HasOwnModel``)."""
-        name = read_model(self._defaults.model, self._defaults.provider)
+        defaults = self._defaults
+        name = endpoint_of(defaults.model, defaults.provider, defaults.endpoints)
+        name = name or read_model(defaults.model, defaults.provider)
         return name if name.model or name.provider else None
 
     def targets_of(self, node: Node) -> tuple[Target, ...]:
@@ -182,7 +195,7 @@ class ProviderBackend:
                 note = _note(target, failures)
                 return Response(came, usage=spent, is_truncated=came.is_truncated, note=note)
             failures.append((target, came))
-            if not came.is_next_asked:
+            if not (came.is_next_asked or came.kind in request.fallback_on):
                 break
         raise _combined(failures)
 
@@ -200,9 +213,14 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(target, address, request, limits, scope, stream_output)
+        exchange = Exchange(target, address, request, limits, scope, stream_output, _tools_of(node))
         try:
-            answer = await exchange.run(clients.model(target), prompt, history, toolset)
+            model = clients.model(target)
+            if toolset is None:
+                answer = await exchange.ask(model, prompt, history)
+            else:  # in a task of its own: an agent wakes up often, and each time through all who await it
+                talk = exchange.ask_with_tools(clients.agent(model), prompt, history, toolset)
+                answer = await asyncio.create_task(talk)
         except Exception as error:
             failure = failure_of(error, target, address)
             if failure is None:
@@ -255,6 +273,10 @@ def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> i
     """How much of a model's window is left for what its thread has said."""
     window = window_tokens(target.model, node.get("llm.context_tokens", int))
     return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
+
+
+def _tools_of(node: Node) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, node.get("allowed_tools", str, "").split(","))))
 
 
 def _tell(message: str) -> None:

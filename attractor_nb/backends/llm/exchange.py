@@ -1,49 +1,74 @@
 """One stage's talk with one model: requests, tool calls, and at last an answer.
 
-Loads pydantic-ai, whose agent drives the talk. An answer counts when its stream came to its end; each
-request is announced with what it consumed, and the text as it arrives.
+Loads pydantic-ai. A node without tools asks the model directly, with one request; an agent of pydantic-ai
+drives the talk of one that has some. An answer counts when its stream came to its end; each request is
+announced with what it consumed, and the text as it arrives.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic_ai import Agent, NativeOutput, StructuredDict
+from pydantic_ai import Agent
+from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import IncompleteToolCall
-from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta, ToolCallPart
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelRequest,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.usage import UsageLimits
 
 from attractor_nb.backends.llm.cache_marks import cache_settings, marked_prompt
+from attractor_nb.backends.llm.endings import Ending, ending_of
 from attractor_nb.backends.llm.failures import (
     UNREADABLE,
     CallFailed,
     cut_short,
     failure_of,
     refused,
+    too_slow,
     unreadable,
 )
 from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import usage_of
+from attractor_nb.backends.llm.prices import usage_of, worst_case
+from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
-from attractor_nb.model.events import ModelCallEnded
+from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
+from attractor_nb.model.surrogates import whole
+from attractor_nb.model.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
-    from pydantic_ai.run import AgentRun
     from pydantic_ai.toolsets import AbstractToolset
 
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.stage import StageScope
 
+REQUEST_FILE: Final = "request.json"
+"""In the stage's directory, of its first request; the others are `request-2.json` and so on."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
+_RESPONSE: Final = attrgetter("response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +112,7 @@ class Exchange:
         limits: Bounds.
         scope: The stage that asks; None outside a run.
         stream: Given the text as it arrives.
+        tools: Names of the tools that the model gets.
         usage: What the requests consumed so far.
     """
 
@@ -96,107 +122,196 @@ class Exchange:
     limits: Limits
     scope: StageScope | None
     stream: Callable[[str], None]
+    tools: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
-    async def run(
-        self,
-        model: Model[Any],
-        prompt: str,
-        history: Sequence[ModelMessage],
-        toolset: AbstractToolset[Any] | None,
-    ) -> Answer:
-        """Ask, until the model has answered.
+    async def ask(self, model: Model[Any], prompt: str, history: Sequence[ModelMessage]) -> Answer:
+        """Ask once, without tools.
 
         Args:
             model: The target, as pydantic-ai asks it.
             prompt: What to ask.
             history: What the thread has said before.
+
+        Raises:
+            Exception: It did not answer; ``failures.failure_of`` says what that means.
+        """
+        if self.scope is not None:
+            self.scope.check_spending()
+        instructions = self.request.system_prompt
+        is_talk = bool(history) or (self.scope is not None and bool(self.scope.thread))
+        asked = UserPromptPart(marked_prompt(prompt, self.target.provider, is_talk=is_talk))
+        messages = [*history, ModelRequest([asked], instructions=instructions or None)]
+        parameters = ModelRequestParameters(
+            instruction_parts=[InstructionPart(instructions)] if instructions else [],
+            **bound_object(self.request.schema, model.profile),
+        )
+        opened = model_request_stream(
+            model,
+            messages,
+            model_settings=cast("Any", self._settings(model, is_talk=is_talk)),
+            model_request_parameters=parameters,
+        )
+        response = await self._ask(opened, StreamedResponse.get, messages)
+        return self._answer(response, [*messages, response])
+
+    async def ask_with_tools(
+        self,
+        agent: Agent[None, str],
+        prompt: str,
+        history: Sequence[ModelMessage],
+        toolset: AbstractToolset[Any],
+    ) -> Answer:
+        """Ask, call the tools that the model asks for, and ask again, until it has answered.
+
+        The answer is not bound to the node's schema: some providers do not allow that beside tools, and the
+        prompt asks for the object all the same.
+
+        Args:
+            agent: Asks the target (``agent_of``).
+            prompt: What to ask.
+            history: What the thread has said before.
             toolset: Tools that the model may call.
 
         Raises:
-            Exception: It did not; ``failures.failure_of`` says what that means.
+            Exception: It did not answer; ``failures.failure_of`` says what that means.
         """
-        agent: Agent[None, Any] = Agent(
-            model,
-            output_type=self._output_type(model, has_tools=toolset is not None),
-            instructions=self.request.system_prompt or None,
-            retries={"tools": TOOL_RETRIES, "output": 0},
-            toolsets=[toolset] if toolset is not None else None,
-        )
-        is_talk = toolset is not None or bool(history) or (self.scope is not None and bool(self.scope.thread))
         async with agent.iter(
-            marked_prompt(prompt, self.target.provider, is_talk=is_talk),
+            prompt,
             message_history=list(history) or None,
-            model_settings=cast(
-                "Any", {**self._settings(model), **cache_settings(self.target.provider, is_talk=is_talk)}
-            ),
+            instructions=self.request.system_prompt or None,
+            model_settings=cast("Any", self._settings(cast("Model[Any]", agent.model), is_talk=True)),
             usage_limits=UsageLimits(request_limit=self.limits.requests),
+            toolsets=[toolset],
             infer_name=False,
         ) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
                     if self.scope is not None:
                         self.scope.check_spending()
-                    response = await self._ask(node, run)
+                    response = await self._ask(node.stream(run.ctx), _RESPONSE, run.all_messages())
                     if not any(isinstance(part, ToolCallPart) for part in response.parts):
-                        return self._answer(response, run)
+                        return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.target))  # it ended without an answer
 
-    def _answer(self, response: ModelResponse, run: AgentRun[None, Any]) -> Answer:
+    def _answer(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> Answer:
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        return Answer(text, response.finish_reason == "length", run.all_messages())
+        return Answer(text, _ending(response) is Ending.TRUNCATED, messages)
 
-    async def _ask(self, node: Any, run: AgentRun[None, Any]) -> ModelResponse:
-        """Make one request and read its answer to the end; announce what came of it."""
+    async def _ask(
+        self,
+        opened: AbstractAsyncContextManager[Any],
+        read: Callable[[Any], ModelResponse],
+        messages: Sequence[ModelMessage],
+    ) -> ModelResponse:
+        """Make one request and read its answer to the end; announce what came of it.
+
+        Args:
+            opened: Makes the request, and gives its stream.
+            read: Gives a stream's response.
+            messages: What is sent.
+        """
         began = time.monotonic()
+        self._record(messages)
         response: ModelResponse | None = None
         try:
-            response = await self._received(node, run)
+            response = await self._received(opened, read)
             self._check(response)
         except Exception as error:
             failure = failure_of(error, self.target, self.address)
             said = failure.error.message if failure else type(error).__name__
-            self._announce(began, None if response is None else self._counted(response), "", said)
+            self._announce(began, None if response is None else self._counted(response, messages), "", said)
             raise
-        self._announce(began, self._counted(response), str(response.finish_reason), "")
+        finish = str(response.finish_reason or _raw_reason(response))
+        self._announce(began, self._counted(response, messages), finish, "")
         return response
 
-    async def _received(self, node: Any, run: AgentRun[None, Any]) -> ModelResponse:
+    async def _received(
+        self, opened: AbstractAsyncContextManager[Any], read: Callable[[Any], ModelResponse]
+    ) -> ModelResponse:
         """Read an answer to the end of its stream, and hand its text on as it arrives."""
         paced = PacedText(self.stream)
+        limit = asyncio.timeout(self.limits.request_seconds)
         try:
-            async with node.stream(run.ctx) as stream:
+            async with limit, opened as stream:
                 async for event in stream:
                     paced.add(_text_of(event))
-                return stream.response
+                response = read(stream)
+                _make_whole(response)
+                return response
         except UNREADABLE as error:  # here alone: from a tool it is a mistake of ours
             raise CallFailed(unreadable(self.target, error)) from error
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise CallFailed(too_slow(self.target, self.address, self.limits.request_seconds)) from error
         finally:
-            paced.flush()
+            paced.end()
 
     def _check(self, response: ModelResponse) -> None:
-        """Refuse an answer that is none.
+        """Refuse an answer that is none, and warn of one whose end nobody knows.
 
         Raises:
             CallFailed: It has no end, or the model refused.
             IncompleteToolCall: It was cut off within a call of a tool.
         """
-        match response.finish_reason:
-            case None | "error":
+        match _ending(response):
+            case Ending.BROKEN:
                 raise CallFailed(cut_short(self.target))
-            case "content_filter":
+            case Ending.REFUSED:
                 details = response.provider_details or {}
                 raise CallFailed(refused(self.target, str(details.get("refusal") or response.text or "")))
-            case "length" if any(isinstance(part, ToolCallPart) for part in response.parts):
+            case Ending.TRUNCATED if any(isinstance(part, ToolCallPart) for part in response.parts):
                 raise IncompleteToolCall("the limit of tokens was reached within a call of a tool")
+            case Ending.UNKNOWN if self.scope is not None:
+                node, reason = self.scope.node_id, _raw_reason(response) or response.finish_reason
+                said = (
+                    f"{node}: {self.target} says that its answer ended with {reason!r}; "
+                    "this word is not known, and the answer is taken for whole"
+                )
+                self.scope.announce(RunWarning(message=said, node=node))
             case _:
                 return
 
-    def _counted(self, response: ModelResponse) -> Usage:
-        """What a request consumed, added to the talk's."""
-        own = usage_of(ModelName(self.target.model, self.target.provider), response.usage)
+    def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> Usage:
+        """What a request consumed, added to the talk's; our estimate where the server does not say."""
+        counted: Any = response.usage
+        is_estimated = not (counted.input_tokens or counted.output_tokens)
+        if is_estimated:
+            counted = Usage(tokens_of(messages), tokens_of([response]))
+        own = usage_of(ModelName(self.target.model, self.target.provider), counted, is_estimated=is_estimated)
         self.usage = self.usage + own
         return own
+
+    def _record(self, messages: Sequence[ModelMessage]) -> None:
+        """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
+        if self.scope is None:
+            return
+        compose, name, number = partial(self._plain, list(messages)), REQUEST_FILE, 1
+        while not self.scope.files.create_deferred(name, compose):
+            number += 1
+            name = REQUEST_FILE.replace(".json", f"-{number}.json")
+
+    def _plain(self, messages: Sequence[ModelMessage]) -> str:
+        """A request as JSON: who is asked, and how; no keys, and of messages their size."""
+        most = worst_case(
+            ModelName(self.target.model, self.target.provider), tokens_of(messages), self.request.max_tokens
+        )
+        plain = {
+            **self.request.to_plain(),
+            "model": str(self.target),
+            "address": self.address,
+            "tools": list(self.tools),
+            "messages": len(messages),
+            "estimated_input_tokens": most.input_tokens,
+            "at_most_usd": most.cost_usd,
+        }
+        return (
+            json.dumps(
+                {name: value for name, value in plain.items() if value not in ("", None, [])}, indent=2
+            )
+            + "\n"
+        )
 
     def _announce(self, began: float, usage: Usage | None, finish: str, error: str) -> None:
         if self.scope is None:
@@ -213,24 +328,49 @@ class Exchange:
             )
         )
 
-    def _settings(self, model: Model[Any]) -> dict[str, Any]:
-        return model_settings(
-            self.request,
-            self.target.provider,
-            model.profile,
-            read_seconds=self.limits.read_seconds,
-            request_seconds=self.limits.request_seconds,
+    def _settings(self, model: Model[Any], *, is_talk: bool) -> dict[str, Any]:
+        provider = self.target.provider
+        settings = model_settings(
+            self.request, provider, model.profile, read_seconds=self.limits.read_seconds
         )
+        return {**settings, **cache_settings(provider, is_talk=is_talk)}
 
-    def _output_type(self, model: Model[Any], *, has_tools: bool) -> Any:
-        """Text, or an object of the node's schema where the provider binds a model to one.
 
-        Not beside tools, which some providers do not allow; the prompt asks for the object all the same.
-        """
-        schema = self.request.schema
-        if schema is None or has_tools or not model.profile.get("supports_json_schema_output", False):
-            return str
-        return NativeOutput(StructuredDict(dict(schema), name=str(schema.get("title") or "verdict")))
+def agent_of(model: Model[Any]) -> Agent[None, str]:
+    """An agent that asks a model; what differs from stage to stage it is told when it is asked."""
+    return Agent(model, retries={"tools": TOOL_RETRIES, "output": 0})
+
+
+def tokens_of(messages: Sequence[ModelMessage]) -> int:
+    """Our estimate for messages, the instructions of the last one included."""
+    texts: list[str] = []
+    for part in (part for one in messages for part in one.parts):
+        content: Any = getattr(part, "content", "") or getattr(part, "args", "")
+        if isinstance(content, list):  # text with marks for a cache between its parts
+            content = "".join(each for each in cast("list[Any]", content) if isinstance(each, str))
+        texts.append(str(content))
+    instructions = getattr(messages[-1], "instructions", None) if messages else None
+    return estimated_tokens("".join([*texts, instructions or ""]))
+
+
+def _ending(response: ModelResponse) -> Ending:
+    if response.state != "complete":
+        return Ending.BROKEN
+    return ending_of(response.finish_reason, _raw_reason(response))
+
+
+def _raw_reason(response: ModelResponse) -> str:
+    """Why an answer ended, in its provider's own word; empty when it does not say."""
+    return str((response.provider_details or {}).get("finish_reason") or "")
+
+
+def _make_whole(response: ModelResponse) -> None:
+    """Join or replace halves of characters, in the parts themselves: an agent goes on with these."""
+    for part in response.parts:
+        if isinstance(part, TextPart | ThinkingPart):
+            part.content = whole(part.content)
+        elif isinstance(part, ToolCallPart) and isinstance(part.args, str):
+            part.args = whole(part.args)
 
 
 def _text_of(event: object) -> str:

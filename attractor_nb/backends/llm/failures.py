@@ -6,6 +6,7 @@ not. Whatever is not known here is a mistake of ours or of a tool's, and stays w
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -13,9 +14,9 @@ import httpx2
 from pydantic import ValidationError
 from pydantic_ai import exceptions as theirs
 
+from attractor_nb.backends.llm.addresses import key_variables
 from attractor_nb.decisions.retries import TRANSIENT_HTTP
 from attractor_nb.errors import RetryableError, StageError, TerminalError
-from attractor_nb.model.providers import known_provider
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_CHARACTERS: Final = 300
 _PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
+_NO_KEY_SENT: Final = (
+    "no key was sent: give its server a name and a key, endpoint.NAME.url and endpoint.NAME.key_env, "
+    "or the provider an address by its own variable, such as OPENAI_BASE_URL"
+)
 UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -45,10 +50,12 @@ class Failure:
         error: What it means for the stage.
         is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
             unknown or closed to us. A request that is itself refused is refused elsewhere, too.
+        kind: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
     """
 
     error: StageError
     is_next_asked: bool
+    kind: str = ""
 
 
 class CallFailed(Exception):
@@ -73,6 +80,8 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
     """
     if isinstance(error, CallFailed):
         return error.failure
+    if isinstance(root := _root(error), CallFailed):  # raised within a client, which wraps what it sees
+        return root.failure
     if isinstance(error, StageError):  # of a tool
         return Failure(error, is_next_asked=False)
     if isinstance(error, theirs.ModelAPIError):
@@ -93,16 +102,29 @@ def without_key(target: Target, names: tuple[str, ...]) -> Failure:
     )
 
 
+def no_interface(url: str, content_type: str) -> Failure:
+    """A page for people came from where an interface was looked for."""
+    hint = "check its address: OpenAI's interface most often ends in /v1, Anthropic's does not"
+    return _retryable(f"{redacted(url)} answered with {content_type}, which is no answer", hint=hint)
+
+
 def refused(target: Target, reason: str) -> Failure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
     said = f": {_cut(reason)}" if reason else ""
-    return _terminal(f"{target} refused to answer{said}", "change the prompt, or ask another model")
+    hint = "change the prompt, or ask another model: llm_fallback_on=refusal"
+    return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
 
 
 def unreadable(target: Target, error: Exception) -> Failure:
     """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
     what = f"{type(error).__name__}: {_first_line(error)}"
     return _retryable(f"{target} answered with something that cannot be read: {what}")
+
+
+def too_slow(target: Target, address: str, seconds: float) -> Failure:
+    """A request took longer than one may take in all."""
+    hint = "shorten the prompt, or wait longer: ProviderBackend(request_timeout_seconds=…)"
+    return _retryable(f"{_placed(target, address)} took too long: more than {seconds:g} s", hint=hint)
 
 
 def cut_short(target: Target) -> Failure:
@@ -136,17 +158,18 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelQuotaExceededError):
         return _terminal(f"the account for {target} is spent{number}: {said}", "", is_next_asked=True)
     if isinstance(error, theirs.ModelAuthenticationError):
-        keys = _keys(target)
-        hint = f"check {keys}, and what its account may use" if keys else "check what its server asks for"
+        keys = " or ".join(key_variables(target))
+        hint = f"check {keys}, and what its account may use" if keys else _NO_KEY_SENT
         return _terminal(f"{target} did not take the key{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
-        hint = f"did you mean {near}?" if near else "check llm_model, and llm.base_url if there is one"
+        hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
         return _terminal(f"{_placed(target, address)} is not known{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return _terminal(
             f"the prompt does not fit {target}{number}: {said}",
-            "shorten it, carry less with fidelity, or take a model with a larger window",
+            "shorten it, carry less with fidelity, or have a larger model asked: llm_fallback_on=overlong",
+            kind="overlong",
         )
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
         return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
@@ -160,8 +183,8 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     return _terminal(f"{target} refused the request{number}: {said}", "")
 
 
-def _terminal(message: str, hint: str, *, is_next_asked: bool = False) -> Failure:
-    return Failure(TerminalError(message, hint=hint), is_next_asked)
+def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> Failure:
+    return Failure(TerminalError(message, hint=hint), is_next_asked, kind)
 
 
 def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
@@ -169,9 +192,16 @@ def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: st
     return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
 
 
-def _keys(target: Target) -> str:
-    known = known_provider(target.provider)
-    return " or ".join(known.keys) if known else ""
+def _ending_hint(target: Target, address: str) -> str:
+    """What an address should end in, where it does not."""
+    if not address:
+        return ""
+    path = address.rstrip("/")
+    if target.provider == "anthropic":
+        return f", and the address: {path.removesuffix('/v1')}, without /v1" if path.endswith("/v1") else ""
+    if re.search(r"/v\d+(beta)?\Z", path) or target.provider == "google":
+        return ", and the address"
+    return f", and the address, which most often ends in /v1: {path}/v1"
 
 
 def _placed(target: Target, address: str) -> str:

@@ -1,12 +1,15 @@
 """Text that arrives in many small pieces, handed on in fewer.
 
-A model says a token at a time, and each piece that is handed on is an event for everybody who watches.
+A model says a token at a time, and each piece that is handed on is an event for everybody who watches. A
+character that comes in two halves is handed on whole.
 """
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final
+
+from attractor_nb.model.surrogates import ends_in_half, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +42,25 @@ class PacedText:
                 self._timer = self._loop.call_later(left, self.flush)
 
     def flush(self) -> None:
-        """Hand on whatever waits, as at the end: no tail is lost."""
+        """Hand on what waits; half a character goes on waiting for the other half."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._waiting:
             text = "".join(self._waiting)
             self._waiting.clear()
+            if ends_in_half(text):
+                self._waiting.append(text[-1])
+                text = text[:-1]
+            self._hand(text)
+
+    def end(self) -> None:
+        """Hand on whatever waits: no tail is lost."""
+        self.flush()
+        self._hand("".join(self._waiting))
+        self._waiting.clear()
+
+    def _hand(self, text: str) -> None:
+        if text:
             self._next_at = self._loop.time() + self._seconds
-            self._hand_on(text)
+            self._hand_on(whole(text))

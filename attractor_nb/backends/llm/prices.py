@@ -7,7 +7,10 @@ address of a server does not count: a proxy is taken for the provider whose mode
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.outcome import Usage
 
@@ -15,23 +18,32 @@ if TYPE_CHECKING:
     from attractor_nb.model.providers import ModelName
 
 
+UNLIMITED_ANSWER_TOKENS: Final = 16_384
+"""Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
+
+
+@cache
 def has_prices() -> bool:
     """Whether a price list is installed."""
     return importlib.util.find_spec("genai_prices") is not None
 
 
-def usage_of(name: ModelName, counted: Any) -> Usage:
-    """What a call consumed, with its price; a server that reports no tokens has told nothing.
+def usage_of(name: ModelName, counted: Any, *, is_estimated: bool = False) -> Usage:
+    """What a call consumed, with its price.
 
     Args:
         name: The model.
         counted: As the library counted it; tokens of its caches are part of its input tokens.
+        is_estimated: The server did not say, and this is our estimate.
     """
-    if not (counted.input_tokens or counted.output_tokens):
-        return Usage(calls=1)
-    cached = getattr(counted, "cache_read_tokens", 0) or 0
-    cost = price_of(name, counted)
-    return Usage(counted.input_tokens, counted.output_tokens, cost, 1, cached_tokens=cached)
+    return Usage(
+        counted.input_tokens,
+        counted.output_tokens,
+        price_of(name, counted),
+        1,
+        cached_tokens=getattr(counted, "cache_read_tokens", 0) or 0,
+        estimated_calls=int(is_estimated),
+    )
 
 
 def price_of(name: ModelName, usage: Any) -> float | None:
@@ -45,20 +57,57 @@ def price_of(name: ModelName, usage: Any) -> float | None:
     Returns:
         The price, or None when it is not known.
     """
-    if not name.provider or not name.model or not has_prices():
+    found = _listed(name.model, name.provider) if name.provider and name.model and has_prices() else None
+    if found is None:
         return None
-    from genai_prices import calc_price  # noqa: PLC0415 - a list of a megabyte, for calls of models alone
-    from genai_prices.types import Usage as Priced  # noqa: PLC0415 - as above
+    provider, model, rates = found
+    read = getattr(usage, "cache_read_tokens", 0) or getattr(usage, "cached_tokens", 0)
+    written = getattr(usage, "cache_write_tokens", 0)
+    if rates is not None and not (read or written):
+        return float((rates[0] * usage.input_tokens + rates[1] * usage.output_tokens) / 1_000_000)
+    from genai_prices.types import Usage as Priced  # noqa: PLC0415 - as below
 
     priced = Priced(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        cache_read_tokens=getattr(usage, "cache_read_tokens", 0)
-        or getattr(usage, "cached_tokens", 0)
-        or None,
-        cache_write_tokens=getattr(usage, "cache_write_tokens", 0) or None,
+        cache_read_tokens=read or None,
+        cache_write_tokens=written or None,
     )
     try:
-        return float(calc_price(priced, name.model, provider_id=name.provider).total_price)
-    except (LookupError, ValueError):  # a model, or counts, that the list has no price for
+        calculated = model.calc_price(
+            priced, provider, genai_request_timestamp=datetime.now(UTC), auto_update_timestamp=None
+        )
+    except (LookupError, ValueError):  # counts that the list has no price for
         return None
+    return float(calculated.total_price)
+
+
+def worst_case(name: ModelName, input_tokens: int, max_tokens: int | None) -> Usage:
+    """The most that one request can consume: its prompt by estimate, and an answer up to its limit.
+
+    A request without a limit of its own is taken to answer with ``UNLIMITED_ANSWER_TOKENS``.
+    """
+    received = UNLIMITED_ANSWER_TOKENS if max_tokens is None else max_tokens
+    cost = price_of(name, Usage(input_tokens, received))
+    return Usage(input_tokens, received, cost, 1, estimated_calls=1)
+
+
+@lru_cache(maxsize=256)
+def _listed(model: str, provider: str) -> tuple[Any, Any, tuple[Decimal, Decimal] | None] | None:
+    """A model's provider, the model, and its rates where they never change; None for an unlisted one."""
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - a list of a megabyte, for calls of models alone
+
+    try:
+        found_provider, found = get_snapshot().find_provider_model(model, None, provider, None)
+    except (LookupError, ValueError):
+        return None
+    return found_provider, found, _flat_rates(found.prices)
+
+
+def _flat_rates(prices: Any) -> tuple[Decimal, Decimal] | None:
+    """USD for a million tokens in and out; None where time, amount or requests count for the price, too."""
+    listed = {name: price for name, price in getattr(prices, "__dict__", {}).items() if price is not None}
+    sent, received = listed.get("input_mtok"), listed.get("output_mtok")
+    if any(not name.endswith("_mtok") for name in listed):
+        return None
+    return (sent, received) if isinstance(sent, Decimal) and isinstance(received, Decimal) else None

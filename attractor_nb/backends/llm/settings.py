@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.model_options import KNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,7 +27,6 @@ def model_settings(
     profile: Mapping[str, Any],
     *,
     read_seconds: float,
-    request_seconds: float,
 ) -> dict[str, Any]:
     """Settings of a call, by pydantic-ai's names.
 
@@ -37,13 +38,15 @@ def model_settings(
         provider: Whose model it is.
         profile: What the model can do.
         read_seconds: How long a server may be silent.
-        request_seconds: How long one call may take in all.
     """
     settings: dict[str, Any] = {
         "max_retries": 0,  # the engine's retries are the only ones (ruling 13)
         "timeout": read_seconds,
-        "request_timeout": request_seconds,
     }
+    others = {name: value for name, value in request.extra.items() if name not in KNOWN}
+    settings.update((KNOWN[name][0], value) for name, value in request.extra.items() if name in KNOWN)
+    if others:
+        settings["extra_body"] = others
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
     effort = _effort(request, provider, profile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.stylesheet.syntax import PROPERTIES, PROPERTY_ALIASES
-from attractor_nb.model.attributes import REASONING_EFFORTS
+from attractor_nb.model.attributes import REASONING_EFFORTS, Scope, attribute, coerce
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.spelling import did_you_mean, nearest
 
@@ -27,6 +27,11 @@ def declaration_notices(name: str, value: str, name_span: Span, value_span: Span
     if name == "reasoning_effort" and value not in REASONING_EFFORTS:
         message = f'reasoning_effort "{value}" is not one of {", ".join(REASONING_EFFORTS)}'
         return [_notice("style_value", message, value, value_span, REASONING_EFFORTS)]
+    row = attribute(Scope.NODE, name)
+    if row is not None and coerce(row, value) is None:
+        message = f'{name} "{value}" is not of the type that it has to have: {row.type}'
+        fix = Fix(f"write it as on a node, such as {name}=…")
+        return [Diagnostic("style_value", Severity.WARNING, message, fix=fix, span=value_span)]
     return []
 
 

@@ -10,10 +10,23 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
-PROPERTIES: Final = ("llm_model", "llm_provider", "reasoning_effort")
-"""What a stylesheet can set (spec 8.4)."""
+PROPERTIES: Final = (
+    "llm_model",
+    "llm_provider",
+    "reasoning_effort",
+    "llm.temperature",
+    "llm.max_tokens",
+    "llm.base_url",
+)
+"""What a stylesheet can set: spec 8.4, and how and where a model is asked."""
 
-PROPERTY_ALIASES: Final = {"model": "llm_model", "provider": "llm_provider"}
+PROPERTY_ALIASES: Final = {
+    "model": "llm_model",
+    "provider": "llm_provider",
+    "temperature": "llm.temperature",
+    "max_tokens": "llm.max_tokens",
+    "base_url": "llm.base_url",
+}
 """Second names of properties (ruling 10)."""
 
 

@@ -17,10 +17,14 @@ from attractor_nb.model.allowed_tools import (
     read_allowed_tools,
     server_attribute,
 )
-from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
+from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import parse_duration
+from attractor_nb.model.endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.graph import Node
+from attractor_nb.model.model_options import KNOWN as KNOWN_OPTIONS
+from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.model_options import read_option, written_options
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.spelling import nearest
 
@@ -183,7 +187,7 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
 def base_url_valid(survey: Survey) -> Iterator[Finding]:
     """`llm.base_url` is the address of a server: `https://…`, or `http://…` on this machine.
 
-    Prompts and a key are sent there. An address that travels unencrypted over a network is a WARNING.
+    Prompts are sent there, and no key. An address that travels unencrypted over a network is a WARNING.
 
     Bad:
 
@@ -202,9 +206,114 @@ def base_url_valid(survey: Survey) -> Iterator[Finding]:
             message = f'llm.base_url "{written.text}" is no address that begins with http:// or https://'
             yield Finding(message, written.span, written.node_id, fix=fix)
         elif scheme == "http" and host not in _LOOPBACK:
-            message = f"llm.base_url sends prompts and keys to {host} unencrypted"
+            message = f"llm.base_url sends prompts to {host} unencrypted"
             fix = Fix("use https://, or a server on this machine")
             yield Finding(message, written.span, written.node_id, fix=fix, severity=Severity.WARNING)
+
+
+@rule(Severity.ERROR)
+def endpoint_valid(survey: Survey) -> Iterator[Finding]:
+    """An endpoint has an address, and what is said of it is right: `endpoint.local.url`, `.key_env`, `.api`.
+
+    Prompts and the key that `key_env` names are sent there. An address that travels unencrypted over a
+    network is a WARNING.
+
+    Bad:
+
+        digraph { endpoint.local.ulr="http://127.0.0.1:8080/v1"  llm_model="local:qwen3"
+            start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { endpoint.local.url="http://127.0.0.1:8080/v1"  llm_model="local:qwen3"
+            start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]  start -> work -> exit }
+    """
+    graph = survey.graph
+    for name, facts in written_endpoints(graph.attrs).items():
+        wrong = next((field for field in facts if field not in FIELDS), "")
+        attribute = f"{PREFIX}{name}.{wrong or next(iter(facts))}"
+        near = nearest(wrong, FIELDS) if wrong else ""
+        try:
+            endpoint = read_endpoint(name, {field: literal_text(value) for field, value in facts.items()})
+        except ValueError as error:
+            fix = Fix("see the models' page of the documentation")
+            if near and near not in facts:
+                fix = Fix(f'write "{PREFIX}{name}.{near}"')
+            yield Finding(str(error), value_span(graph, attribute), "", fix=fix)
+            continue
+        scheme, host = _address(endpoint.url)
+        if scheme == "http" and host not in _LOOPBACK:
+            what = "prompts and a key" if endpoint.key_env else "prompts"
+            message = f"{PREFIX}{name}.url sends {what} to {host} unencrypted"
+            fix = Fix("use https://, or a server on this machine")
+            span = value_span(graph, f"{PREFIX}{name}.url")
+            yield Finding(message, span, "", fix=fix, severity=Severity.WARNING)
+
+
+@rule(Severity.ERROR)
+def fallback_on_known(survey: Survey) -> Iterator[Finding]:
+    """`llm_fallback_on` says when else the models of `llm_fallback` are asked: `overlong`, `refusal`.
+
+    A word that is misspelt would leave the stage failed where another model was to answer.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="o3", llm_fallback_on="refusel"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="o3", llm_fallback_on="refusal"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    for written in _attributes(survey, "llm_fallback_on"):
+        for word in (each.strip() for each in written.text.split(",")):
+            if word in FALLBACK_REASONS:
+                continue
+            near = nearest(word, FALLBACK_REASONS)
+            message = f'llm_fallback_on "{word}" is not one of {", ".join(FALLBACK_REASONS)}'
+            fix = Fix(f"use {', '.join(FALLBACK_REASONS)}, with commas between")
+            if near:
+                message += f'; did you mean "{near}"?'
+                fix = _respelled(written.span, word, near) or Fix(f'write "{near}"')
+            yield Finding(message, written.span, written.node_id, fix=fix)
+            break
+
+
+@rule(Severity.ERROR)
+def extra_valid(survey: Survey) -> Iterator[Finding]:
+    """`llm.extra.*` passes options on to the provider, and a known one has the type that it has to have.
+
+    A name that is almost that of a known one is a WARNING: it would reach the provider as it is, and have no
+    effect there or fail the request.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.extra.top_p="much"]
+            exit [shape=Msquare]  start -> work -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it", llm.extra.top_p="0.9"]
+            exit [shape=Msquare]  start -> work -> exit }
+    """
+    graph = survey.graph
+    for thing in (graph, *graph.nodes.values()):
+        node_id = thing.id if isinstance(thing, Node) else ""
+        for name, value in written_options(thing.attrs).items():
+            attribute = f"{OPTION_PREFIX}{name}"
+            if node_id and attribute not in thing.attr_spans and graph.attrs.get(attribute) == value:
+                continue  # which nodes have from their graph
+            span = value_span(thing, attribute)
+            try:
+                read_option(name, value)
+            except ValueError as error:
+                yield Finding(str(error), span, node_id, fix=Fix("see the models' page of the documentation"))
+                continue
+            if name not in KNOWN_OPTIONS and (near := nearest(name, KNOWN_OPTIONS)):
+                message = f'"{attribute}" is passed on as it is; did you mean "{OPTION_PREFIX}{near}"?'
+                fix = Fix(f'write "{OPTION_PREFIX}{near}", if that is meant')
+                yield Finding(message, span, node_id, fix=fix, severity=Severity.WARNING)
 
 
 @rule(Severity.WARNING)
@@ -250,12 +359,13 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", llm_provider="anthropic", llm_model="small"]
             exit [shape=Msquare]  start -> work -> exit }
     """
+    endpoints = written_endpoints(survey.graph.attrs)
     for choice in survey.model_choices:
         name = choice.provider.value
-        if not name or known_provider(name):
+        if not name or known_provider(name) or name in endpoints:
             continue
         message = f'provider "{name}" is not known'
-        near = nearest(name.lower(), PROVIDER_NAMES)
+        near = nearest(name, endpoints) or nearest(name.lower(), PROVIDER_NAMES)
         severity = Severity.WARNING if near else Severity.INFO
         fix = Fix(f"{_PROVIDERS}; or keep it for a backend of your own")
         if near:
@@ -281,11 +391,19 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", llm_model="claude-opus-4-6"]
             exit [shape=Msquare]  start -> work -> exit }
     """
-    choices = survey.model_choices
+    choices, endpoints = survey.model_choices, written_endpoints(survey.graph.attrs)
     are_providers_told = any(known_provider(choice.name.provider) for choice in choices)
     for choice in choices:
         name = choice.name
-        if not name.model or name.provider:
+        if not name.model or name.provider or endpoint_of(name.model, "", endpoints):
+            continue
+        before, colon, after = name.model.partition(":")
+        if colon and (near := nearest(before, endpoints)):
+            message = f'there is no endpoint "{before}"; did you mean "{near}"?'
+            fix = _respelled(choice.model.span, name.model, f"{near}:{after}") or Fix(
+                f'write "{near}:{after}"'
+            )
+            yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=Severity.WARNING)
             continue
         family = name.model.split("-")[0].lower()
         near = nearest(family, _FAMILIES) if "-" in name.model else ""
@@ -388,6 +506,9 @@ RULES: Final = (
     servers_declared,
     fallback_valid,
     base_url_valid,
+    endpoint_valid,
+    fallback_on_known,
+    extra_valid,
     cache_files_inside,
     provider_known,
     model_provider,

@@ -61,7 +61,7 @@ def _noticed(survey: Survey, name: str) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def unknown_property(survey: Survey) -> Iterator[Finding]:
-    """A stylesheet sets `llm_model`, `llm_provider` and `reasoning_effort`.
+    """A stylesheet sets model, provider, `reasoning_effort`, `temperature`, `max_tokens` and `base_url`.
 
     Any other property has no effect (spec 8.4, ruling 10).
 
@@ -80,9 +80,9 @@ def unknown_property(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def style_value(survey: Survey) -> Iterator[Finding]:
-    """A stylesheet's `reasoning_effort` is `low`, `medium` or `high`.
+    """A stylesheet's `reasoning_effort` is `low`, `medium` or `high`, its numbers are numbers.
 
-    Providers know these three (spec 8.4).
+    Providers know these three (spec 8.4); what is no number has no effect.
 
     Bad:
 

@@ -21,8 +21,10 @@ class Reply:
 
     Attributes:
         text: What the model says.
+        pieces: The same in pieces of one's own.
         tool_calls: ``(name, arguments)`` of the tools that it asks for.
-        finish: ``stop``, ``length``, ``refusal`` or empty: the stream never says why it ends.
+        finish: ``stop``, ``length``, ``refusal``, another word as it is, or empty: the stream never says why
+            it ends.
         usage: Tokens in and out; None: it does not say.
         cached: How many of those in came from a cache.
         status, headers, error: An error page in place of a stream: its status, its headers, its message.
@@ -35,6 +37,7 @@ class Reply:
     """
 
     text: str = ""
+    pieces: tuple = ()
     tool_calls: tuple = ()
     finish: str = "stop"
     usage: tuple | None = (11, 7)
@@ -217,8 +220,10 @@ def _error_body(shape, reply):
     ).encode()
 
 
-def _pieces(text):
-    words = text.split(" ")
+def _pieces(reply):
+    if reply.pieces:
+        return reply.pieces
+    words = reply.text.split(" ")
     step = max(1, -(-len(words) // WORDS))
     pieces = [" ".join(words[place : place + step]) for place in range(0, len(words), step)]
     return [piece if place == 0 else f" {piece}" for place, piece in enumerate(pieces) if piece or place]
@@ -237,7 +242,7 @@ def _openai(asked, reply):
     if reply.finish == "refusal":
         events = [choice({"role": "assistant", "refusal": reply.text})]
     else:
-        events = [choice({"role": "assistant", "content": piece}) for piece in _pieces(reply.text)]
+        events = [choice({"role": "assistant", "content": piece}) for piece in _pieces(reply)]
     for place, (name, arguments) in enumerate(reply.tool_calls):
         function = {"name": name, "arguments": json.dumps(arguments)}
         call = {
@@ -267,11 +272,11 @@ def _anthropic(asked, reply):
     }  # fmt: skip
     events = [{"type": "message_start", "message": message}]
     blocks = []
-    if reply.text and reply.finish != "refusal":
+    if (reply.text or reply.pieces) and reply.finish != "refusal":
         blocks.append(
             (
                 {"type": "text", "text": ""},
-                [{"type": "text_delta", "text": piece} for piece in _pieces(reply.text)],
+                [{"type": "text_delta", "text": piece} for piece in _pieces(reply)],
             )
         )
     for place, (name, arguments) in enumerate(reply.tool_calls):
@@ -286,7 +291,9 @@ def _anthropic(asked, reply):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    reason = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}.get(reply.finish)
+    reason = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}.get(
+        reply.finish, reply.finish or None
+    )
     reason = "tool_use" if reply.tool_calls else reason
     if reason:
         delta = {"stop_reason": reason, "stop_sequence": None}
@@ -299,12 +306,13 @@ def _google(_, reply):
     def candidate(parts, **more):
         return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, **more}]}
 
-    events = [candidate([{"text": piece}]) for piece in _pieces(reply.text)]
+    events = [candidate([{"text": piece}]) for piece in _pieces(reply)]
     events += [
         candidate([{"functionCall": {"name": name, "args": arguments}}])
         for name, arguments in reply.tool_calls
     ]
-    reason = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}.get(reply.finish)
+    known = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+    reason = known.get(reply.finish, reply.finish or None)
     last = candidate([{"text": ""}], **({"finishReason": reason} if reason else {}))
     if reply.usage:
         sent, received = reply.usage

@@ -126,10 +126,10 @@ def test_effort_temperature_and_limit_go_together_as_a_provider_takes_them(
     provider, profile, attrs, thinking, temperature
 ):
     asked = request(llm_model="any", llm_provider=provider, **attrs)
-    settings = model_settings(asked, provider, profile, read_seconds=3.0, request_seconds=9.0)
+    settings = model_settings(asked, provider, profile, read_seconds=3.0)
     assert (settings.get("thinking"), settings.get("temperature")) == (thinking, temperature)
     assert settings.get("max_tokens") == attrs.get("llm__max_tokens")
-    assert (settings["max_retries"], settings["timeout"], settings["request_timeout"]) == (0, 3.0, 9.0)
+    assert (settings["max_retries"], settings["timeout"]) == (0, 3.0)
 
 
 def test_nothing_slow_is_loaded_before_a_model_is_asked():

@@ -71,10 +71,10 @@ def openai(monkeypatch):
                 status, content=body, headers={"content-type": "text/event-stream", **headers}
             )
 
-        def client(*, timeout):
+        def client(timeout):
             return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), timeout=timeout)
 
-        monkeypatch.setattr(clients, "create_async_httpx2_client", client)
+        monkeypatch.setattr(clients, "http_client", client)
         return came
 
     return install

@@ -13,7 +13,7 @@ KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY", "sk-ant-planted-0123456789abcdefghijklmnop"),
 }
 TEXT = """digraph keys {{
-    graph [llm_model="{model}", llm.base_url="{url}", default_fidelity=full, default_max_retries=1]
+    graph [llm_model="{model}", default_fidelity=full, default_max_retries=1]
     start [shape=Mdiamond]  plan [prompt="Plan"]  write [prompt="Write"]  done [shape=Msquare]
     start -> plan -> write -> done
 }}"""
@@ -38,7 +38,7 @@ def all_files(root):
 
 @pytest.mark.parametrize("fault", ["answer", "error", "pieces", "page"])
 def test_a_planted_key_is_in_no_file_event_output_or_report(
-    fault, planted, serve, reply, models, tmp_path, caplog, capsys
+    fault, planted, serve, reply, models, tmp_path, caplog, capsys, monkeypatch
 ):
     shape, key = planted
     caplog.set_level(logging.DEBUG)
@@ -50,7 +50,8 @@ def test_a_planted_key_is_in_no_file_event_output_or_report(
     }[fault]
     server = serve(*replies)
     seen = []
-    text = TEXT.format(model=models[shape], url=server.base_url(shape))
+    monkeypatch.setenv(f"{shape.upper()}_BASE_URL", server.base_url(shape))
+    text = TEXT.format(model=models[shape])
     result = Pipeline(text).run(
         wait=True, backend=ProviderBackend(), observers=[seen.append], logs_root=tmp_path / "run"
     )

@@ -4,8 +4,8 @@ model_calls.py CONTENDERS CALLS ROUNDS: CPU and wall seconds of each round, in w
 is the same function for everybody, streamed by pydantic-ai. The first round is not counted, nor is building
 a graph.
 
-CONTENDERS are separated by commas: ``bare`` (an agent of pydantic-ai, streamed as ours is), ``bare:whole`` (the
-same without streaming), ``ours:DURABILITY``, or, by the interpreter of that environment, ``langgraph:DURABILITY``.
+CONTENDERS are separated by commas: ``direct`` (one bare request, streamed as ours is), ``bare`` (an agent of
+pydantic-ai, streamed), ``bare:whole`` (the same without streaming), ``ours:DURABILITY``, or, by the interpreter of that environment, ``langgraph:DURABILITY``.
 """
 
 import asyncio
@@ -59,6 +59,22 @@ def bare(kind, calls, folder):
                 async with agent.run_stream(PROMPT) as result:
                     text = await result.get_output()
             assert text == ANSWER
+
+    return lambda number: asyncio.run(ask())
+
+
+def direct(kind, calls, folder):
+    from pydantic_ai.direct import model_request_stream
+    from pydantic_ai.messages import ModelRequest
+
+    answering = model()
+
+    async def ask():
+        for _ in range(calls):
+            async with model_request_stream(answering, [ModelRequest.user_text_prompt(PROMPT)]) as stream:
+                async for _ in stream:
+                    pass
+                assert stream.get().text == ANSWER
 
     return lambda number: asyncio.run(ask())
 
@@ -121,7 +137,7 @@ def langgraph(durability, calls, folder):
 
 
 def main(contenders, calls, rounds):
-    made = {"bare": bare, "ours": ours, "langgraph": langgraph}
+    made = {"direct": direct, "bare": bare, "ours": ours, "langgraph": langgraph}
     folder = Path(tempfile.mkdtemp())  # whoever started this deletes it, when all is measured
     runs, figures = {}, {}
     for name in contenders:

@@ -48,7 +48,7 @@ def plain(text):
             [("*", [("llm_model", "a")]), (".b", [("llm_model", "b")])],
             id="two-rules",
         ),
-        pytest.param("* { temperature: 1 }", [("*", [("temperature", "1")])], id="unknown-property-kept"),
+        pytest.param("* { verbosity: 1 }", [("*", [("verbosity", "1")])], id="unknown-property-kept"),
     ],
 )
 def test_a_stylesheet_is_read_as_rules(text, rules):
@@ -89,7 +89,7 @@ def test_the_caret_points_into_the_dot_file():
     ("text", "rule", "edit"),
     [
         ("* { llm_modl: a }", "unknown_property", "llm_model"),
-        ("* { temperature: 1 }", "unknown_property", None),
+        ("* { verbosity: 1 }", "unknown_property", None),
         ("* { reasoning_effort: hgh }", "style_value", "high"),
         ("* { reasoning_effort: extreme }", "style_value", None),
     ],
