@@ -29,7 +29,7 @@ from attractor_nb.pipeline.recorded import (
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
 from attractor_nb.pipeline.run_inputs import later_inputs
-from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.text_files import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import Worktree, site_again, with_recorded_workdir
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory, utc_text
@@ -135,8 +135,8 @@ def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
     if path is None:
         return ""
     return (
-        f"{path} has changed since this run began: the graph stored in the run directory goes on; the edited "
-        'one does when a resume is given it with on_graph_change="accept"'
+        f"{path} has changed since this run began, or a file of its texts: the graph stored in the run "
+        'directory goes on; the edited one does when a resume is given it with on_graph_change="accept"'
     )
 
 
