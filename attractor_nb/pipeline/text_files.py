@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import DotSyntaxError, OptionError
@@ -28,16 +27,16 @@ from attractor_nb.model.text_files import (
 )
 from attractor_nb.pipeline.sources import read_source
 from attractor_nb.source import SourceText
+from attractor_nb.storage.confined import Outside, names_below, read_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from attractor_nb.languages.dot import DotDocument
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.pipeline import Pipeline
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
-_MAX_SEEN: Final = 1000
 _LITERALLY: Final = f"or write {MARK}{MARK} for a text that begins with {MARK}"
 
 
@@ -110,11 +109,12 @@ class TextFiles:
                 "write the text itself, or send the pipeline with its texts: `attractor-nb submit FILE`",
             )
         base = Path(os.path.realpath(self.folder))
-        place = _inside(base, name, shown)
         try:
-            data = _bytes_of(place)
+            data = read_below(base, name, max_bytes=MAX_TEXT_BYTES)
+        except Outside as problem:
+            raise _Refused(f"{shown} {problem.message}", f"{problem.remedy}, {_LITERALLY}") from None
         except (FileNotFoundError, NotADirectoryError):
-            near = nearest(name, _names_in(base))
+            near = nearest(name, names_below(base))
             meant = f'; did you mean "{near}"?' if near else ""
             raise _Refused(
                 f"{shown} is not there; it was looked for in {base}{meant}",
@@ -188,43 +188,3 @@ def _with_texts(graph: Graph, texts: Mapping[tuple[str, str], str]) -> Graph:
     if not changed:
         return graph
     return graph.with_nodes(graph.nodes[node_id].with_attrs(attrs) for node_id, attrs in changed.items())
-
-
-def _inside(base: Path, name: str, shown: str) -> Path:
-    """The place of a file below a folder.
-
-    Raises:
-        _Refused: It is elsewhere, or the name is none.
-    """
-    if not name or "\0" in name or "\n" in name:
-        raise _Refused(f"{MARK} is followed by no file name", f"name a file, {_LITERALLY}")
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or Path(name).is_absolute() or ".." in pure.parts:
-        raise _Refused(
-            f"{shown} is named by a path that may lead out of {base}",
-            "give a path below the folder of the pipeline's file, without ..",
-        )
-    place = Path(os.path.realpath(base / name))
-    if not place.is_relative_to(base):
-        raise _Refused(f"{shown} leads out of {base} by a link", "copy the file into the folder")
-    return place
-
-
-def _bytes_of(place: Path) -> bytes:
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is no file")
-        return file.read(MAX_TEXT_BYTES + 1)
-
-
-def _names_in(base: Path) -> Iterator[str]:
-    """Names of files that could have been meant; of a large folder only some."""
-    seen = 0
-    for folder, folders, files in os.walk(base):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in sorted(files):
-            yield (Path(folder) / name).relative_to(base).as_posix()
-        seen += 1 + len(files)
-        if seen > _MAX_SEEN:
-            return

@@ -105,7 +105,7 @@ def test_whatever_a_file_says_is_the_text_of_the_whole_source_too(file, folder, 
         ("nul.md", "NUL"),
         ("empty.md", "is empty"),
         ("large.md", "has more than 1048576 bytes"),
-        ("", "followed by no file name"),
+        ("", "is no file name"),
         ("prompts/plam.md", 'it was looked for in {folder}; did you mean "prompts/plan.md"?'),
     ],
 )

@@ -22,7 +22,7 @@ from attractor_nb.model.spelling import nearest
 from attractor_nb.model.variables import (
     CONTEXT_PREFIX,
     GOAL,
-    RENDERED_ATTRIBUTES,
+    NAMING_ATTRIBUTES,
     settled,
     variables,
 )
@@ -236,7 +236,7 @@ def _outputs(node: Node) -> list[str]:
 def _texts_of(survey: Survey, node: Node) -> Iterator[str]:
     """The attributes of a node that have variables and are read."""
     kind = survey.types[node.id]
-    for name in RENDERED_ATTRIBUTES:
+    for name in NAMING_ATTRIBUTES:
         text = node.attrs.get(name)
         is_asked = kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
         if isinstance(text, str) and "$" in text and (name != "label" or is_asked):
