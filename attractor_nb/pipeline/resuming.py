@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
+from attractor_nb.context import is_reference
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.goal_gates import unsatisfied_gate
@@ -16,6 +17,7 @@ from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams, is_answered_by_nobody
+from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.recorded import (
@@ -410,7 +412,12 @@ def _check_begun(stored: StoredRun) -> None:
 
 
 def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+    """The values that the run began with, large ones read: a restart has a directory of its own."""
+    recorded = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), None)
+    if recorded is None:
+        return inputs
+    values = StoredValues(stored.logs_root)
+    return {key: values.resolve(value) if is_reference(value) else value for key, value in recorded.items()}
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
@@ -111,6 +111,8 @@ def _as_attachment(key: str, value: object) -> object:
         return Attachment(value, key).to_plain()
     if isinstance(value, Attachment):
         return value.to_plain()
+    if isinstance(value, list):
+        return [_as_attachment(key, each) for each in cast("list[object]", value)]
     if not isinstance(value, Path):
         return value
     try:

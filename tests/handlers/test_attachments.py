@@ -189,7 +189,7 @@ def test_rows_of_a_map_have_their_own(backend, tmp_path):
 def test_a_child_is_given_it(backend, tmp_path):
     child = GRAPH % ('inputs="photo"', "${photo}")
     parent = """digraph { start [shape=Mdiamond] done [shape=Msquare]
-        part [type=pipeline, pipeline.name=child, pipeline.inputs="photo=picture"] start -> part -> done }"""
+        part [type=pipeline, pipeline.name=child, pipeline.inputs="photo=context.picture"] start -> part -> done }"""
     result = Pipeline(parent, backend=backend, pipelines={"child": child}).run(
         wait=True, params={"picture": PNG}, logs_root=tmp_path / "run"
     )
@@ -274,4 +274,4 @@ def test_somebody_elses_pipeline_that_sends_files_is_asked_about():
 
 def test_the_estimate_counts_what_is_attached():
     plain, shown = (Pipeline(GRAPH % ("", attach)).estimate() for attach in ("", "a.png, ${b}"))
-    assert shown.total.input_tokens - plain.total.input_tokens == 3200
+    assert shown.expected.input_tokens - plain.expected.input_tokens == 3200
