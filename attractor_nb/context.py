@@ -365,10 +365,10 @@ def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
     return _copied_other(value, key, depth)
 
 
-def _copied_other(value: object, key: str, depth: int) -> tuple[Any, int]:
+def _copied_other(value: Any, key: str, depth: int) -> tuple[Any, int]:
     if isinstance(value, Attachment):
         return _copied_dict(value.to_plain(), key, depth)
-    kind = type(value)
+    kind = cast("type[Any]", type(value))
     raise _refused(
         key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY)
     )

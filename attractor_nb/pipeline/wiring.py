@@ -339,7 +339,7 @@ def check_plugs(
             another option contradicts it; or a node asks the backend for what it has not.
     """
     answering = answering_backend(options, tape)
-    if answering is not None and "codergen" not in handlers:
+    if "codergen" not in handlers:
         _check_attaching(graph, answering)
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)

@@ -356,7 +356,9 @@ def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
 def _attached_files(scope: StageScope | None) -> list[Path]:
     """What the stage attaches, as files in its directory: agents have no other way to be shown it."""
     places: list[Path] = []
-    for number, each in enumerate(scope.attachments if scope else (), 1):
+    if scope is None:
+        return places
+    for number, each in enumerate(scope.attachments, 1):
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
         name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
         scope.files.write_bytes(name, each.data)
