@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -275,3 +276,17 @@ def test_somebody_elses_pipeline_that_sends_files_is_asked_about():
 def test_the_estimate_counts_what_is_attached():
     plain, shown = (Pipeline(GRAPH % ("", attach)).estimate() for attach in ("", "a.png, ${b}"))
     assert shown.expected.input_tokens - plain.expected.input_tokens == 3200
+
+
+def test_a_worker_is_given_what_is_attached(tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        result = Pipeline(GRAPH % ("", "${photo}"), backend=_count).run(
+            wait=True, params={"photo": PNG}, logs_root=tmp_path / "run", executor=pool
+        )
+    assert result.status == "success", result.reason
+    assert result["look"].response == "72 bytes shown"
+
+
+def _count(prompt):
+    (shown,) = current_stage().attachments
+    return f"{len(shown.data)} bytes shown"
