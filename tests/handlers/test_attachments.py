@@ -290,3 +290,18 @@ def test_a_worker_is_given_what_is_attached(tmp_path):
 def _count(prompt):
     (shown,) = current_stage().attachments
     return f"{len(shown.data)} bytes shown"
+
+
+def test_a_restart_after_a_resume_begins_with_a_large_one_again(backend, tmp_path):
+    graph = f"""digraph {{ start [shape=Mdiamond] look [prompt="What is it?", attach="${{photo}}"]
+        done [shape=Msquare]
+        test [shape=parallelogram, tool_command="test -e {tmp_path}/seen && exit 0; touch {tmp_path}/seen; exit 1"]
+        start -> test -> look -> done
+        test -> look [condition="outcome=fail", loop_restart=true] }}"""
+    data = PNG + bytes(200_000)
+    pipeline = Pipeline(graph, backend=backend)
+    pipeline.run(wait=True, params={"photo": data}, logs_root=tmp_path / "run", stop_after=1)
+    result = pipeline.resume(tmp_path / "run").result(20)
+    assert result.status == "success", result.reason
+    assert result.logs_root.name == "restart-1"
+    assert backend.shown[0][0].data == data
