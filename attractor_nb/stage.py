@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from attractor_nb.model.attachment import Attachment
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.events import Event
@@ -312,6 +313,7 @@ class StageScope:
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
+        attachments: Images and documents that the model is shown beside the prompt.
         workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
         read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
             when there is none.
@@ -335,6 +337,7 @@ class StageScope:
     children: Children | None = None
     instructions: tuple[str, ...] = ()
     complaint: str = ""
+    attachments: tuple[Attachment, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
     read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)

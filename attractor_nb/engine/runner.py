@@ -236,11 +236,12 @@ class Runner:
                 setup.rewound = None
                 self._close_left()
         else:
+            kept = setup.context.snapshot()  # large ones as references: they are on the disk by now
             event = PipelineStarted(
                 name=setup.plan.name,
                 id=setup.run_id,
                 graph_hash=setup.plan.graph.content_hash,
-                inputs=dict(setup.inputs),
+                inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
                 restart_of=self._restart_of,
                 carried=state.carried() if self._restart_of else {},

@@ -171,7 +171,7 @@ def _new_store(
             disk=seams.disk,
             is_synced=options.durability == "full",
         )
-    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     manifest = {
         "run_id": run_id,
         "pipeline_name": plan.name,
@@ -206,5 +206,5 @@ def _child_sources(pipeline: Pipeline, place: Path) -> Iterator[tuple[str, str]]
     """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(place, node_id)
-        yield str(home), stored_source(child.to_dot(), child.parsed)[0]
+        yield str(home), stored_source(child.to_dot(), child.whole)[0]
         yield from _child_sources(child, home)

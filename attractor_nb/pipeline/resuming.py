@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
+from attractor_nb.context import is_reference
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.goal_gates import unsatisfied_gate
@@ -16,6 +17,7 @@ from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams, is_answered_by_nobody
+from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.recorded import (
@@ -29,7 +31,7 @@ from attractor_nb.pipeline.recorded import (
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
 from attractor_nb.pipeline.run_inputs import later_inputs
-from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.text_files import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import Worktree, site_again, with_recorded_workdir
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory, utc_text
@@ -135,8 +137,8 @@ def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
     if path is None:
         return ""
     return (
-        f"{path} has changed since this run began: the graph stored in the run directory goes on; the edited "
-        'one does when a resume is given it with on_graph_change="accept"'
+        f"{path} has changed since this run began, or a file of its texts: the graph stored in the run "
+        'directory goes on; the edited one does when a resume is given it with on_graph_change="accept"'
     )
 
 
@@ -410,7 +412,12 @@ def _check_begun(stored: StoredRun) -> None:
 
 
 def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+    """The values that the run began with, large ones read: a restart has a directory of its own."""
+    recorded = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), None)
+    if recorded is None:
+        return inputs
+    values = StoredValues(stored.logs_root)
+    return {key: values.resolve(value) if is_reference(value) else value for key, value in recorded.items()}
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:

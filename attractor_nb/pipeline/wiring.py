@@ -20,6 +20,7 @@ from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
 from attractor_nb.errors import OptionError, RunLocked, TerminalError
+from attractor_nb.handlers.attachments import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
@@ -338,6 +339,8 @@ def check_plugs(
             another option contradicts it; or a node asks the backend for what it has not.
     """
     answering = answering_backend(options, tape)
+    if "codergen" not in handlers:
+        _check_attaching(graph, answering)
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
@@ -346,6 +349,21 @@ def check_plugs(
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     check_places(options, graph)
+
+
+def _check_attaching(graph: Graph, backend: CodergenBackend) -> None:
+    """Refuse a node that attaches what its backend would never send.
+
+    Raises:
+        OptionError: A node does.
+    """
+    for node in nodes_that_ask(graph):
+        try:
+            check_takes_attachments(backend, node)
+        except TerminalError as error:
+            raise OptionError(error.message, hint=error.hint) from None
+    for child in graph.children.values():
+        _check_attaching(child, backend)
 
 
 def _check_tools(graph: Graph, functions: Collection[str], *, is_elsewhere: bool) -> None:
