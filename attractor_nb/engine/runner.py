@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.stage_cache import StageCache
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
     from attractor_nb.stage import Children, Workplace
@@ -86,6 +87,7 @@ class RunSetup:
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
         debugging: Has it stand still between its steps; None where nobody can debug.
+        funds: What it may spend, with all who share its bounds; None where nothing bounds it.
         above: Gives the stores of the runs whose child this one is, the nearest first.
     """
 
@@ -113,6 +115,7 @@ class RunSetup:
     workplace: Workplace | None = None
     cache: StageCache | None = None
     debugging: Debugging | None = None
+    funds: Funds | None = None
     above: Callable[[], tuple[RunStore, ...]] = tuple
 
 
@@ -279,7 +282,7 @@ class Runner:
             instructions=setup.instructions,
             workplace=setup.workplace,
             cache=setup.cache,
-            spent=lambda: setup.state.usage,
+            funds=setup.funds,
             above=setup.above,
         )
         if setup.debugging is not None:

@@ -74,6 +74,9 @@ class ProviderBackend:
         OptionError: A number is no bound, or an endpoint is none.
     """
 
+    reserves_requests: Final = True
+    """It enters ``StageScope.paying`` around each request."""
+
     def __init__(
         self,
         model: str = "",

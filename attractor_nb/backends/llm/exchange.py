@@ -136,8 +136,6 @@ class Exchange:
         Raises:
             Exception: It did not answer; ``failures.failure_of`` says what that means.
         """
-        if self.scope is not None:
-            self.scope.check_spending()
         instructions = self.request.system_prompt
         is_talk = bool(history) or (self.scope is not None and bool(self.scope.thread))
         asked = UserPromptPart(marked_prompt(prompt, self.target.provider, is_talk=is_talk))
@@ -187,9 +185,8 @@ class Exchange:
         ) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
-                    if self.scope is not None:
-                        self.scope.check_spending()
-                    response = await self._ask(node.stream(run.ctx), _RESPONSE, run.all_messages())
+                    sent = [*run.all_messages(), node.request]
+                    response = await self._ask(node.stream(run.ctx), _RESPONSE, sent)
                     if not any(isinstance(part, ToolCallPart) for part in response.parts):
                         return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.target))  # it ended without an answer
@@ -204,13 +201,25 @@ class Exchange:
         read: Callable[[Any], ModelResponse],
         messages: Sequence[ModelMessage],
     ) -> ModelResponse:
-        """Make one request and read its answer to the end; announce what came of it.
+        """Make one request once there is money for it, and read its answer to the end.
 
         Args:
             opened: Makes the request, and gives its stream.
             read: Gives a stream's response.
             messages: What is sent.
         """
+        if self.scope is None or not self.scope.is_bounded:
+            return await self._paid(opened, read, messages)
+        async with self.scope.paying(self._most(messages)):
+            return await self._paid(opened, read, messages)
+
+    async def _paid(
+        self,
+        opened: AbstractAsyncContextManager[Any],
+        read: Callable[[Any], ModelResponse],
+        messages: Sequence[ModelMessage],
+    ) -> ModelResponse:
+        """Make a request and read its answer to the end; announce what came of it."""
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
@@ -292,11 +301,14 @@ class Exchange:
             number += 1
             name = REQUEST_FILE.replace(".json", f"-{number}.json")
 
+    def _most(self, messages: Sequence[ModelMessage]) -> Usage:
+        """What a request can consume at most, by estimate."""
+        name = ModelName(self.target.model, self.target.provider)
+        return worst_case(name, tokens_of(messages), self.request.max_tokens)
+
     def _plain(self, messages: Sequence[ModelMessage]) -> str:
         """A request as JSON: who is asked, and how; no keys, and of messages their size."""
-        most = worst_case(
-            ModelName(self.target.model, self.target.provider), tokens_of(messages), self.request.max_tokens
-        )
+        most = self._most(messages)
         plain = {
             **self.request.to_plain(),
             "model": str(self.target),
