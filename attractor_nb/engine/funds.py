@@ -6,6 +6,7 @@ What may be granted is decided in ``decisions/reservations.py``. There are funds
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """Decides all claims beneath one account. They are made in one loop, and counted from any thread."""
+    """Decides all claims beneath one account, made in any loop, and counts what any thread has spent."""
 
     def __init__(self) -> None:
         self._reservations = Reservations()
@@ -50,8 +51,14 @@ class Desk:
             decided = self._reservations.decide()
         for claim in decided:
             waiting = self._waiting.pop(claim, None)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
+            if waiting is not None:
+                with contextlib.suppress(RuntimeError):  # its loop has ended, and who waited with it
+                    waiting.get_loop().call_soon_threadsafe(_go_on, waiting)
+
+
+def _go_on(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 class Funds:

@@ -193,6 +193,21 @@ def test_child_runs_share_their_parents_bound(tmp_path):
     assert (result.status, result.bound) == ("fail", "max_budget_usd")
 
 
+@pytest.mark.parametrize("make", [Counting, Reserving])
+def test_children_that_the_bound_ended_are_taken_up_with_a_higher_one_and_pay_nothing_twice(tmp_path, make):
+    child = (
+        "digraph { start [shape=Mdiamond] work [prompt=x] more [prompt=x] done [shape=Msquare] "
+        "start -> work -> more -> done }"
+    )
+    pipeline = Pipeline(fan_out(4, inner='type=pipeline, pipeline.name="c"'), pipelines={"c": child})
+    first, second = make(), make()
+    pipeline.run(wait=True, backend=first, logs_root=tmp_path / "run", max_budget_usd=8)
+    resumed = pipeline.resume(tmp_path / "run", backend=second, max_budget_usd=100).result()
+    assert resumed.status == "success"
+    assert len(first.asked) + len(second.asked) == 8
+    assert resumed.usage.cost_usd == pytest.approx(28)
+
+
 def test_without_a_bound_nobody_waits(tmp_path):
     backend = Counting()
     assert run(fan_out(), backend, tmp_path).status == "success"
