@@ -266,6 +266,7 @@ def wire(
         is_checkpointed_each_stage=options.checkpoint_every_stage,
         is_resumed=start.sequence > 0,
         warning=start.warning,
+        cut_off=start.cut_off,
         rewound=start.rewound,
         left=start.left,
         backend=describe_backend(options.backend),

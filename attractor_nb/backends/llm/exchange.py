@@ -47,6 +47,7 @@ from attractor_nb.backends.llm.pacing import PacedText
 from attractor_nb.backends.llm.prices import usage_of, worst_case
 from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
+from attractor_nb.model.calls import request_file
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -64,8 +65,6 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.stage import StageScope
 
-REQUEST_FILE: Final = "request.json"
-"""In the stage's directory, of its first request; the others are `request-2.json` and so on."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
 _RESPONSE: Final = attrgetter("response")
@@ -296,10 +295,9 @@ class Exchange:
         """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
         if self.scope is None:
             return
-        compose, name, number = partial(self._plain, list(messages)), REQUEST_FILE, 1
-        while not self.scope.files.create_deferred(name, compose):
+        compose, number = partial(self._plain, list(messages)), 1
+        while not self.scope.files.create_deferred(request_file(number), compose):
             number += 1
-            name = REQUEST_FILE.replace(".json", f"-{number}.json")
 
     def _most(self, messages: Sequence[ModelMessage]) -> Usage:
         """What a request can consume at most, by estimate."""
