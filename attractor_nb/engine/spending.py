@@ -113,7 +113,12 @@ class Spending:
         """Have spent what the outcome says, which goes before what the calls said."""
         if self._funds is not None and outcome.usage is not None:
             self._funds.settle(outcome.usage)
-        self._free(outcome.usage or Usage())
+        came_to = outcome.usage or self.usage
+        if outcome.status.is_failure and not (came_to and came_to.total_tokens):
+            came_to = None  # what a failure cost tells nothing of what an answer does
+        elif came_to is None:
+            came_to = Usage()
+        self._free(came_to)
 
     def close(self) -> None:
         """Free what is still held, also by a handler that was given up and goes on all the same."""

@@ -165,6 +165,19 @@ def test_what_runs_out_of_time_gives_its_reservation_back(tmp_path):
     assert backend.asked
 
 
+def test_a_stage_that_fails_first_is_no_measure_of_what_the_others_cost(tmp_path):
+    class DownAtFirst(Counting):
+        async def run(self, node, prompt, context):
+            if not self.asked:
+                self.asked.append(node.id)
+                raise RuntimeError("down")
+            return await super().run(node, prompt, context)
+
+    backend = DownAtFirst()
+    run(fan_out(), backend, tmp_path, max_budget_usd=8)
+    assert backend.spent <= 8 + 3.5
+
+
 def test_nested_fan_outs_share_the_bound(tmp_path):
     inner = " ".join(f"f{i} -> {name}{i} -> j{i}" for i in range(3) for name in "abc")
     nodes = " ".join(

@@ -1,6 +1,7 @@
 """The bounds of a map hold over all of its rows, whatever is under way at once (ruling 18)."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -94,3 +95,11 @@ def test_nothing_that_is_kept_in_memory_is_bounded_any_other_way(tmp_path):
     backend = Paid()
     run_map(ONE, backend, tmp_path, max_budget_usd_all=15, map_dir=None, durability="none")
     assert backend.spent <= 15 + 2.8
+
+
+@pytest.mark.parametrize("ship", ["rows", "stages"])
+def test_rows_and_stages_on_workers_are_reserved_for_as_a_whole(tmp_path, ship):
+    with ThreadPoolExecutor(10) as executor:
+        result = run_map(ONE, Paid(), tmp_path, max_budget_usd_all=15, executor=executor, ship=ship)
+    assert 15 <= result.usage.cost_usd <= 15 + 2.8
+    assert "max_budget_usd_all=15 reached" in result.reason
