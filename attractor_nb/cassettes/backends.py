@@ -78,6 +78,11 @@ class OnDemandBackend:
         self._opening = asyncio.Lock()
         self._is_open = False
 
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self.inner, "reserves_requests", False))
+
     async def open(self) -> None:
         """Nothing is needed before the first call."""
 
@@ -147,6 +152,11 @@ class RecordedBackend:
         self._tape = tape
         self._backend = backend
         self._described = described
+
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self._backend, "reserves_requests", False))
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
         """The recorded answer, or the backend's.

@@ -56,6 +56,11 @@ class CodergenHandler:
         self._backend = backend
         self._schemas = schemas
 
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self._backend, "reserves_requests", False))
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.
 

@@ -16,6 +16,7 @@ from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.engine.debugging import Debugging
 from attractor_nb.engine.event_stream import EventStream
+from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.children import Above
@@ -172,6 +174,7 @@ def wire(
     workspace: Workspace | None = None,
     tape: Tape | None = None,
     above: Above | None = None,
+    funds: Funds | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -188,6 +191,7 @@ def wire(
         workspace: Of a child: its parent's place, when it works there; else its own.
         tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
         above: Of a child: what it knows of its parent.
+        funds: Of a child or a row of a map: what it may spend, with others.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -263,6 +267,7 @@ def wire(
         is_checkpointed_each_stage=options.checkpoint_every_stage,
         is_resumed=start.sequence > 0,
         warning=start.warning,
+        cut_off=start.cut_off,
         rewound=start.rewound,
         left=start.left,
         backend=describe_backend(options.backend),
@@ -270,6 +275,7 @@ def wire(
         instructions=_instructions(stream, start, is_child=is_child),
         cache=cache_of(options, start.plan, place) if tape is None else None,
         debugging=debugging,
+        funds=run_funds(start.plan.bounds, start.state.usage, funds),
         above=tuple if above is None else above.stores,
         workplace=RunWorkplace(
             start.plan.graph,

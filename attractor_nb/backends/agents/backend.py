@@ -28,6 +28,7 @@ from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.calls import AGENT_TASK_FILE
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 
 STDERR_NAME: Final = "agent.stderr.txt"
-TASK_NAME: Final = "agent.prompt.md"
 SCHEMA_NAME: Final = "agent.schema.json"
 MAX_NAMED: Final = 5
 """How many tools a warning names."""
@@ -246,7 +246,7 @@ class AgentBackend:
         processes, directory = self._place(scope)
         text = self.dialect.stdin(call)
         if scope is not None:
-            scope.files.write_text(TASK_NAME, text)
+            scope.files.write_text(AGENT_TASK_FILE, text)
         try:
             result = await processes.run(
                 [self._executable, *self.dialect.arguments(call)],

@@ -78,6 +78,8 @@ class ProviderBackend:
 
     takes_attachments: Final = True
     """What a stage attaches is in ``current_stage().attachments``."""
+    reserves_requests: Final = True
+    """It enters ``StageScope.paying`` around each request."""
 
     def __init__(
         self,

@@ -51,6 +51,7 @@ from attractor_nb.backends.llm.prices import usage_of, worst_case
 from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
 from attractor_nb.model.attachment import attachment_tokens
+from attractor_nb.model.calls import request_file
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -68,8 +69,6 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.stage import StageScope
 
-REQUEST_FILE: Final = "request.json"
-"""In the stage's directory, of its first request; the others are `request-2.json` and so on."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
 _RESPONSE: Final = attrgetter("response")
@@ -140,8 +139,6 @@ class Exchange:
         Raises:
             Exception: It did not answer; ``failures.failure_of`` says what that means.
         """
-        if self.scope is not None:
-            self.scope.check_spending()
         instructions = self.request.system_prompt
         is_talk = bool(history) or (self.scope is not None and bool(self.scope.thread))
         content = marked_prompt(prompt, self.target.provider, is_talk=is_talk)
@@ -192,9 +189,8 @@ class Exchange:
         ) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
-                    if self.scope is not None:
-                        self.scope.check_spending()
-                    response = await self._ask(node.stream(run.ctx), _RESPONSE, run.all_messages())
+                    sent = [*run.all_messages(), node.request]
+                    response = await self._ask(node.stream(run.ctx), _RESPONSE, sent)
                     if not any(isinstance(part, ToolCallPart) for part in response.parts):
                         return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.target))  # it ended without an answer
@@ -226,13 +222,25 @@ class Exchange:
         read: Callable[[Any], ModelResponse],
         messages: Sequence[ModelMessage],
     ) -> ModelResponse:
-        """Make one request and read its answer to the end; announce what came of it.
+        """Make one request once there is money for it, and read its answer to the end.
 
         Args:
             opened: Makes the request, and gives its stream.
             read: Gives a stream's response.
             messages: What is sent.
         """
+        if self.scope is None or not self.scope.is_bounded:
+            return await self._paid(opened, read, messages)
+        async with self.scope.paying(self._most(messages)):
+            return await self._paid(opened, read, messages)
+
+    async def _paid(
+        self,
+        opened: AbstractAsyncContextManager[Any],
+        read: Callable[[Any], ModelResponse],
+        messages: Sequence[ModelMessage],
+    ) -> ModelResponse:
+        """Make a request and read its answer to the end; announce what came of it."""
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
@@ -309,16 +317,18 @@ class Exchange:
         """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
         if self.scope is None:
             return
-        compose, name, number = partial(self._plain, list(messages)), REQUEST_FILE, 1
-        while not self.scope.files.create_deferred(name, compose):
+        compose, number = partial(self._plain, list(messages)), 1
+        while not self.scope.files.create_deferred(request_file(number), compose):
             number += 1
-            name = REQUEST_FILE.replace(".json", f"-{number}.json")
+
+    def _most(self, messages: Sequence[ModelMessage]) -> Usage:
+        """What a request can consume at most, by estimate."""
+        name = ModelName(self.target.model, self.target.provider)
+        return worst_case(name, tokens_of(messages), self.request.max_tokens)
 
     def _plain(self, messages: Sequence[ModelMessage]) -> str:
         """A request as JSON: who is asked, and how; no keys, and of messages their size."""
-        most = worst_case(
-            ModelName(self.target.model, self.target.provider), tokens_of(messages), self.request.max_tokens
-        )
+        most = self._most(messages)
         plain = {
             **self.request.to_plain(),
             "model": str(self.target),
