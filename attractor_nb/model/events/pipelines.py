@@ -62,7 +62,7 @@ class PipelineResumed(Event):
     graph_hash: str = ""
     interrupted_node: str = ""
     on_interrupted: str = ""
-    cut_off: dict[str, Any] = field(default_factory=dict[str, Any])
+    cut_off: Mapping[str, Any] = field(default_factory=no_values)
 
     @property
     def description(self) -> str:
