@@ -279,6 +279,13 @@ class _Section:
         return f"{self.heading}\n\n{body}" if self.heading else body
 
 
+def _size_room(stage: StageSummary) -> int:
+    """About how much it takes to say behind its line how much a stage said."""
+    return (
+        len(f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})") if stage.keys else 0
+    )
+
+
 def _spaced(texts: Sequence[str]) -> Iterable[str]:
     """Entries of a list, with an empty line around those that have a fence."""
     for index, text in enumerate(texts):
@@ -439,16 +446,22 @@ class _Page:
         self._stages.blocks += reversed(kept)
 
     def _claim_texts(self, earlier: Sequence[StageSummary]) -> None:
-        """What earlier stages said, the newest first, behind their lines; at last only how much it is."""
+        """What earlier stages said, the newest first, behind their lines; at last only how much it is.
+
+        That much is kept free for those that are told: what is left out is said.
+        """
         blocks = self._stages.blocks
+        told = [block for block in blocks if isinstance(block, str) and block.startswith("- ")]
+        owed = [_size_room(stage) for stage in reversed(earlier[-len(told) :])] if told else []
         for back, stage in enumerate(reversed(earlier), 1):
-            line = blocks[-back] if back <= len(blocks) else ""
-            if not isinstance(line, str) or not line.startswith("- "):
+            if back > len(owed):
                 return
-            texts = self._size_of(stage) if self._left < _LEAST else self._texts_of(stage, most=1)
+            line = told[-back]
+            free = self._left - sum(owed[back:])
+            texts = self._size_of(stage) if free < _LEAST else self._texts_of(stage, most=1)
             for text in texts:
                 entry = text.with_line(line)
-                entry.room = min(entry.need, len(line) + max(self._left * 2 // 3, min(self._left, _LEAST)))
+                entry.room = min(entry.need, len(line) + max(free * 2 // 3, min(self._left, _LEAST)))
                 shown = len(entry.rendered())
                 if shown:  # else not even how much there is fits
                     self._left -= shown - len(line)

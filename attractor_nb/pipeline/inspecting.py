@@ -171,8 +171,10 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
     }
 
 
-def answer_inspection(run: Run, request: dict[str, Any]) -> dict[str, Any]:
+def answer_inspection(run: Run, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
     """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``file``.
+
+    ``with_place`` says where files are, for who sits at this machine.
 
     Returns:
         The plain form with ``kind`` (``stage``, ``edge`` or ``file``) and the ``node`` or ``edge`` as it was
@@ -194,7 +196,7 @@ def answer_inspection(run: Run, request: dict[str, Any]) -> dict[str, Any]:
                 "attempt": stage.attempt,
                 **_file(stage, file),
             }
-        return {"kind": "stage", **stage.to_plain(), "node": node}
+        return {"kind": "stage", **stage.to_plain(with_place=with_place), "node": node}
     except AttractorError as error:
         asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
         return {**asked, "problems": [said(error)]}

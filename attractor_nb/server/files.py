@@ -48,10 +48,7 @@ def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     """What a front-end's inspector is told; ``problems`` says what cannot be answered."""
     from attractor_nb.pipeline.inspecting import answer_inspection  # noqa: PLC0415 - see serving.py
 
-    found = answer_inspection(run, asked.model_dump())
-    if "path" in found:
-        found["path"] = ""
-    return found
+    return answer_inspection(run, asked.model_dump(), with_place=False)
 
 
 def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileText:

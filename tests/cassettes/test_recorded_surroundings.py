@@ -177,6 +177,6 @@ def test_what_branches_cost_is_in_no_carried_context_that_a_replay_would_miss(tm
     place = {"cassette": tmp_path / "c.json", "durability": "none"}
     recorded = Pipeline(CARRIED).run(wait=True, backend=ask, cassette_mode="record", **place)
     assert recorded.is_success, recorded.reason
-    assert "parallel.results" in recorded["sum"].prompt
+    assert "### Branches" in recorded["sum"].prompt
     replayed = Pipeline(CARRIED).run(wait=True, backend=ask, cassette_mode="replay", **place)
     assert replayed.is_success, replayed.reason

@@ -23,6 +23,7 @@ OF_EVERY_HANDLE = {
 OF_A_RUN = {
     *(
         "answer",
+        "changes",
         "children",
         "debugger",
         "details",

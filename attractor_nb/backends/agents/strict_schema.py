@@ -39,7 +39,7 @@ def strict_schema(text: str) -> str:
     """The schema in strict form, as JSON; empty for one that has none.
 
     >>> strict_schema('{"type": "object", "properties": {"a": {"type": "string", "default": ""}}}')[:65]
-    '{"type": "object", "properties": {"a": {"type": "string"}}, "requi'
+    '{"type": "object", "properties": {"a": {"type": "string"}}, "requ'
     >>> strict_schema('{"type": "object", "additionalProperties": {"type": "string"}}')
     ''
     """
