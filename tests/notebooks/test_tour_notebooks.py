@@ -78,7 +78,7 @@ def test_exercise_1_the_new_stage_is_told_of_both_stages_before_it():
         start -> outline -> draft -> shorten -> done }}""")
     prompt = note.run(wait=True)["shorten"].prompt
     assert "- outline" in prompt
-    assert "- draft" in prompt
+    assert "### The stage before: draft" in prompt
 
 
 RELEASE = f"""digraph {{ {ENDS}
