@@ -599,7 +599,9 @@ class _Page:
                 if value is not None and value != "":
                     texts.append(_text_of(f"- {label}", value, key, is_end=is_end))
             elif key == stage.keys[0] and stage.excerpt:
-                texts.append(_Text(f"- {label}, since replaced", stage.excerpt, stage.size, is_end=is_end))
+                text = stage.excerpt.strip("\n")
+                size = stage.size - len(stage.excerpt) + len(text)
+                texts.append(_Text(f"- {label}, since replaced", text, size, is_end=is_end))
         return texts
 
 

@@ -168,6 +168,8 @@ def completed(
 ) -> dict[str, Any]:
     """The values that a pipeline is given, and the defaults of those that it is not given.
 
+    Declared ones come first, in the order of their declaration: however they were given, prompts begin alike.
+
     Args:
         pipeline: Its name, for messages.
         declared: Its inputs.
@@ -180,8 +182,8 @@ def completed(
     if problems := input_problems(declared, given, is_whole=is_whole):
         listed = ", ".join(map(str, declared))
         raise OptionError(f"inputs of {pipeline}: {'; '.join(problems)}", hint=f"its inputs: {listed}")
-    defaults = {each.name: each.default for each in declared if not each.is_required}
-    return {**defaults, **given}
+    known = (each for each in declared if not each.is_required or each.name in given)
+    return {**{each.name: given.get(each.name, each.default) for each in known}, **given}
 
 
 def _one(source: SourceText, position: int) -> tuple[Input, int]:

@@ -192,6 +192,12 @@ def test_what_is_left_out_is_said_with_its_size_and_its_variable(mode):
         assert f"12,480 characters; the whole is ${{s{number}.response}})" in text
 
 
+def test_a_line_that_a_later_visit_has_replaced_stands_on_its_labels_line():
+    first = replace(PLAN, excerpt="built 12 pages\n", size=15)
+    text = tell("compact", stages=(first, COUNT, replace(PLAN, excerpt="")))
+    assert "Response, since replaced: built 12 pages\n" in text
+
+
 def test_a_response_that_a_later_visit_has_replaced_is_told_by_its_beginning():
     first, second = replace(PLAN, excerpt="the first plan", size=4000), replace(PLAN, excerpt="")
     text = tell("compact", stages=(first, COUNT, second))

@@ -70,6 +70,11 @@ TABLE = [
     Example("demo", "start plan implement measure long_enough review done"),
     Example("code_review_loop", "start plan implement review is_accepted merge_gate summarize done"),
     Example("fix_loop", "start write test done"),
+    Example(
+        "ticket_to_release",
+        "start research reviewers plan judge test approve done",
+        params={"ticket": "0.1 + 0.2 is printed as 0.30000000000000004"},
+    ),
     Example("research_fact_check", "start questions research draft check_claims polish done"),
     Example("data_pipeline", "start extract clean check report comment done"),
     Example(

@@ -79,6 +79,12 @@ def test_before_a_run_only_what_is_misspelt_is_wrong():
     ]
 
 
+def test_declared_inputs_keep_the_order_of_their_declaration_however_they_are_given():
+    given = {"tone": "warm", "product": "P", "ticket": "41"}
+    assert list(completed("P", DECLARED, given)) == ["ticket", "product", "tone"]
+    assert list(completed("P", DECLARED, {"product": "P", "ticket": "41"})) == ["ticket", "product", "tone"]
+
+
 def test_defaults_fill_what_was_not_given():
     given = {"ticket": "41", "product": None}
     assert completed("P", DECLARED, given) == {"ticket": "41", "product": None, "tone": "plain"}

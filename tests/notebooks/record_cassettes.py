@@ -2,8 +2,9 @@
 
     python tests/notebooks/record_cassettes.py
 
-The answers are those below, written by hand; the scripted server of tests/backends/llm gives them in the forms
-of the providers. No key is needed, and nothing leaves this machine.
+The answers of notebook 7 are those below, written by hand; the scripted server of tests/backends/llm gives them in
+the forms of the providers. Those of notebook 16 are the words of the model on this machine, and its commands are run:
+``record_cassettes.py local`` takes a minute or more. No key is needed, and nothing leaves this machine.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +23,14 @@ from attractor_nb import Pipeline
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTEBOOK = REPOSITORY / "notebooks" / "07_models_and_stylesheets.ipynb"
 CASSETTE = REPOSITORY / "notebooks" / "cassettes" / "release.json"
+EXAMPLE = REPOSITORY / "examples" / "ticket_to_release.dot"
+TICKET = REPOSITORY / "notebooks" / "cassettes" / "ticket.json"
+PARAMS = {"ticket": "0.1 + 0.2 is printed as 0.30000000000000004"}
+SHOP = {
+    "prices.py": "def total(prices):\n    return str(sum(float(price) for price in prices))\n",
+    "test_prices.py": "from prices import total\n\n\n"
+    'def test_cents_are_kept():\n    assert total(["0.1", "0.2"]) == "0.3"\n',
+}
 SERVER = REPOSITORY / "tests" / "backends" / "llm" / "scripted_server.py"
 _NEWS = "Version 2.0 finds things in a tenth of the time and works without a network."
 ANSWERS = (
@@ -59,6 +69,27 @@ def record(target: Path = CASSETTE) -> None:
         )
 
 
+def record_local(target: Path = TICKET) -> None:
+    """Run the example of notebook 16 with the model on this machine, beside a module that is wrong."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, text in SHOP.items():
+            (Path(place) / name).write_text(text, "utf-8")
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        Pipeline(EXAMPLE).run(
+            wait=True,
+            backend="local",
+            interviewer="auto",
+            params=PARAMS,
+            trust=True,
+            isolation="workspace",
+            workspace_from=place,
+            cassette=target,
+            cassette_mode="record",
+            durability="none",
+            is_shown=False,
+        )
+
+
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -69,4 +100,4 @@ def _load(path: Path) -> ModuleType:
 
 
 if __name__ == "__main__":
-    record()
+    record_local() if sys.argv[1:] == ["local"] else record()

@@ -78,7 +78,7 @@ def test_exercise_1_the_new_stage_is_told_of_both_stages_before_it():
         start -> outline -> draft -> shorten -> done }}""")
     prompt = note.run(wait=True)["shorten"].prompt
     assert "- outline" in prompt
-    assert "- draft" in prompt
+    assert "### The stage before: draft" in prompt
 
 
 RELEASE = f"""digraph {{ {ENDS}
@@ -219,6 +219,21 @@ def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
     assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
 
 
+def test_the_recording_of_notebook_16_is_that_of_its_example():
+    """Else: python tests/notebooks/record_cassettes.py local, then refresh.py."""
+    example = Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")
+    way = "start research reviewers plan judge test fix repair test approve done".split()
+    checked = example.check(
+        NOTEBOOKS[0].parent / "cassettes" / "ticket.json",
+        path=way,
+        outcome="success",
+        backend="local",
+        params={"ticket": "0.1 + 0.2 is printed as 0.30000000000000004"},
+    )
+    assert checked.is_success
+    assert "AssertionError" in checked["fix"].prompt
+
+
 def solution(number):
     """The code under the fold of a notebook's exercise."""
     (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
@@ -326,3 +341,8 @@ def test_exercise_11_a_fork_before_the_first_plan_does_all_of_it_anew(tmp_path):
     assert other.result(30).context["tests"] == 3
     assert other["plan"].response.startswith("Plan less")
     assert "fork before plan, visit 1" in str(lineage(run))
+
+
+def test_exercise_16_the_fix_carries_the_whole_research(capsys):
+    exec(solution("16"), {"release": Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")})
+    assert capsys.readouterr().out == "research.response\n"

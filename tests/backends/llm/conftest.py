@@ -21,7 +21,13 @@ def _load(name):
     return module
 
 
-program = _load("scripted_server")
+_program = _load("scripted_server")
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The module of the scripted server."""
+    return _program
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +39,7 @@ def models():
 @pytest.fixture
 def reply():
     """What makes a reply."""
-    return program.Reply
+    return _program.Reply
 
 
 @pytest.fixture
@@ -41,8 +47,8 @@ def serve():
     """Start servers that give these replies, until the test ends."""
     servers = []
 
-    def start(*replies):
-        servers.append(program.ScriptedServer(*replies).__enter__())
+    def start(*replies, choose=None):
+        servers.append(_program.ScriptedServer(*replies, choose=choose).__enter__())
         return servers[-1]
 
     yield start

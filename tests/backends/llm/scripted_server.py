@@ -1,6 +1,6 @@
 """A server on loopback that answers as providers do, or do not: what it says to each request is scripted.
 
-It speaks the streamed forms of OpenAI's chat completions, Anthropic's messages and Google's
+It speaks the streamed forms of OpenAI's chat completions and responses, Anthropic's messages and Google's
 generateContent, by the path that is asked. A reply is written once and sent in each form.
 """
 
@@ -70,14 +70,22 @@ class Asked:
 def shape_of(path):
     if path.endswith("/chat/completions"):
         return "openai"
+    if path.endswith("/responses"):
+        return "responses"
     return "anthropic" if path.startswith("/v1/messages") else "google"
 
 
 class ScriptedServer:
-    """Answers each request with the next reply of its script; the last one is repeated."""
+    """Answers each request with the next reply of its script; the last one is repeated.
 
-    def __init__(self, *replies):
+    Args:
+        replies: The script.
+        choose: What gives the reply to a request in place of a script, where several come at once.
+    """
+
+    def __init__(self, *replies, choose=None):
         self.replies = list(replies) or [Reply("Hello")]
+        self._choose = choose or (lambda _: self.replies[min(len(self.asked), len(self.replies) - 1)])
         self.asked = []
         self.came = threading.Condition()
         self._closing = threading.Event()
@@ -112,7 +120,7 @@ class ScriptedServer:
 
     def base_url(self, shape):
         """The address as a provider's client wants it."""
-        return f"{self.address}/v1" if shape == "openai" else self.address
+        return f"{self.address}/v1" if shape in {"openai", "responses"} else self.address
 
     def wait_for(self, count):
         """Wait until so many requests have come."""
@@ -123,7 +131,7 @@ class ScriptedServer:
     def _handle(self, connection):
         while (asked := _read(connection)) is not None:
             with self.came:
-                reply = self.replies[min(len(self.asked), len(self.replies) - 1)]
+                reply = self._choose(asked)
                 self.asked.append(asked)
                 self.came.notify_all()
             if not self._answer(connection, asked, reply):
@@ -213,7 +221,7 @@ def _error_body(shape, reply):
         error = {"code": reply.status, "message": message, "status": reply.error_type.upper()}
     else:
         error = {"message": message, "type": reply.error_type or "some_error"}
-        if shape == "openai":
+        if shape in {"openai", "responses"}:
             error["code"] = reply.error_type or None
     return json.dumps(
         {"type": "error", "error": error} if shape == "anthropic" else {"error": error}
@@ -261,6 +269,62 @@ def _openai(asked, reply):
         usage |= {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
         events.append(_data({**frame, "choices": [], "usage": usage}))
     return [*events, b"data: [DONE]\n\n"]
+
+
+def _responses(asked, reply):
+    page = {
+        "id": "resp-1", "object": "response", "created_at": 0, "model": asked.body["model"], "output": [],
+        "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "in_progress",
+    }  # fmt: skip
+    events = [{"type": "response.created", "response": page}]
+    output = []
+    if reply.text or reply.pieces:
+        kind = "refusal" if reply.finish == "refusal" else "output_text"
+        part = (
+            {"type": kind, "refusal": ""}
+            if kind == "refusal"
+            else {"type": kind, "text": "", "annotations": []}
+        )
+        item = {"id": "msg-1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+        place = {"item_id": "msg-1", "output_index": 0, "content_index": 0}
+        said = "".join(_pieces(reply))
+        whole = {**part, "refusal" if kind == "refusal" else "text": said}
+        done = {**item, "status": "completed", "content": [whole]}
+        delta = "response.refusal.delta" if kind == "refusal" else "response.output_text.delta"
+        more = {} if kind == "refusal" else {"logprobs": []}
+        events += [
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.content_part.added", "part": part, **place},
+            *({"type": delta, "delta": piece, **more, **place} for piece in _pieces(reply)),
+            {"type": "response.content_part.done", "part": whole, **place},
+            {"type": "response.output_item.done", "output_index": 0, "item": done},
+        ]
+        output.append(done)
+    for number, (name, arguments) in enumerate(reply.tool_calls):
+        call = {
+            "id": f"item-{number}", "type": "function_call", "name": name, "arguments": "", "status": "in_progress",
+            "call_id": f"call-{len(asked.body['input'])}-{number}",
+        }  # fmt: skip
+        place = {"item_id": call["id"], "output_index": len(output)}
+        done = {**call, "arguments": json.dumps(arguments), "status": "completed"}
+        events += [
+            {"type": "response.output_item.added", "output_index": len(output), "item": call},
+            {"type": "response.function_call_arguments.delta", "delta": done["arguments"], **place},
+            {"type": "response.output_item.done", "output_index": len(output), "item": done},
+        ]
+        output.append(done)
+    ending = {"output": output, "status": "completed"}
+    if reply.usage:
+        sent, received = reply.usage
+        ending["usage"] = {
+            "input_tokens": sent, "output_tokens": received, "total_tokens": sent + received,
+            "input_tokens_details": {"cached_tokens": reply.cached}, "output_tokens_details": {"reasoning_tokens": 0},
+        }  # fmt: skip
+    if reply.finish == "length":
+        ending |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    if reply.finish:
+        events.append({"type": f"response.{ending['status']}", "response": {**page, **ending}})
+    return [_data({**event, "sequence_number": number}, event["type"]) for number, event in enumerate(events)]
 
 
 def _anthropic(asked, reply):
@@ -325,4 +389,4 @@ def _google(_, reply):
     return [_data(event) for event in [*events, last]]
 
 
-EVENTS = {"openai": _openai, "anthropic": _anthropic, "google": _google}
+EVENTS = {"openai": _openai, "responses": _responses, "anthropic": _anthropic, "google": _google}
