@@ -18,6 +18,7 @@ from attractor_nb.model.events import (
     InterviewStarted,
     InterviewTimeout,
     ModelCallEnded,
+    ModelCallWaiting,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelStarted,
@@ -49,7 +50,14 @@ from attractor_nb.views.branch_folds import (
     put,
     refresh_child,
 )
-from attractor_nb.views.spending import count_attempt, count_saved, fold_call, forget_under_way, note_child
+from attractor_nb.views.spending import (
+    count_attempt,
+    count_saved,
+    fold_call,
+    fold_waiting,
+    forget_under_way,
+    note_child,
+)
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
@@ -293,6 +301,7 @@ _FOLDS: Final = cast(
         StageFailed: _fold_ended,
         StageRetrying: _fold_retrying,
         ModelCallEnded: fold_call,
+        ModelCallWaiting: fold_waiting,
         ToolCallEnded: fold_call,
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,

@@ -18,6 +18,7 @@ from attractor_nb.backends.llm.addresses import address_of
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
 from attractor_nb.backends.llm.pools import Pools
+from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
@@ -60,7 +61,8 @@ class ProviderBackend:
             for a server that asks for one.
         endpoints: Servers by name: ``{"local": {"url": "http://127.0.0.1:8080/v1", "key_env": "MY_KEY"}}``;
             ``local:qwen3`` is a model there. They go before those of the user's ``endpoints.toml``, and the
-            graph's before both.
+            graph's before both. With ``requests_per_minute`` and ``tokens_per_minute`` requests wait for
+            their turn; those may be said of a provider, too: ``{"openai": {"requests_per_minute": 500}}``.
         fallback: Models to ask in turn when a node's own cannot answer.
         system_prompt: System prompt of nodes that have none.
         temperature: Sampling temperature of nodes that have none.
@@ -105,6 +107,7 @@ class ProviderBackend:
         self._request_seconds = _bound("request_timeout_seconds", request_timeout_seconds)
         self._max_requests = int(_bound("max_requests", max_requests))
         self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
 
     @classmethod
     def installed(cls) -> ProviderBackend:
@@ -213,7 +216,9 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(target, address, request, limits, scope, stream_output, _tools_of(node))
+        exchange = Exchange(
+            target, address, request, limits, scope, stream_output, self._gates, _tools_of(node)
+        )
         try:
             model = clients.model(target)
             if toolset is None:
@@ -235,11 +240,12 @@ class ProviderBackend:
         return Clients(connect_seconds=self._connect_seconds, read_seconds=self._read_seconds)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pools": None}
+        return {**self.__dict__, "_pools": None, "_gates": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
 
     def __repr__(self) -> str:
         return f"ProviderBackend({self._defaults.model!r})"

@@ -93,6 +93,24 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
     return None
 
 
+def error_type_of(error: Exception) -> str:
+    """The kind of failure in a word, as OpenTelemetry names it: HTTP status, ``timeout``, or a class."""
+    if isinstance(error, theirs.ModelHTTPError) and error.status_code >= 400:
+        return str(error.status_code)
+    root = _root(error)
+    slow = (
+        TimeoutError,
+        httpx2.TimeoutException,
+        theirs.ModelTimeoutError,
+        theirs.ModelRequestTimeout,
+    )
+    if any(isinstance(each, slow) for each in (error, error.__cause__, root)):
+        return "timeout"
+    if isinstance(root, CallFailed):
+        return root.failure.kind or type(root.failure.error).__name__
+    return type(root).__name__
+
+
 def without_key(target: Target, names: tuple[str, ...]) -> Failure:
     """There is no key for a provider."""
     return _terminal(
