@@ -255,10 +255,17 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
             f"node {node.id!r}: {name.model!r} is a model of {owner}, and the provider is {provider}",
             hint=f"write llm_provider={owner}, or llm_model={owner}:{name.model}",
         )
+    if base_url and provider in _AT_ONE_PLACE:
+        raise TerminalError(
+            f"node {node.id!r}: llm.base_url stands beside a model of {provider}, which signs in by itself",
+            hint="leave llm.base_url out, or name an endpoint for another server",
+        )
     rates = endpoints[provider].rates if provider in endpoints and not base_url else Rates()
     return Target(provider, name.model, base_url, rates=rates)
 
 
+_AT_ONE_PLACE: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_signed_in)
+"""Whose credentials would go to any address that is given."""
 _SINGLE_MAKERS: Final = frozenset({"openai", "anthropic", "google", "deepseek"})
 """Who provides models of their own alone."""
 
@@ -292,7 +299,12 @@ def _extra(node: Node) -> dict[str, Any]:
 
 
 def _schema(node: Node) -> Mapping[str, Any] | None:
-    """The node's ``response_schema`` where a provider can be bound to it: a JSON Schema of an object."""
+    """The node's ``response_schema`` where a provider can be bound to it: a JSON Schema of an object.
+
+    Beside ``verdict=json`` the object has members that the schema does not name: it would forbid them.
+    """
+    if node.get("verdict", str, "") == "json":
+        return None
     try:
         found: Any = json.loads(node.get("response_schema", str, "") or "null")
     except (ValueError, RecursionError):
