@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import UNINSTALLED, ProviderBackend, SimulatedBackend
+from attractor_nb.backends import ProviderBackend, SimulatedBackend
 from attractor_nb.cassettes import REPLAY
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
@@ -153,7 +153,7 @@ def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
     backend = options.backend
     if backend == "llm":
         try:
-            backend = UNINSTALLED["llm"]()
+            backend = ProviderBackend()
         except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
             return {}
     return {"backend_facts": backend.recorded(graph)} if type(backend) is ProviderBackend else {}

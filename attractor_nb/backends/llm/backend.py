@@ -131,7 +131,9 @@ class ProviderBackend:
             graph: What runs: addresses that its providers have from the environment are part of it.
         """
         facts = {
-            "options": {name: value for name, value in asdict(self._defaults).items() if value},
+            "options": {
+                name: value for name, value in asdict(self._defaults).items() if value not in ("", None, {})
+            },
             "limits": {
                 "connect_timeout_seconds": self._connect_seconds,
                 "read_timeout_seconds": self._read_seconds,
@@ -166,11 +168,12 @@ class ProviderBackend:
         check_installed()
         made = cls(**facts["limits"])
         options = dict(facts["options"])
-        endpoints = {
-            name: Endpoint(**{**at, "rates": Rates(**at["rates"])})
-            for name, at in options.pop("endpoints", {}).items()
+        endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
+        read = {
+            name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
+            for name, at in endpoints.items()
         }
-        made._defaults = Defaults(**options, endpoints=endpoints)
+        made._defaults = Defaults(**options, endpoints=read)
         return made
 
     def _set_addresses(self, graph: Graph) -> Iterator[tuple[str, str]]:

@@ -58,6 +58,7 @@ def test_options_given_in_python_are_found_again_by_another_process(serve, reply
         },
         system_prompt="Be brief",
         max_tokens=77,
+        temperature=0,
         max_requests=3,
     )
     logs_root = stop(backend)
@@ -66,7 +67,7 @@ def test_options_given_in_python_are_found_again_by_another_process(serve, reply
     assert done.stdout.strip() == "success", done.stderr
     one, two = first.asked
     assert two.body == {**one.body, "messages": two.body["messages"]}
-    assert (two.body["model"], two.body["max_tokens"]) == ("qwen3", 77)
+    assert (two.body["model"], two.body["max_tokens"], two.body["temperature"]) == ("qwen3", 77, 0)
     assert two.body["messages"][0] == one.body["messages"][0]
     assert two.headers["authorization"] == f"Bearer {KEY}"
     assert KEY not in (logs_root / "manifest.json").read_text()
