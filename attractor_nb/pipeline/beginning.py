@@ -156,7 +156,9 @@ def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
             backend = ProviderBackend()
         except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
             return {}
-    return {"backend_facts": backend.recorded(graph)} if type(backend) is ProviderBackend else {}
+    if not isinstance(backend, ProviderBackend) or type(backend) is not ProviderBackend:
+        return {}  # what a class of somebody's own is made of is not known
+    return {"backend_facts": backend.recorded(graph)}
 
 
 def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
