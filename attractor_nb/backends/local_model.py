@@ -283,13 +283,17 @@ def _messages(prompt: str) -> list[dict[str, str]]:
 
 
 def _response_schema(node: Node) -> Any:
-    """The schema that the engine makes the response keep to, or None."""
-    if text := node.get("response_schema", str, ""):
-        try:
-            return json.loads(text)
-        except ValueError:
-            return None  # reported when the response is read
-    return VERDICT_SCHEMA if node.get("verdict", str, "") == "json" else None
+    """The schema that the engine makes the response keep to, or None.
+
+    Of a schema and a verdict each would forbid what the other asks for.
+    """
+    text, is_verdict = node.get("response_schema", str, ""), node.get("verdict", str, "") == "json"
+    if not text:
+        return VERDICT_SCHEMA if is_verdict else None
+    try:
+        return None if is_verdict else json.loads(text)
+    except ValueError:
+        return None  # reported when the response is read
 
 
 def _local_processes() -> Processes:

@@ -27,6 +27,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    ModelCallWaiting,
     ParallelBranchCompleted,
     PipelineFailed,
     PipelineRestarted,
@@ -208,6 +209,8 @@ class Progress:
             ):
                 if isinstance(event, InterviewTimeout):
                     self._settle(event.question_id)
+                self._write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
+            case ModelCallWaiting() if self._is_verbose:
                 self._write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
             case PipelineResumed():
                 self._write(Line(AGAIN, event.next_node, _goes_on(event), tone=Tone.BUSY))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import TABLE, AttrType, Scope
 from attractor_nb.model.endpoints import PREFIX
+from attractor_nb.model.rates import RATE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
 _SERVER: Final = "llm.base_url"
+_RATES: Final = tuple(f".{field}" for field in RATE_FIELDS)
+"""What only slows requests is no command."""
 _OTHER_NAMES: Final = frozenset(
     {"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile", "allowed_tools", "attach", _SERVER}
 )
@@ -125,7 +128,7 @@ def _is_of_server(name: str) -> bool:
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:
-    others = {name for name in holder.attrs if name.startswith(PREFIX)}
+    others = {name for name in holder.attrs if name.startswith(PREFIX) and not name.endswith(_RATES)}
     if names is _GRAPH_NAMES:
         others |= {name for name in holder.attrs if _is_of_server(name)}
     for name in (*names, *sorted(others.difference(names))):

@@ -92,6 +92,22 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("endpoint.NAME.key_env", _S, "", "The environment variable that holds its key; none by default."),
         ("endpoint.NAME.api", _S, "chat", "What it speaks: `chat` or `responses`, both of OpenAI."),
         AttributeSpec(
+            "endpoint.NAME.requests_per_minute",
+            _G,
+            _I,
+            None,
+            "Requests that all runs of a process make there in a minute; NAME may be a provider's.",
+            minimum=1,
+        ),
+        AttributeSpec(
+            "endpoint.NAME.tokens_per_minute",
+            _G,
+            _I,
+            None,
+            "Tokens, sent and received, that they may use there in a minute.",
+            minimum=1,
+        ),
+        AttributeSpec(
             "on_fail",
             _G,
             _C,

@@ -7,11 +7,12 @@ Pure. A graph names them (``endpoint.local.url="http://127.0.0.1:8080/v1"``), Py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from attractor_nb.model.providers import ModelName, known_provider
+from attractor_nb.model.rates import RATE_FIELDS, Rates, read_rates
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.redaction import is_secret_name
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX: Final = "endpoint."
-FIELDS: Final = ("url", "key_env", "api")
+_OWN_FIELDS: Final = ("url", "key_env", "api")
+FIELDS: Final = (*_OWN_FIELDS, *RATE_FIELDS)
 APIS: Final = ("chat", "responses")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -27,19 +29,21 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks OpenAI's language.
+    """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name.
 
     Attributes:
         name: What ``llm_provider`` calls it, and what stands before a model's name.
-        url: Its address, without a slash at the end.
+        url: Its address, without a slash at the end; empty for a provider.
         key_env: The environment variable that holds its key; empty when it asks for none.
         api: ``chat`` (``/chat/completions``) or ``responses``.
+        rates: How much it may be asked in a minute.
     """
 
     name: str
     url: str
     key_env: str = ""
     api: str = "chat"
+    rates: Rates = field(default_factory=Rates)
 
 
 def address_problem(text: str) -> str:
@@ -59,7 +63,7 @@ def address_problem(text: str) -> str:
 
 
 def read_endpoint(name: str, facts: Mapping[str, Any]) -> Endpoint:
-    """An endpoint from what is written of it.
+    """An endpoint from what is written of it; of a provider that is known by name its rates alone.
 
     Raises:
         ValueError: It is none; the message says which field is wrong and what to write.
@@ -67,12 +71,19 @@ def read_endpoint(name: str, facts: Mapping[str, Any]) -> Endpoint:
     where = f"{PREFIX}{name}"
     if not _NAME.match(name):
         raise ValueError(f"endpoint {name!r} has to have a name of letters, digits, - and _")
-    if known_provider(name):
-        raise ValueError(f"{where} has the name of a provider: give the endpoint one of its own")
-    for field in facts:
-        if field not in FIELDS:
-            raise ValueError(f"{where}.{field} is none of {', '.join(FIELDS)}{did_you_mean(field, FIELDS)}")
-    url, key_env, api = (str(facts.get(field, "")).strip() for field in FIELDS)
+    provider = known_provider(name)
+    if provider and any(word in _OWN_FIELDS for word in facts):
+        raise ValueError(
+            f"{where} has the name of a provider: give the endpoint one of its own; of a provider only its "
+            f"{' and '.join(RATE_FIELDS)} can be said"
+        )
+    for word in facts:
+        if word not in FIELDS:
+            raise ValueError(f"{where}.{word} is none of {', '.join(FIELDS)}{did_you_mean(word, FIELDS)}")
+    rates = read_rates(where, facts)
+    if provider:
+        return Endpoint(provider.name, "", rates=rates)
+    url, key_env, api = (str(facts.get(word, "")).strip() for word in _OWN_FIELDS)
     if not url:
         raise ValueError(f"{where}.url is missing: write the address of its server")
     if problem := address_problem(url):
@@ -85,7 +96,7 @@ def read_endpoint(name: str, facts: Mapping[str, Any]) -> Endpoint:
         )
     if api and api not in APIS:
         raise ValueError(f"{where}.api {api!r} is not one of {', '.join(APIS)}{did_you_mean(api, APIS)}")
-    return Endpoint(name, url.rstrip("/"), key_env, api or "chat")
+    return Endpoint(name, url.rstrip("/"), key_env, api or "chat", rates)
 
 
 def written_endpoints(attrs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -109,7 +120,7 @@ def endpoint_of(model: str, provider: str, names: Iterable[str]) -> ModelName | 
     (ModelName(model='qwen3:8b', provider='local'), None)
     """
     before, colon, after = model.strip().partition(":")
-    known = set(names)
+    known = {name for name in names if not known_provider(name)}
     if colon and before in known:
         return ModelName(after.strip(), before)
     if provider.strip() in known and not (colon and known_provider(before)):

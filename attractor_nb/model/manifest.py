@@ -6,7 +6,7 @@ imports pydantic, so only readers do.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,6 +38,8 @@ class Manifest(BaseModel):
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
         backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
             caller's own.
+        backend_facts: What models of providers were asked with, so that a resume asks the same ones at the
+            same addresses; no keys. Empty for other backends.
         is_simulated: Prompts of it were answered by nobody: what models said in it is made up.
         bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
         log_sequence: Number of a record that the log had for good when this was written: a log that ends
@@ -68,6 +70,7 @@ class Manifest(BaseModel):
     fork_of: dict[str, str | int] = Field(default_factory=dict[str, str | int])
     continued_from: str = ""
     backend: str = ""
+    backend_facts: dict[str, Any] = Field(default_factory=dict)
     is_simulated: bool = False
     bounds: dict[str, int | float | str] = Field(default_factory=dict)
     log_sequence: int = Field(default=0, ge=0)

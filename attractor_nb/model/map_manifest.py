@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,6 +37,7 @@ class MapManifest(BaseModel):
         end_time: When it ended; None while it goes on.
         status: How it stands.
         backend: What answers prompts, as in a run's manifest.
+        backend_facts: As in a run's manifest.
         outputs: Context values that the results keep.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had.
         rows: Its rows, in order.
@@ -52,6 +53,7 @@ class MapManifest(BaseModel):
     end_time: str | None = None
     status: MapStatus = "running"
     backend: str = ""
+    backend_facts: dict[str, Any] = Field(default_factory=dict)
     outputs: list[str] = Field(default_factory=list)
     is_source_redacted: bool = False
     rows: list[MapRow]

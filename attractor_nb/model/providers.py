@@ -22,6 +22,9 @@ class Provider:
         models: Matches the names of models that are told to be its own.
         aliases: Other keys that mean it.
         address: Environment variable that holds its server's address, where there is no address of its own.
+        settings: Environment variables without which it cannot be asked, beside key and address.
+        extra: The extra of this package that installs its client.
+        is_signed_in: Its own client finds out who asks, beside the keys: profiles, roles, files.
     """
 
     name: str
@@ -30,6 +33,9 @@ class Provider:
     models: re.Pattern[str] | None = None
     aliases: tuple[str, ...] = ()
     address: str = ""
+    settings: tuple[str, ...] = ()
+    extra: str = "llm"
+    is_signed_in: bool = False
 
 
 PROVIDERS: Final = (
@@ -54,6 +60,26 @@ PROVIDERS: Final = (
     Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai")),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
     Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
+    Provider(
+        "azure", ("AZURE_OPENAI_API_KEY",), "openai", None, ("azure-openai",), address="AZURE_OPENAI_ENDPOINT"
+    ),
+    Provider(
+        "vertex",
+        (),
+        "google.genai",
+        aliases=("google-vertex", "google-cloud", "vertexai"),
+        settings=("GOOGLE_CLOUD_PROJECT",),
+        is_signed_in=True,
+    ),
+    Provider(
+        "bedrock",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        "boto3",
+        aliases=("aws", "amazon-bedrock"),
+        settings=("AWS_DEFAULT_REGION",),
+        extra="bedrock",
+        is_signed_in=True,
+    ),
 )
 COMPATIBLE: Final = "openai"
 """Whose language most servers of one's own speak."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import SimulatedBackend
+from attractor_nb.backends import ProviderBackend, SimulatedBackend
 from attractor_nb.cassettes import REPLAY
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
@@ -14,7 +14,7 @@ from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import StorageError
+from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.secrets import stored_source
 from attractor_nb.pipeline.trust import check_trust, note_run
@@ -152,6 +152,19 @@ def describe_backend(backend: BackendSpec) -> str:
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
+def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
+    """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
+    backend = options.backend
+    if backend == "llm":
+        try:
+            backend = ProviderBackend()
+        except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
+            return {}
+    if not isinstance(backend, ProviderBackend) or type(backend) is not ProviderBackend:
+        return {}  # what a class of somebody's own is made of is not known
+    return {"backend_facts": backend.recorded(graph)}
+
+
 def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
     """Whether prompts are answered by nobody: no model is asked, and no recording has an answer."""
     backend = options.backend
@@ -186,6 +199,7 @@ def _new_store(
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
+        **backend_facts(options, plan.graph),
         **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
         **site.facts(logs_root, run_id),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),

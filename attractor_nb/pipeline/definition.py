@@ -365,6 +365,7 @@ class Definition(Mendable, Sharing):
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or Assumptions(),
             bounds=bounds,
+            schemas=self.schemas,
         )
 
     def doctor(

@@ -20,6 +20,7 @@ from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.codergen import compose_prompt
 from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.model.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
 from attractor_nb.model.providers import read_fallbacks
 from attractor_nb.model.tokens import estimated_tokens
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.handlers.schemas import SchemaModels
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.providers import ModelName
@@ -168,6 +170,7 @@ def estimate(
     backend: BackendSpec,
     assumptions: Assumptions,
     bounds: Mapping[str, Any],
+    schemas: SchemaModels,
 ) -> Estimate:
     """The estimate of a graph as it will run, its child pipelines included.
 
@@ -178,27 +181,34 @@ def estimate(
         backend: Whose own model holds for nodes that nobody names one for.
         assumptions: What is taken for granted.
         bounds: Bounds in place of the graph's own.
+        schemas: Models that ``response_schema`` of a node may name: prompts have their text.
 
     Raises:
         OptionError: A bound or the backend is none.
     """
     plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
-    found = _estimate(plan, values, own_model(backend), assumptions)
+    found = _estimate(plan, values, own_model(backend), assumptions, schemas)
     return Estimate(name, found, plan.bounds, has_loops(plan), has_prices())
 
 
 def _estimate(
-    plan: Plan, values: Mapping[str, Any], own: ModelName | None, assumptions: Assumptions
+    plan: Plan,
+    values: Mapping[str, Any],
+    own: ModelName | None,
+    assumptions: Assumptions,
+    schemas: SchemaModels,
 ) -> RunEstimate:
     graph = plan.graph
     children = {
-        node_id: _estimate(compile_plan(child), {}, own, assumptions)
+        node_id: _estimate(compile_plan(child), {}, own, assumptions, schemas)
         for node_id, child in graph.children.items()
     }
     choices = {choice.node_id: choice.name for choice in model_choices(graph, stylesheet_of(graph), own)}
     known = {**graph.mirrored(), **values}
     asked = {
-        node.id: _asked(rendered_node(node, graph, known.get), graph, choices[node.id])
+        node.id: _asked(
+            with_named_schema(rendered_node(node, graph, known.get), schemas)[0], graph, choices[node.id]
+        )
         for node in nodes_that_ask(graph)
     }
     return Estimator(plan, asked, children, price_of, assumptions).estimate(values.get)

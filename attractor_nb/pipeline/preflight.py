@@ -15,7 +15,9 @@ from attractor_nb.backends.llm.addresses import (
     needs_key,
     public_address_of,
     set_key,
+    unset,
 )
+from attractor_nb.backends.llm.backend import check_client
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.finding import PreflightFinding
@@ -226,7 +228,12 @@ def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> It
             first, is_fallback = wanted.get(target, (node_id, True))
             wanted[target] = (first, is_fallback and index > 0)
     for target, (node_id, is_fallback) in wanted.items():
-        yield _key(target, node_id, "warn" if is_fallback else "error")
+        missing: FindingState = "warn" if is_fallback else "error"
+        yield _key(target, node_id, missing)
+        try:
+            check_client(target)
+        except OptionError as error:
+            yield PreflightFinding(missing, f"client for {target}", error.message, error.hint)
     if is_online:
         yield from _connections(wanted)
     yield from _budget(graph, backend)
@@ -246,6 +253,10 @@ def _targets(
 
 def _key(target: Target, node_id: str, missing: FindingState) -> PreflightFinding:
     subject, names = f"key for {target}", key_variables(target)
+    if lacking := unset(target):
+        verb = "is" if len(lacking) == 1 else "are"
+        message = f"{' and '.join(lacking)} {verb} not set, and {node_id} asks {target}"
+        return PreflightFinding(missing, subject, message, f"set {lacking[0]} in the environment")
     if found := set_key(target):
         return PreflightFinding("ok", subject, f"{found[0]} is set")
     if not needs_key(target, address_of(target)):

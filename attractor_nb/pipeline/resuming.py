@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import NAMED
+from attractor_nb.backends import NAMED, ProviderBackend
 from attractor_nb.context import is_reference
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
@@ -238,13 +238,18 @@ def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
     check_directory(logs_root)
     facts = read_facts(logs_root)
     first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
-    return with_recorded_workdir(with_named_backend(options, str(facts.get("backend", ""))), first)
+    return with_recorded_workdir(with_recorded_backend(options, facts), first)
 
 
-def with_named_backend(options: RunOptions, recorded: str) -> RunOptions:
+def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
     """Options that answer prompts as a manifest says, when nobody says otherwise; raises as above."""
     if options.backend is not None:
         return options
+    recorded = str(manifest.get("backend", ""))
+    if facts := manifest.get("backend_facts"):
+        again = ProviderBackend.rebuilt(facts)
+        is_by_name = recorded == "llm" and not facts["options"]
+        return replace(options, backend=recorded if is_by_name else again)
     if recorded in {"", "simulated"}:
         return options
     if recorded in NAMED:

@@ -52,7 +52,14 @@ VISIT: Final = "attractor.visit"
 CUT_OFF: Final = "cut_off"
 """The outcome of what was under way when its run ended."""
 
-_PROVIDERS: Final = {"google": "gcp.gemini", "google-gla": "gcp.gemini", "gemini": "gcp.gemini"}
+_PROVIDERS: Final = {
+    "google": "gcp.gemini",
+    "google-gla": "gcp.gemini",
+    "gemini": "gcp.gemini",
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "vertex": "gcp.vertex_ai",
+}
 
 
 def provider_and_model(model: str) -> tuple[str, str]:

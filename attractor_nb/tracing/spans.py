@@ -159,7 +159,7 @@ class RunSpans:
     def _model_call(self, event: ModelCallEnded) -> None:
         found = facts.of_model_call(event)
         title = f"{names.CHAT} {found.get(names.REQUEST_MODEL, '')}".strip()
-        self._call(event, title, found, event.error or None, SpanKind.CLIENT)
+        self._call(event, title, found, event.error or None, SpanKind.CLIENT, event.error_type)
 
     def _tool_call(self, event: ToolCallEnded) -> None:
         found = facts.of_tool_call(event)
@@ -174,12 +174,13 @@ class RunSpans:
         attributes: Mapping[str, Any],
         error: str | None,
         kind: SpanKind,
+        error_type: str = "",
     ) -> None:
         """A call that is over: its span begins as long before its event as it took."""
         key: Key = ("call", event.branch, event.name)
         within: Key = ("attempt", event.branch, event.name)
         self._begin(key, within, title, event.time - event.duration, attributes, kind=kind)
-        self._end(key, event.time, {}, error)
+        self._end(key, event.time, {}, error, error_type)
 
     # -- branches and children -----------------------------------------------------------------------
 
@@ -264,7 +265,14 @@ class RunSpans:
         if found is not None:
             found.span.add_event(event.type, facts.of_note(event), max(found.began, _nanoseconds(event.time)))
 
-    def _end(self, key: Key, seconds: float, attributes: Mapping[str, Any], error: str | None) -> None:
+    def _end(
+        self,
+        key: Key,
+        seconds: float,
+        attributes: Mapping[str, Any],
+        error: str | None,
+        error_type: str = "",
+    ) -> None:
         """End a span, with an error if there is one; what is still open in it was cut off."""
         if key not in self._open:
             return
@@ -272,7 +280,7 @@ class RunSpans:
         found = self._open.pop(key)
         found.span.set_attributes(facts.clean(attributes))
         if error is not None:
-            found.span.set_attribute(names.ERROR_TYPE, names.OTHER_ERROR)
+            found.span.set_attribute(names.ERROR_TYPE, error_type or names.OTHER_ERROR)
             found.span.set_status(StatusCode.ERROR, facts.plain_text(error))
         found.span.end(max(found.began, _nanoseconds(seconds)))
 

@@ -18,6 +18,7 @@ from attractor_nb.model.events import (
     InterviewStarted,
     InterviewTimeout,
     ModelCallEnded,
+    ModelCallWaiting,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelStarted,
@@ -54,6 +55,7 @@ from attractor_nb.views.spending import (
     count_cut_off,
     count_saved,
     fold_call,
+    fold_waiting,
     forget_under_way,
     note_child,
 )
@@ -305,6 +307,7 @@ _FOLDS: Final = cast(
         StageFailed: _fold_ended,
         StageRetrying: _fold_retrying,
         ModelCallEnded: fold_call,
+        ModelCallWaiting: fold_waiting,
         ToolCallEnded: fold_call,
         InterviewStarted: _fold_question,
         InterviewCompleted: _fold_answer,

@@ -15,7 +15,7 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.events import ChildEvent, StageEnd, StageEvent, ToolCallEnded
+    from attractor_nb.model.events import ChildEvent, ModelCallWaiting, StageEnd, StageEvent, ToolCallEnded
     from attractor_nb.views.state import RunView
 
 _NOTHING: Final = Usage()
@@ -105,6 +105,15 @@ def fold_call(view: RunView, event: ModelCallEnded | ToolCallEnded) -> tuple[str
     if state is None or not state.status.is_active:
         return ()
     view.nodes[event.name] = state._replace(note=part.calls.words)
+    return (event.name,)
+
+
+def fold_waiting(view: RunView, event: ModelCallWaiting) -> tuple[str, ...]:
+    """A request waits for its provider's rates; the node says so until it is made."""
+    state = view.nodes.get(event.name)
+    if state is None or not state.status.is_active:
+        return ()
+    view.nodes[event.name] = state._replace(note=f"waits for {event.rates}")
     return (event.name,)
 
 

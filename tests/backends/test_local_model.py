@@ -299,6 +299,11 @@ def test_a_verdict_is_made_to_keep_its_schema(model, attrs, required):
     assert request["response_format"]["json_schema"]["schema"]["required"] == required
 
 
+def test_a_schema_beside_a_verdict_binds_nothing(model):
+    attrs = {"verdict": "json", "response_schema": '{"type": "object", "properties": {"n": {}}}'}
+    assert "response_format" not in requests_of(Node("plan", attrs), path=model)[0]
+
+
 def test_a_schema_that_is_no_json_is_left_to_the_reader_of_the_response(model):
     assert "response_format" not in requests_of(Node("plan", {"response_schema": "{"}), path=model)[0]
 

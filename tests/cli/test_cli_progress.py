@@ -16,6 +16,7 @@ from attractor_nb.model.events import (
     InterviewStarted,
     InterviewTimeout,
     ModelCallEnded,
+    ModelCallWaiting,
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelStarted,
@@ -109,6 +110,13 @@ def test_a_stage_under_way_says_how_often_it_has_called(a_plain_terminal):
         block.print(progress._block())
     progress.close()
     assert "Write it (2 requests, 1 tool call)" in captured.get()
+
+
+@pytest.mark.parametrize("is_verbose", [True, False])
+def test_verbose_shows_that_a_request_waits_for_the_rates_of_its_provider(is_verbose):
+    waiting = ModelCallWaiting(name="write", model="openai:m", seconds=12.4, rates="60 requests a minute")
+    lines = Watched(is_verbose=is_verbose).after(StageStarted(name="write", handler_type="codergen"), waiting)
+    assert ("waits about 12 s for openai:m" in " ".join(lines)) == is_verbose
 
 
 def test_the_summary_for_programs_has_usage_by_run_stage_and_attempt(tmp_path):

@@ -1,9 +1,11 @@
 """``pipeline.estimate()``: what a run will cost, before it runs."""
 
+import json
 import sys
 from xml.etree import ElementTree as ET
 
 import pytest
+from pydantic import BaseModel
 
 from attractor_nb import Pipeline
 from attractor_nb.decisions.estimates import Assumptions
@@ -39,6 +41,18 @@ def test_the_system_prompt_and_the_asked_for_verdict_are_part_of_a_prompt():
     verdict = pipeline("a [prompt=x, verdict=json] start -> a -> done").estimate()
     assert system["a"].expected.input_tokens == plain + 100
     assert verdict["a"].expected.input_tokens > plain + 10
+
+
+class Order(BaseModel):
+    count: int
+    note: str
+
+
+def test_a_prompt_has_the_text_of_a_schema_that_is_named():
+    named = pipeline("a [prompt=x, response_schema=Order] start -> a -> done", schemas={"Order": Order})
+    text = json.dumps(Order.model_json_schema()).replace('"', '\\"')
+    written = pipeline(f'a [prompt=x, response_schema="{text}"] start -> a -> done')
+    assert named.estimate()["a"].expected.input_tokens == written.estimate()["a"].expected.input_tokens
 
 
 def test_the_likely_path_sees_the_parameters():

@@ -9,6 +9,7 @@ from attractor_nb.model.events import (
     ChildEvent,
     ChildStarted,
     ModelCallEnded,
+    ModelCallWaiting,
     PipelineCompleted,
     PipelineInterrupted,
     StageCompleted,
@@ -33,6 +34,13 @@ def folded(*events):
     for event in events:
         fold_event(view, event)
     return view
+
+
+def test_a_node_whose_request_waits_says_for_what_until_it_was_made():
+    began = StageStarted(name="a", handler_type="codergen")
+    waits = ModelCallWaiting(name="a", model="openai:m", seconds=12, rates="60 requests a minute")
+    assert folded(began, waits).nodes["a"].note == "waits for 60 requests a minute"
+    assert folded(began, waits, call(PRICED)).nodes["a"].note == ""
 
 
 def call(usage, name="a", **facts):

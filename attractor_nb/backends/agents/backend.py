@@ -333,7 +333,12 @@ def _denials(dialect: Dialect, denied: Sequence[str]) -> str:
 
 
 def _object_schema(node: Node) -> str:
-    """The node's ``response_schema`` where it is one of an object: agents answer with nothing else."""
+    """The node's ``response_schema`` where it is one of an object: agents answer with nothing else.
+
+    Beside ``verdict=json`` there is none: the schema would forbid the verdict's members.
+    """
+    if node.get("verdict", str, "") == "json":
+        return ""
     text = node.get("response_schema", str, "")
     try:
         found: Any = json.loads(text or "null")

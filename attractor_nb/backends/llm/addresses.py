@@ -27,6 +27,8 @@ _OFFICIAL: Final = {
 """Where the clients of the others go by themselves."""
 NO_KEY: Final = "no-key"
 """What a server of one's own gets where it asks for no key: the clients ask for one."""
+_DEFAULTED: Final = frozenset({"OLLAMA_BASE_URL"})
+"""Variables of addresses that have a default."""
 _ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
@@ -35,6 +37,13 @@ def address_of(target: Target) -> str:
     if target.endpoint is not None:
         return target.endpoint.url
     return target.base_url or _set_address(target.provider) or _ADDRESSES.get(target.provider, "")
+
+
+def address_variables(target: Target) -> tuple[str, ...]:
+    """The environment variables that say where a provider is, and in which region or project of it."""
+    known = known_provider(target.provider)
+    own = (known.address if known else "") or _ADDRESS_VARIABLES.get(target.provider, "")
+    return (*((own,) if own else ()), *(known.settings if known else ()))
 
 
 def _set_address(provider: str) -> str:
@@ -71,8 +80,21 @@ def set_key(target: Target) -> tuple[str, str] | None:
     return None
 
 
+def unset(target: Target) -> tuple[str, ...]:
+    """The environment variables without which a target cannot be asked, and that are not set."""
+    known = known_provider(target.provider)
+    if known is None or target.endpoint is not None:
+        return ()
+    is_placed = not known.address or known.address in _DEFAULTED or bool(target.base_url)
+    wanted = known.settings if is_placed else (known.address, *known.settings)
+    return tuple(name for name in wanted if not os.environ.get(name, "").strip())
+
+
 def needs_key(target: Target, address: str) -> bool:
     """Whether a target cannot be asked without a key: at an address that the user set it may."""
-    if not key_variables(target):
+    known = known_provider(target.provider)
+    if not key_variables(target) or (known is not None and known.is_signed_in):
         return False
+    if known is not None and known.address and not target.base_url:
+        return True
     return target.endpoint is not None or not address or address == _ADDRESSES.get(target.provider)

@@ -29,6 +29,7 @@ from attractor_nb.model.providers import (
     read_fallbacks,
     read_model,
 )
+from attractor_nb.model.rates import Rates
 from attractor_nb.model.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -48,12 +49,14 @@ class Target:
         model: The provider's own name of the model.
         base_url: Address of the server, which gets no key; empty for the provider's own.
         endpoint: The endpoint that it is at, in place of an address; the provider says the language.
+        rates: How much may be asked there in a minute.
     """
 
     provider: str
     model: str
     base_url: str = ""
     endpoint: Endpoint | None = None
+    rates: Rates = field(default_factory=Rates)
 
     def __str__(self) -> str:
         return f"{self.endpoint.name if self.endpoint else self.provider}:{self.model}"
@@ -71,7 +74,7 @@ class Defaults:
         system_prompt: As ``llm.system_prompt``.
         temperature: As ``llm.temperature``.
         max_tokens: As ``llm.max_tokens``.
-        endpoints: Endpoints by name, beside those of the graph, which go before these.
+        endpoints: Endpoints and rates of providers by name, beside those of the graph, which go before these.
     """
 
     model: str = ""
@@ -205,7 +208,8 @@ def _endpoints(node: Node, defaults: Defaults) -> Mapping[str, Endpoint]:
     found = dict(defaults.endpoints)
     for name, facts in written_endpoints(node.attrs).items():
         try:
-            found[name] = read_endpoint(name, facts)
+            endpoint = read_endpoint(name, facts)
+            found[endpoint.name] = endpoint
         except ValueError as error:
             raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
     return found
@@ -223,13 +227,14 @@ def _address(node: Node, name: ModelName, defaults: Defaults) -> str:
 
 
 def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, Endpoint]) -> Target:
-    if name.provider in endpoints:
+    at = endpoints.get(name.provider)
+    if at is not None and at.url:
         if not name.model:
             raise TerminalError(
                 f"node {node.id!r} names the endpoint {name.provider!r} and no model",
                 hint=f"write llm_model, too, or {name.provider}:MODEL",
             )
-        return Target(COMPATIBLE, name.model, endpoint=endpoints[name.provider])
+        return Target(COMPATIBLE, name.model, endpoint=at, rates=at.rates)
     provider = name.provider or (COMPATIBLE if base_url else "")
     if not provider:
         before, colon, _ = name.model.partition(":")
@@ -250,9 +255,17 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
             f"node {node.id!r}: {name.model!r} is a model of {owner}, and the provider is {provider}",
             hint=f"write llm_provider={owner}, or llm_model={owner}:{name.model}",
         )
-    return Target(provider, name.model, base_url)
+    if base_url and provider in _AT_ONE_PLACE:
+        raise TerminalError(
+            f"node {node.id!r}: llm.base_url stands beside a model of {provider}, which signs in by itself",
+            hint="leave llm.base_url out, or name an endpoint for another server",
+        )
+    rates = endpoints[provider].rates if provider in endpoints and not base_url else Rates()
+    return Target(provider, name.model, base_url, rates=rates)
 
 
+_AT_ONE_PLACE: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_signed_in)
+"""Whose credentials would go to any address that is given."""
 _SINGLE_MAKERS: Final = frozenset({"openai", "anthropic", "google", "deepseek"})
 """Who provides models of their own alone."""
 
@@ -286,7 +299,12 @@ def _extra(node: Node) -> dict[str, Any]:
 
 
 def _schema(node: Node) -> Mapping[str, Any] | None:
-    """The node's ``response_schema`` where a provider can be bound to it: a JSON Schema of an object."""
+    """The node's ``response_schema`` where a provider can be bound to it: a JSON Schema of an object.
+
+    Beside ``verdict=json`` the object has members that the schema does not name: it would forbid them.
+    """
+    if node.get("verdict", str, "") == "json":
+        return None
     try:
         found: Any = json.loads(node.get("response_schema", str, "") or "null")
     except (ValueError, RecursionError):

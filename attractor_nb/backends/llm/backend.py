@@ -9,42 +9,48 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import json
 import math
+import os
 import sys
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.addresses import address_of
+from attractor_nb.backends.llm.addresses import address_of, address_variables
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
 from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
 from attractor_nb.backends.llm.pools import Pools
+from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.attachment import ATTACH
-from attractor_nb.model.endpoints import endpoint_of
+from attractor_nb.model.endpoints import Endpoint, endpoint_of
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.providers import known_provider, read_model
+from attractor_nb.model.rates import Rates
 from attractor_nb.model.response import Response
 from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.redaction import redacted
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.backends.llm.clients import Clients
     from attractor_nb.backends.llm.failures import Failure
     from attractor_nb.context import Context
-    from attractor_nb.model.endpoints import Endpoint
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.providers import ModelName
 
-INSTALL: Final = "pip install 'attractor-nb[llm]'"
+EXTRA: Final = "llm"
+INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
 _SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "threads"))
 """Modules that load pydantic-ai and what is behind it."""
 
@@ -62,7 +68,8 @@ class ProviderBackend:
             for a server that asks for one.
         endpoints: Servers by name: ``{"local": {"url": "http://127.0.0.1:8080/v1", "key_env": "MY_KEY"}}``;
             ``local:qwen3`` is a model there. They go before those of the user's ``endpoints.toml``, and the
-            graph's before both.
+            graph's before both. With ``requests_per_minute`` and ``tokens_per_minute`` requests wait for
+            their turn; those may be said of a provider, too: ``{"openai": {"requests_per_minute": 500}}``.
         fallback: Models to ask in turn when a node's own cannot answer.
         system_prompt: System prompt of nodes that have none.
         temperature: Sampling temperature of nodes that have none.
@@ -112,6 +119,7 @@ class ProviderBackend:
         self._request_seconds = _bound("request_timeout_seconds", request_timeout_seconds)
         self._max_requests = int(_bound("max_requests", max_requests))
         self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
 
     @classmethod
     def installed(cls) -> ProviderBackend:
@@ -122,6 +130,72 @@ class ProviderBackend:
         """
         check_installed()
         return cls()
+
+    def recorded(self, graph: Graph) -> dict[str, Any]:
+        """What another process makes this backend of again (``rebuilt``): no keys, only their variables.
+
+        Args:
+            graph: What runs: addresses that its providers have from the environment are part of it.
+        """
+        facts = {
+            "options": {
+                name: value for name, value in asdict(self._defaults).items() if value not in ("", None, {})
+            },
+            "limits": {
+                "connect_timeout_seconds": self._connect_seconds,
+                "read_timeout_seconds": self._read_seconds,
+                "request_timeout_seconds": self._request_seconds,
+                "max_requests": self._max_requests,
+            },
+            "addresses": dict(sorted(self._set_addresses(graph))),
+        }
+        text = json.dumps(facts)
+        return json.loads(text) if redacted(text) == text else {"is_secret": True}
+
+    @classmethod
+    def rebuilt(cls, facts: Mapping[str, Any]) -> ProviderBackend:
+        """The backend that ``recorded`` described.
+
+        Raises:
+            OptionError: It cannot be made again, or the environment names other addresses now.
+        """
+        if facts.get("is_secret"):
+            raise OptionError(
+                "this run's backend was given something secret, which is not recorded",
+                hint="resume(…, backend=…) with the same",
+            )
+        for name, address in facts["addresses"].items():
+            now = os.environ.get(name, "").strip()
+            if now != address:
+                was = f"was {address}" if address else "was not set"
+                raise OptionError(
+                    f"{name} is {now or 'not set'}, and {was} when this run was started",
+                    hint="set it as it was, or say resume(…, backend=…): models are asked elsewhere then",
+                )
+        check_installed()
+        made = cls(**facts["limits"])
+        options = dict(facts["options"])
+        endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
+        read = {
+            name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
+            for name, at in endpoints.items()
+        }
+        made._defaults = Defaults(**options, endpoints=read)
+        return made
+
+    def _set_addresses(self, graph: Graph) -> Iterator[tuple[str, str]]:
+        """The environment's variables of addresses that the providers of a graph go by."""
+        for child in graph.children.values():
+            yield from self._set_addresses(child)
+        for node in nodes_that_ask(graph):
+            try:
+                targets = read_request(node, self._defaults).targets
+            except TerminalError:
+                continue  # it asks nobody
+            for target in targets:
+                if target.endpoint is None and not target.base_url:
+                    for name in address_variables(target):
+                        yield name, os.environ.get(name, "").strip()
 
     async def open(self) -> None:
         """Load the libraries, without blocking the loop, and make ready to share connections.
@@ -156,16 +230,19 @@ class ProviderBackend:
         """Find what is known to fail before anything is run or paid.
 
         Raises:
-            OptionError: A node names no model, or a provider or address that cannot be asked.
+            OptionError: A node names no model, or a provider or address that cannot be asked, or the client
+                of one is not installed.
         """
         for child in graph.children.values():
             self.check_graph(child)
         for node in nodes_that_ask(graph):
             try:
-                request = read_request(node, self._defaults)
+                targets = read_request(node, self._defaults).targets
             except TerminalError as error:
                 raise OptionError(error.message, hint=error.hint) from None
-            blind = [target for target in request.targets if takes_text_alone(target)]
+            for target in targets:
+                check_client(target)
+            blind = [target for target in targets if takes_text_alone(target)]
             if blind and node.get(ATTACH, str, "").strip():
                 raise OptionError(
                     f"{node.id} attaches files, and {blind[0]} takes text alone",
@@ -228,7 +305,9 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(target, address, request, limits, scope, stream_output, _tools_of(node))
+        exchange = Exchange(
+            target, address, request, limits, scope, stream_output, self._gates, _tools_of(node)
+        )
         try:
             model = clients.model(target)
             if toolset is None:
@@ -250,11 +329,12 @@ class ProviderBackend:
         return Clients(connect_seconds=self._connect_seconds, read_seconds=self._read_seconds)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pools": None}
+        return {**self.__dict__, "_pools": None, "_gates": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
 
     def __repr__(self) -> str:
         return f"ProviderBackend({self._defaults.model!r})"
@@ -271,6 +351,20 @@ def check_installed() -> None:
     ]
     if missing:
         raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
+
+
+def check_client(target: Target) -> None:
+    """Make sure that the client of a provider is installed that the extra ``llm`` does not bring.
+
+    Raises:
+        OptionError: It is not; the hint is the command for it.
+    """
+    known = known_provider(target.provider)
+    if known and known.extra != EXTRA and importlib.util.find_spec(known.package) is None:
+        raise OptionError(
+            f"{target} needs {known.package}, which is not installed",
+            hint=f"pip install 'attractor-nb[{known.extra}]'",
+        )
 
 
 async def _loaded() -> None:

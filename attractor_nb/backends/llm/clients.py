@@ -14,9 +14,16 @@ import httpx2
 from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key
+from attractor_nb.backends.llm.addresses import (
+    NO_KEY,
+    address_of,
+    key_variables,
+    needs_key,
+    set_key,
+    unset,
+)
 from attractor_nb.backends.llm.exchange import agent_of
-from attractor_nb.backends.llm.failures import CallFailed, no_interface, without_key
+from attractor_nb.backends.llm.failures import CallFailed, no_interface, without_key, without_settings
 from attractor_nb.model.providers import read_model
 from attractor_nb.redaction import learn
 
@@ -54,8 +61,10 @@ class Clients:
         """The model of a target.
 
         Raises:
-            CallFailed: The key that it needs is not set.
+            CallFailed: The key, or a setting, that it needs is not set.
         """
+        if missing := unset(target):
+            raise CallFailed(without_settings(target, missing))
         address = address_of(target)
         key = _key_of(target, address)
         found = self._models.get((target, address, key))
@@ -111,6 +120,26 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
 
         provider = GoogleProvider(api_key=key, base_url=address or None, http_client=http)
         return GoogleModel(target.model, provider=provider)
+    if target.provider == "vertex":
+        from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
+        from pydantic_ai.providers.google_cloud import GoogleCloudProvider  # noqa: PLC0415 - as above
+
+        project = os.environ[
+            "GOOGLE_CLOUD_PROJECT"
+        ]  # named here, or the key of Google's other interface goes there
+        return GoogleModel(target.model, provider=GoogleCloudProvider(project=project, http_client=http))
+    if target.provider == "bedrock":
+        from pydantic_ai.models.bedrock import BedrockConverseModel  # noqa: PLC0415 - as above
+        from pydantic_ai.providers.bedrock import BedrockProvider  # noqa: PLC0415 - as above
+
+        limits = {"aws_connect_timeout": http.timeout.connect, "aws_read_timeout": http.timeout.read}
+        return BedrockConverseModel(target.model, provider=BedrockProvider(**limits))
+    if target.provider == "azure":
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - as above
+        from pydantic_ai.providers.azure import AzureProvider  # noqa: PLC0415 - as above
+
+        at = AzureProvider(azure_endpoint=address, api_key=key, http_client=http)
+        return OpenAIChatModel(target.model, provider=at, profile=_WHOLE)
     return _openai(target, address, key, http)
 
 

@@ -1,6 +1,7 @@
 """The user's own endpoints: ``endpoints.toml`` in the folder of the user's settings.
 
-A table for each: ``[local]``, ``url = "http://127.0.0.1:8080/v1"``, ``key_env = "LOCAL_API_KEY"``.
+A table for each: ``[local]``, ``url = "http://127.0.0.1:8080/v1"``, ``key_env = "LOCAL_API_KEY"``; and for a
+provider that is known by name, for its rates: ``[openai]``, ``requests_per_minute = 500``.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
                 f"{where}: {name} is no endpoint", hint=f'such as [{name}] with url = "https://…"'
             )
         try:
-            found[name] = read_endpoint(name, cast("dict[str, Any]", facts))
+            endpoint = read_endpoint(name, cast("dict[str, Any]", facts))
+            found[endpoint.name] = endpoint
         except ValueError as error:
             raise OptionError(f"{where}: {error}", hint="see docs/models.md") from None
     return found

@@ -39,6 +39,7 @@ from attractor_nb.backends.llm.failures import (
     UNREADABLE,
     CallFailed,
     cut_short,
+    error_type_of,
     failure_of,
     not_shown,
     refused,
@@ -52,7 +53,7 @@ from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
 from attractor_nb.model.attachment import attachment_tokens
 from attractor_nb.model.calls import request_file
-from attractor_nb.model.events import ModelCallEnded, RunWarning
+from attractor_nb.model.events import ModelCallEnded, ModelCallWaiting, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
 from attractor_nb.model.surrogates import whole
@@ -67,8 +68,11 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
     from attractor_nb.backends.llm.asking import Request, Target
+    from attractor_nb.backends.llm.rate_gates import Passage, RateGates
     from attractor_nb.stage import StageScope
 
+ASSUMED_ANSWER_TOKENS: Final = 1000
+"""Of an answer whose request sets no limit, for the rate of tokens; it is settled with what came."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
 _RESPONSE: Final = attrgetter("response")
@@ -115,6 +119,7 @@ class Exchange:
         limits: Bounds.
         scope: The stage that asks; None outside a run.
         stream: Given the text as it arrives.
+        gates: Hold requests back where the target has rates.
         tools: Names of the tools that the model gets.
         usage: What the requests consumed so far.
     """
@@ -125,6 +130,7 @@ class Exchange:
     limits: Limits
     scope: StageScope | None
     stream: Callable[[str], None]
+    gates: RateGates
     tools: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
@@ -241,6 +247,7 @@ class Exchange:
         messages: Sequence[ModelMessage],
     ) -> ModelResponse:
         """Make a request and read its answer to the end; announce what came of it."""
+        passage = await self._let_through(messages) if self.target.rates else None
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
@@ -250,11 +257,27 @@ class Exchange:
         except Exception as error:
             failure = failure_of(error, self.target, self.address)
             said = failure.error.message if failure else type(error).__name__
-            self._announce(began, None if response is None else self._counted(response, messages), "", said)
+            usage = None if response is None else self._counted(response, messages, passage)
+            self._announce(began, usage, error=said, error_type=error_type_of(error))
             raise
         finish = str(response.finish_reason or _raw_reason(response))
-        self._announce(began, self._counted(response, messages), finish, "")
+        self._announce(began, self._counted(response, messages, passage), finish)
         return response
+
+    async def _let_through(self, messages: Sequence[ModelMessage]) -> Passage:
+        """Wait until the rates of who is asked allow another request."""
+        received = ASSUMED_ANSWER_TOKENS if self.request.max_tokens is None else self.request.max_tokens
+        endpoint = self.target.endpoint
+        account = self.target.provider if endpoint is None else endpoint.key_env
+        gate = self.gates.gate(account, self.address)
+        return await gate.enter(self.target.rates, tokens_of(messages) + received, self._tell_of_wait)
+
+    def _tell_of_wait(self, seconds: float) -> None:
+        if self.scope is not None:
+            model, rates = str(self.target), str(self.target.rates)
+            self.scope.announce(
+                ModelCallWaiting(**self.scope.place, model=model, seconds=seconds, rates=rates)
+            )
 
     async def _received(
         self, opened: AbstractAsyncContextManager[Any], read: Callable[[Any], ModelResponse]
@@ -303,7 +326,9 @@ class Exchange:
             case _:
                 return
 
-    def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> Usage:
+    def _counted(
+        self, response: ModelResponse, messages: Sequence[ModelMessage], passage: Passage | None
+    ) -> Usage:
         """What a request consumed, added to the talk's; our estimate where the server does not say."""
         counted: Any = response.usage
         is_estimated = not (counted.input_tokens or counted.output_tokens)
@@ -311,6 +336,8 @@ class Exchange:
             counted = Usage(tokens_of(messages), tokens_of([response]))
         own = usage_of(ModelName(self.target.model, self.target.provider), counted, is_estimated=is_estimated)
         self.usage = self.usage + own
+        if passage is not None:
+            passage.settle(own.total_tokens)
         return own
 
     def _record(self, messages: Sequence[ModelMessage]) -> None:
@@ -346,7 +373,9 @@ class Exchange:
             + "\n"
         )
 
-    def _announce(self, began: float, usage: Usage | None, finish: str, error: str) -> None:
+    def _announce(
+        self, began: float, usage: Usage | None, finish: str = "", *, error: str = "", error_type: str = ""
+    ) -> None:
         if self.scope is None:
             return
         self.scope.announce(
@@ -357,6 +386,7 @@ class Exchange:
                 usage=usage,
                 finish=finish,
                 error=error,
+                error_type=error_type,
                 thread=self.scope.thread,
             )
         )

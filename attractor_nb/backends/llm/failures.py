@@ -30,6 +30,8 @@ _NO_KEY_SENT: Final = (
     "no key was sent: give its server a name and a key, endpoint.NAME.url and endpoint.NAME.key_env, "
     "or the provider an address by its own variable, such as OPENAI_BASE_URL"
 )
+_OF_CREDENTIALS: Final = ("google.auth.", "botocore.")
+"""Whose errors say that a client did not find out who asks."""
 UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -88,15 +90,49 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
         return _of_the_provider(error, target, address)
     if isinstance(error, theirs.AgentRunError | theirs.UserError):
         return _of_the_talk(error, target)
+    if type(error).__module__.startswith(_OF_CREDENTIALS):
+        hint = "sign in as its client asks for it, or check the credentials that it found"
+        return _terminal(
+            f"{target} cannot be asked: {type(error).__name__}: {_first_line(error)}",
+            hint,
+            is_next_asked=True,
+        )
     if isinstance(error, httpx2.HTTPError | OSError | EOFError):
         return _retryable(f"{_placed(target, address)} broke off: {_first_line(error)}")
     return None
+
+
+def error_type_of(error: Exception) -> str:
+    """The kind of failure in a word, as OpenTelemetry names it: HTTP status, ``timeout``, or a class."""
+    if isinstance(error, theirs.ModelHTTPError) and error.status_code >= 400:
+        return str(error.status_code)
+    root = _root(error)
+    slow = (
+        TimeoutError,
+        httpx2.TimeoutException,
+        theirs.ModelTimeoutError,
+        theirs.ModelRequestTimeout,
+    )
+    if any(isinstance(each, slow) for each in (error, error.__cause__, root)):
+        return "timeout"
+    if isinstance(root, CallFailed):
+        return root.failure.kind or type(root.failure.error).__name__
+    return type(root).__name__
 
 
 def without_key(target: Target, names: tuple[str, ...]) -> Failure:
     """There is no key for a provider."""
     return _terminal(
         f"{target} needs a key, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
+        f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
+        is_next_asked=True,
+    )
+
+
+def without_settings(target: Target, names: tuple[str, ...]) -> Failure:
+    """What a provider is asked with is not set."""
+    return _terminal(
+        f"{target} cannot be asked: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
         f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
         is_next_asked=True,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EFFORTS: Final = ("low", "medium", "high")
 _THINKING_BUDGETS: Final = {"low": 2048, "medium": 10_000, "high": 16_384}
 """Tokens that Anthropic's models think for where their thinking has a budget, which is part of the limit."""
-_COOL_THINKERS: Final = frozenset({"openai", "anthropic"})
+_COOL_THINKERS: Final = frozenset({"openai", "anthropic", "azure", "bedrock"})
 """Whose models take no temperature while they think."""
 
 

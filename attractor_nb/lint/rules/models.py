@@ -250,8 +250,9 @@ def base_url_valid(survey: Survey) -> Iterator[Finding]:
 def endpoint_valid(survey: Survey) -> Iterator[Finding]:
     """An endpoint has an address, and what is said of it is right: `endpoint.local.url`, `.key_env`, `.api`.
 
-    Prompts and the key that `key_env` names are sent there. An address that travels unencrypted over a
-    network is a WARNING.
+    Prompts and the key that `key_env` names are sent there. Rates (`.requests_per_minute`,
+    `.tokens_per_minute`) are counts, and the one thing that may be said of a provider, too. An address that
+    travels unencrypted over a network is a WARNING.
 
     Bad:
 
@@ -274,6 +275,8 @@ def endpoint_valid(survey: Survey) -> Iterator[Finding]:
             fix = Fix("see the models' page of the documentation")
             if near and near not in facts:
                 fix = Fix(f'write "{PREFIX}{name}.{near}"')
+            said = (f"{PREFIX}{name}.{field}" for field in facts)
+            attribute = next((each for each in said if str(error).startswith(f"{each} ")), attribute)
             yield Finding(str(error), value_span(graph, attribute), "", fix=fix)
             continue
         scheme, host = _address(endpoint.url)

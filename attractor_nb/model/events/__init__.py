@@ -12,6 +12,7 @@ an ephemeral event (``is_durable`` false) carries the number of the durable one 
 
 from attractor_nb.model.events.calls import (
     ModelCallEnded,
+    ModelCallWaiting,
     ToolCallEnded,
 )
 from attractor_nb.model.events.children import (
@@ -90,6 +91,7 @@ __all__ = [
     "InterviewStarted",
     "InterviewTimeout",
     "ModelCallEnded",
+    "ModelCallWaiting",
     "ParallelBranchCompleted",
     "ParallelBranchStarted",
     "ParallelCompleted",

@@ -23,6 +23,8 @@ class ModelCallEnded(StageEvent):
         finish: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the
             call failed.
         error: Why it failed, or empty.
+        error_type: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name
+            of an exception's class; empty when it did not fail.
         thread: The conversation that it went on with, or empty.
     """
 
@@ -31,6 +33,7 @@ class ModelCallEnded(StageEvent):
     usage: Usage | None = None
     finish: str = ""
     error: str = ""
+    error_type: str = ""
     thread: str = ""
 
     @property
@@ -47,6 +50,26 @@ class ModelCallEnded(StageEvent):
         if self.usage is not None:
             plain["usage"] = self.usage.to_plain()
         return plain
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelCallWaiting(StageEvent):
+    """A request waits until the rates of its provider allow it; announced when that takes over a second.
+
+    Attributes:
+        model: Who will be asked, with the provider before it.
+        seconds: How long it waits at least.
+        rates: The bounds, in words: ``60 requests a minute``.
+    """
+
+    model: str = ""
+    seconds: float = 0.0
+    rates: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: waits about {self.seconds:.0f} s for {self.model} ({self.rates})"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.model.events.calls import (
     ModelCallEnded,
+    ModelCallWaiting,
     ToolCallEnded,
 )
 from attractor_nb.model.events.children import (
@@ -73,6 +74,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         StageRetrying,
         StageOutput,
         ModelCallEnded,
+        ModelCallWaiting,
         ToolCallEnded,
         GoalGateUnsatisfied,
         RunWarning,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
-from attractor_nb.pipeline.beginning import describe_backend, seams_of
+from attractor_nb.pipeline.beginning import backend_facts, describe_backend, seams_of
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.maps.inputs import read_rows
 from attractor_nb.pipeline.maps.map_run import MapRun, drive, work_of_map
@@ -21,7 +21,7 @@ from attractor_nb.pipeline.maps.shipment import ROWS, STAGES, shipment_of, ships
 from attractor_nb.pipeline.maps.work import MapWork
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.recording import Recording, answering_backend, with_cassette
-from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_named_backend
+from attractor_nb.pipeline.resuming import GRAPH_CHANGES, with_recorded_backend
 from attractor_nb.pipeline.run_inputs import checked_inputs
 from attractor_nb.pipeline.scaling import shipping_of
 from attractor_nb.pipeline.secrets import stored_source
@@ -92,6 +92,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
             "pipeline_name": pipeline.name,
             "graph_hash": pipeline.graph.content_hash,
             "backend": describe_backend(options.backend),
+            **backend_facts(options, pipeline.graph),
             "outputs": list(own.outputs),
             **recorded_for_rows(options, pipeline.graph, pipeline.origin),
             **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
@@ -131,7 +132,7 @@ def continue_map(
             "a map goes on in its own directory", hint='leave map_dir and durability="none" out'
         )
     facts = read_map(path)
-    of_rows = with_named_backend(wish.of_rows, str(facts.get("backend", "")))
+    of_rows = with_recorded_backend(wish.of_rows, facts)
     wish = replace(wish, of_rows=with_workdir_of_rows(of_rows, facts))
     if not wish.own.outputs:
         wish = replace(wish, own=replace(wish.own, outputs=tuple(facts.get("outputs", ()))))

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from pydantic import BaseModel, Field
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
 from attractor_nb.backends.llm.endings import Ending, ending_of
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.backends.llm.schemas import bound_object, is_closed
+from attractor_nb.decisions.response_schemas import ResponseSchema
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.providers import ModelName, read_model
 from attractor_nb.testing import ManualClock
@@ -179,6 +181,45 @@ def test_a_closed_schema_is_strict_on_the_wire(serve, reply, run):
     bound = server.asked[0].body["response_format"]["json_schema"]
     assert bound["strict"] is True
     assert bound["schema"]["additionalProperties"] is False
+
+
+class Order(BaseModel):
+    count: int = Field(ge=1)
+    note: str
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"count": 2, "note": "x"}', '{"count": 2}', '{"count": "two", "note": "x"}']
+)
+def test_the_schema_that_is_sent_is_the_one_that_the_answer_is_checked_against(
+    answer, serve, reply, tmp_path
+):
+    server = serve(reply(answer))
+    source = """digraph { start [shape=Mdiamond] plan [prompt=Plan, response_schema=Order] done [shape=Msquare]
+        start -> plan -> done }"""
+    backend = ProviderBackend("gpt-5.2", base_url=server.base_url("openai"))
+    pipeline = Pipeline(source, schemas={"Order": Order}, backend=backend)
+    result = pipeline.run(wait=True, logs_root=tmp_path / "run")
+    sent = server.asked[0].body["response_format"]["json_schema"]["schema"]
+    complaint = ResponseSchema(json.dumps(sent)).complaint_about(json.loads(answer))
+    assert (result.status == "success") == (complaint == ""), (result.reason, complaint)
+    assert sent["properties"].keys() == Order.model_json_schema()["properties"].keys()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_schema_beside_a_verdict_binds_nothing(shape, serve, reply, backend_for, tmp_path):
+    """A strict schema would forbid the outcome that the same prompt asks for."""
+    server = serve(reply('{"n": 7, "outcome": "fail", "notes": "too many"}'))
+    schema = '{\\"type\\": \\"object\\", \\"properties\\": {\\"n\\": {\\"type\\": \\"integer\\"}}}'
+    source = f"""digraph {{ start [shape=Mdiamond] done [shape=Msquare] start -> plan -> done
+        plan [prompt="Plan", verdict=json, response_schema="{schema}"] }}"""
+    result = Pipeline(source).run(wait=True, logs_root=tmp_path / "run", backend=backend_for(server, shape))
+    assert (result.status, result.reason) == ("fail", "too many")
+    body = server.asked[0].body
+    assert not {"response_format", "text"} & body.keys()
+    assert "format" not in body.get("output_config", {})
+    assert "responseJsonSchema" not in body.get("generationConfig", {})
+    assert '"n"' in json.dumps(body).replace("\\", "")
 
 
 def test_prices_are_those_of_the_list_for_all_of_its_models():

@@ -1,0 +1,58 @@
+"""How much a provider may be asked in a minute. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Bounds of what is asked in any minute; None for no bound.
+
+    Attributes:
+        requests_per_minute: How many requests.
+        tokens_per_minute: How many tokens, sent and received.
+    """
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Rates(60)), str(Rates(60, 30_000))
+        ('60 requests a minute', '60 requests, 30,000 tokens a minute')
+        """
+        bounds = ((self.requests_per_minute, "requests"), (self.tokens_per_minute, "tokens"))
+        said = ", ".join(f"{bound:,} {what}" for bound, what in bounds if bound is not None)
+        return f"{said} a minute" if said else "no bound"
+
+
+def read_rates(where: str, facts: Mapping[str, Any]) -> Rates:
+    """The bounds among what is written of an endpoint or a provider.
+
+    Raises:
+        ValueError: One of them is no count; the message begins with ``where``.
+
+    >>> read_rates("endpoint.local", {"requests_per_minute": "60"})
+    Rates(requests_per_minute=60, tokens_per_minute=None)
+    """
+    return Rates(*(_count(f"{where}.{field}", facts.get(field)) for field in RATE_FIELDS))
+
+
+def _count(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    text = "" if isinstance(value, bool) else str(value).strip().replace("_", "")
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise ValueError(f"{name} {value!r} is no count: write a whole number above 0, such as 60")
+    return int(text)
