@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from attractor_nb.languages.dot import write_dot as write_dot
     from attractor_nb.lint import validate as validate
     from attractor_nb.lint import validate_or_raise as validate_or_raise
+    from attractor_nb.model.attachment import Attachment as Attachment
     from attractor_nb.model.diagnostic import Diagnostic as Diagnostic
     from attractor_nb.model.diagnostic import Severity as Severity
     from attractor_nb.model.graph import Edge as Edge
@@ -79,6 +80,7 @@ _HOMES = {
     "CodexBackend": "backends",
     "CommandLineBackend": "backends",
     "ConsoleInterviewer": "interviewers",
+    "Attachment": "model.attachment",
     "Context": "context",
     "Diagnostic": "model.diagnostic",
     "Edge": "model.graph",
@@ -124,6 +126,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "AnswerValue",
+    "Attachment",
     "AttractorError",
     "AutoApproveInterviewer",
     "CallbackInterviewer",

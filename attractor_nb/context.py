@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.errors import ContextValueError, TerminalError
+from attractor_nb.model.attachment import Attachment
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
@@ -361,6 +362,13 @@ def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
     if kind is list:
         pairs = [_copied(item, key, depth + 1) for item in value]
         return [item for item, _ in pairs], 2 + sum(size + 1 for _, size in pairs)
+    return _copied_other(value, key, depth)
+
+
+def _copied_other(value: Any, key: str, depth: int) -> tuple[Any, int]:
+    if isinstance(value, Attachment):
+        return _copied_dict(value.to_plain(), key, depth)
+    kind = cast("type[Any]", type(value))
     raise _refused(
         key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY)
     )
@@ -371,7 +379,7 @@ _REMEDIES = {
     tuple: "use a list",
     set: "use a list",
     frozenset: "use a list",
-    bytes: "decode it, or write it to the stage directory and keep its path",
+    bytes: "decode it, write it to the stage directory, or give an image or a PDF as an Attachment",
 }
 
 

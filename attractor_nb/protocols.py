@@ -65,6 +65,14 @@ class BackendLifetime(Protocol):
         ...
 
 
+def takes_attachments(backend: object) -> bool:
+    """Whether a backend sends what a stage attaches (``current_stage().attachments``), or hands it on.
+
+    It says so by an attribute, ``takes_attachments = True``; a stage that attaches is refused by any other.
+    """
+    return bool(getattr(backend, "takes_attachments", False))
+
+
 @runtime_checkable
 class DescribesCalls(Protocol):
     """A backend that knows what goes into its calls beside the prompt: for recordings and the cache.

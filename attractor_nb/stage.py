@@ -7,6 +7,7 @@ each attempt, in threads too.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -16,13 +17,16 @@ from attractor_nb.redaction import StreamRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
     from typing import Any
 
+    from attractor_nb.model.attachment import Attachment
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
+    from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Processes
 
 
@@ -312,11 +316,16 @@ class StageScope:
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
+        attachments: Images and documents that the model is shown beside the prompt.
         workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
         read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
             when there is none.
         check_spending: To be called between two requests to models: raises ``BudgetReached`` when what the
             run has spent, this attempt's announced calls included, has reached one of its bounds.
+        is_bounded: A bound on money or tokens holds for it.
+        paying: To be entered around a request, given the most that it can consume: waits until there is room
+            for that beside what other stages are spending; raises ``BudgetReached`` when there is none left.
+        lend: What a child run of this stage may spend; for the engine alone.
     """
 
     run_id: str
@@ -335,10 +344,16 @@ class StageScope:
     children: Children | None = None
     instructions: tuple[str, ...] = ()
     complaint: str = ""
+    attachments: tuple[Attachment, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
     read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)
     check_spending: Callable[[], None] = field(default=lambda: None, repr=False)
+    is_bounded: bool = False
+    paying: Callable[[Usage], AbstractAsyncContextManager[None]] = field(
+        default=lambda _most: nullcontext(), repr=False
+    )
+    lend: Callable[[], Any] = field(default=lambda: None, repr=False)
     _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import Place, attribute_inputs, context_inputs, read_values
@@ -31,6 +31,9 @@ class FunctionBackend:
     Raises:
         OptionError: The function takes neither.
     """
+
+    takes_attachments: Final = True
+    """What a stage attaches is in ``current_stage().attachments``."""
 
     def __init__(self, function: Callable[..., MaybeAwaitable[str | Outcome]] | Callable[..., Any]) -> None:
         self._function = function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import stream_output
@@ -24,6 +24,9 @@ class SimulatedBackend:
             followed.
         sleep: How it waits.
     """
+
+    takes_attachments: Final = True
+    """What a stage attaches is in ``current_stage().attachments``."""
 
     def __init__(
         self, *, delay_seconds: float = 0.0, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep

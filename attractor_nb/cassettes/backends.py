@@ -24,7 +24,7 @@ from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.recorded_call import LEFT_OUT
 from attractor_nb.model.response import Response
-from attractor_nb.protocols import BackendLifetime, DescribesCalls
+from attractor_nb.protocols import BackendLifetime, DescribesCalls, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.stage import current_stage
 
@@ -51,6 +51,8 @@ class AbsentBackend:
         inner: The backend; None when nobody knows it.
     """
 
+    takes_attachments: Final = True
+
     def __init__(self, inner: CodergenBackend | None) -> None:
         self.inner = inner
 
@@ -72,8 +74,14 @@ class OnDemandBackend:
 
     def __init__(self, inner: CodergenBackend) -> None:
         self.inner = inner
+        self.takes_attachments = takes_attachments(inner)
         self._opening = asyncio.Lock()
         self._is_open = False
+
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self.inner, "reserves_requests", False))
 
     async def open(self) -> None:
         """Nothing is needed before the first call."""
@@ -140,9 +148,15 @@ class RecordedBackend:
             backend: What answers that which is not on it.
             described: What goes into a call beside the prompt.
         """
+        self.takes_attachments = takes_attachments(backend)
         self._tape = tape
         self._backend = backend
         self._described = described
+
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self._backend, "reserves_requests", False))
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
         """The recorded answer, or the backend's.
@@ -161,6 +175,7 @@ class RecordedBackend:
             self._described.call_inputs(node, context),
             place=place_of(scope),
             conversation=conversation,
+            attachments=(each.digest for each in scope.attachments),
         )
         place = self._tape.place_of(scope)
         answer = self._tape.find(place, inputs, is_described=self._described.is_known)

@@ -24,7 +24,7 @@ from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.loading import load_pipeline
 from attractor_nb.pipeline.run import Run
-from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.text_files import changed_source
 from attractor_nb.pipeline.trust import where_commands_run
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import was_simulated

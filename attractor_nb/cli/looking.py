@@ -98,7 +98,7 @@ def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> Exi
     check_output(output, file)
     pipeline = read_pipeline(file)
     if graph_format is GraphFormat.JSON and output is None:
-        print_json(pipeline.parsed.to_plain())
+        print_json(pipeline.whole.to_plain())
         return ExitCode.SUCCESS
     text = _drawn(pipeline, graph_format).rstrip("\n") + "\n"
     if output is None:
@@ -117,11 +117,11 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
         case GraphFormat.SVG:
             return pipeline.to_svg()
         case GraphFormat.DOT:
-            return redacted(write_dot(pipeline.parsed))
+            return redacted(write_dot(pipeline.whole))
         case GraphFormat.MERMAID:
             return pipeline.to_mermaid()
         case GraphFormat.JSON:
-            return json.dumps(redacted_value(pipeline.parsed.to_plain()), indent=2, ensure_ascii=False)
+            return json.dumps(redacted_value(pipeline.whole.to_plain()), indent=2, ensure_ascii=False)
         case GraphFormat.TEXT:
             graph = pipeline.graph
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"

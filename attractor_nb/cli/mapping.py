@@ -22,7 +22,7 @@ from attractor_nb.cli.terminal import Tone
 from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.pipeline.loading import load_pipeline
-from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.text_files import changed_source
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -112,8 +112,8 @@ def _stored_goes_on(changed: Path, directory: Path) -> str:
     """That an edited file is not what a resume runs, and how it would be."""
     given = ["map", shown_path(changed), "--resume", shown_path(directory), "--on-graph-change", "accept"]
     return (
-        f"warning: {shown_path(changed)} has changed since this map began; the graph stored in "
-        f"{shown_path(directory / SOURCE_NAME)} goes on\n"
+        f"warning: {shown_path(changed)} has changed since this map began, or a file of its texts; "
+        f"the graph stored in {shown_path(directory / SOURCE_NAME)} goes on\n"
         f" hint: `{shlex.join(['attractor-nb', *given])}` goes on with the new one"
     )
 

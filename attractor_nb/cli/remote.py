@@ -15,6 +15,7 @@ from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.server_events import follow_events, status_at_rest
 from attractor_nb.cli.settings import Settings
 from attractor_nb.errors import OptionError, RunError
+from attractor_nb.pipeline.text_files import with_text_files
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
         OptionError, SourceError, UntrustedSource, RunError: It cannot be read, or the server refuses it.
     """
     source = read_text(file)
+    if file != STDIN:  # the server has no file of ours
+        source = with_text_files(source, Path(file))
     wish = {"name": "" if file == STDIN else Path(file).stem, "params": read_params(params)}
     client = Client(address)
     answer = client.post(body={"source": source.text, **_wish(settings, wish)})

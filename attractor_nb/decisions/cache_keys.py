@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.preamble import without_incidents
+from attractor_nb.model.attachment import without_bytes
 from attractor_nb.model.calls import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
 from attractor_nb.model.prompt_sections import split_context
 
@@ -65,6 +66,7 @@ def model_call(
     *,
     place: Place,
     conversation: str = "",
+    attachments: Iterable[str] = (),
 ) -> CallInputs:
     r"""What goes into a call of a model, or of an agent.
 
@@ -74,6 +76,7 @@ def model_call(
         described: What the backend says of the call beside it (``DescribesCalls``).
         place: Where.
         conversation: Under ``full`` fidelity: what the thread has said so far.
+        attachments: SHA-256 of what is attached, in its order.
 
     >>> sent = "## Context\n\nGoal: ship\n\nRun: k7f3\n\n## Task\n\nPlan."
     >>> model_call("plan", sent, {"model": "m"}, place=Place("k7f3")).values
@@ -85,6 +88,8 @@ def model_call(
         values["carried"] = place.without(without_incidents(carried))
     if conversation:
         values["conversation"] = place.without(conversation)
+    if attached := list(attachments):
+        values["attachments"] = attached
     values |= place.without_in(dict(described))
     return CallInputs(MODEL_CALL, node_id, values)
 
@@ -194,7 +199,7 @@ def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 def context_inputs(context: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Context values as inputs: without what tells of their run, and of what their branches cost."""
-    plain: dict[str, Any] = place.without_in(dict(context))
+    plain: dict[str, Any] = place.without_in(without_bytes(dict(context)))
     results: Any = plain.get(_RESULTS_KEY)
     if isinstance(results, list):
         plain[_RESULTS_KEY] = [_without_usage(entry) for entry in cast("list[Any]", results)]

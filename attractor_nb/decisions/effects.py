@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from attractor_nb.decisions.bounds import Reached
     from attractor_nb.decisions.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome, Usage
@@ -77,7 +78,7 @@ class StageResult(NamedTuple):
         is_saved: It saved the conversation of its thread, which counts once the stage is committed.
         is_cached: It came from the cache, and nothing was executed.
         saved: What it had consumed when it was executed; None when that is not known, or it was now.
-        is_over_budget: It was ended between two requests, for the run may spend no more.
+        over_budget: The bound for which it was ended between two requests; None when it was not.
         files: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
         commit: The commit of the run's worktree at which it left it; empty where there is none.
     """
@@ -90,7 +91,7 @@ class StageResult(NamedTuple):
     is_saved: bool = False
     is_cached: bool = False
     saved: Usage | None = None
-    is_over_budget: bool = False
+    over_budget: Reached | None = None
     files: Any = None
     commit: str = ""
 

@@ -32,7 +32,7 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
         completed=state.completed,
         outer=_around(state),
     )
-    return None if reached is None else _bound_end(reached)
+    return None if reached is None else bound_end(reached)
 
 
 def _around(state: RunState) -> Standing | None:
@@ -54,7 +54,7 @@ def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> 
     """
     where = Standing(state.completed, node_id, moment, _around(state))
     reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
-    return None if reached is None else _bound_end(reached)
+    return None if reached is None else bound_end(reached)
 
 
 def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: Outcome) -> RunWarning | None:
@@ -77,7 +77,8 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
 
 
-def _bound_end(reached: Reached) -> RunEnd:
+def bound_end(reached: Reached) -> RunEnd:
+    """The end of a run by a bound; it goes on with a higher one."""
     return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
 
 
@@ -123,7 +124,7 @@ def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
             f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
             f" loop_restart edge leads back to {target}, {where}"
         )
-        return _bound_end(Reached("max_restarts", reason))
+        return bound_end(Reached("max_restarts", reason))
     return RunEnd(is_success=True, restart_target=target)
 
 
@@ -144,7 +145,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
             f" at gate {gate}, {where}"
         )
-        return _bound_end(Reached("max_goal_gate_redirects", reason))
+        return bound_end(Reached("max_goal_gate_redirects", reason))
     event = GoalGateUnsatisfied(
         gate=gate,
         target=step.target,

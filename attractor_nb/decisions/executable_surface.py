@@ -28,7 +28,7 @@ SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
 _SERVER: Final = "llm.base_url"
 _OTHER_NAMES: Final = frozenset(
-    {"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile", "allowed_tools", _SERVER}
+    {"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile", "allowed_tools", "attach", _SERVER}
 )
 """Attributes that are no commands and do as much as one."""
 _FORM: Final = "attractor-nb executable surface 1"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.bounds import checked_bound, counted
+from attractor_nb.decisions.bounds import Reached, checked_bound, counted
 from attractor_nb.model.duration import Duration
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ class MapBounds:
     """How far the rows of a map may go together. None means without end.
 
     Attributes:
-        max_budget_usd_all: Cost at which no more rows are started.
-        max_tokens_all: Tokens at which no more rows are started.
+        max_budget_usd_all: Cost at which no more is asked, and no more rows are started.
+        max_tokens_all: The same in tokens.
         max_duration_all_seconds: Time since the call at which no more rows are started.
     """
 
@@ -52,24 +52,37 @@ def map_bounds_of(given: Mapping[str, object]) -> MapBounds:
     return MapBounds(budget, None if tokens is None else int(tokens), seconds)
 
 
+def spent_by_rows(bounds: MapBounds, usage: Usage) -> Reached | None:
+    """Why no row may spend more, or None when it may.
+
+    Args:
+        bounds: The bounds.
+        usage: What all rows have consumed so far, those that had ended before too.
+    """
+    budget, cost = bounds.max_budget_usd_all, usage.cost_usd or 0.0
+    if budget is not None and cost > 0 and (cost >= budget or math.isclose(cost, budget)):
+        reason = f"max_budget_usd_all={budget:g} reached: ${cost:.4f} spent"
+        return Reached("max_budget_usd_all", reason)
+    tokens = bounds.max_tokens_all
+    if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
+        return Reached("max_tokens_all", f"max_tokens_all={tokens} reached: {counted(total, 'token')} used")
+    return None
+
+
 def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str:
     """Why no further row may be started, or empty when one may. Asked before each row.
 
     Args:
         bounds: The bounds.
-        usage: What all rows have consumed so far, those that had ended before too.
+        usage: As of ``spent_by_rows``.
         elapsed_seconds: Time since the call.
 
     >>> from attractor_nb.model.outcome import Usage
     >>> rows_used_up(MapBounds(max_tokens_all=10), Usage(8, 4), 0.0)
     'max_tokens_all=10 reached: 12 tokens used'
     """
-    budget, cost = bounds.max_budget_usd_all, usage.cost_usd or 0.0
-    if budget is not None and cost > 0 and (cost >= budget or math.isclose(cost, budget)):
-        return f"max_budget_usd_all={budget:g} reached: ${cost:.4f} spent"
-    tokens = bounds.max_tokens_all
-    if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
-        return f"max_tokens_all={tokens} reached: {counted(total, 'token')} used"
+    if reached := spent_by_rows(bounds, usage):
+        return reached.reason
     seconds = bounds.max_duration_all_seconds
     if seconds is not None and elapsed_seconds >= seconds:
         return (

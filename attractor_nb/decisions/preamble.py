@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.fan_in import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
+from attractor_nb.model.attachment import described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import fair_shares, first_lines, last_lines
 from attractor_nb.model.prompt_sections import INPUTS_HEADING, fence_for, fenced, outside_fences
 from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
@@ -627,8 +628,11 @@ def _branches(past: Past) -> Sequence[Any]:
 
 
 def _text_of(label: str, value: object, name: str, *, is_end: bool = False) -> _Text:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = text.replace("\r\n", "\n").strip("\n")
+    if is_attachment(value):
+        value = described(cast("dict[str, Any]", value))
+    if not isinstance(value, str):
+        value = json.dumps(without_bytes(value), ensure_ascii=False, default=str)
+    text = value.replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return _Text(f"{label}: (empty)", "", 0, name)
     return _Text(label, text, len(text), name, is_end=is_end)

@@ -273,6 +273,9 @@ class RunState:
 
     def _go_on(self, event: GoesOn) -> None:
         self.reopen()
+        if isinstance(event, PipelineResumed):
+            for node_id, usage in event.cut_off.items():
+                self.spend(node_id, Usage.from_plain(usage))
         if isinstance(event, PipelineStarted):
             self.next_node, self.inputs = event.start_node, tuple(event.inputs)
         elif isinstance(event, PipelineRestarted):

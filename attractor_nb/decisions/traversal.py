@@ -28,6 +28,7 @@ from attractor_nb.decisions.effects import (
     Wait,
 )
 from attractor_nb.decisions.endings import (
+    bound_end,
     bound_reached,
     branch_refused,
     dead_end,
@@ -260,7 +261,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
         if not tried.status.is_failure:
             return tried
         visit.failures += 1
-        if not result.is_over_budget and not should_retry(planned.retry, tried, visit.failures):
+        if result.over_budget is None and not should_retry(planned.retry, tried, visit.failures):
             return final_outcome(planned, tried, visit.failures)
         end = yield from _wait_for_retry(walk, planned, visit, result)
         if end is not None:
@@ -312,6 +313,8 @@ def _wait_for_retry(
     )
     yield Announce(failed)
     state.apply(failed)
+    if result.over_budget is not None:
+        return bound_end(result.over_budget)
     moment = f"before attempt {visit.attempt + 1} of {node_id}"
     if end := spending_reached(plan, state, node_id, moment):
         return end

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
-from attractor_nb.decisions.bounds import Standing, used_up
 from attractor_nb.decisions.commit_messages import stage_message
 from attractor_nb.decisions.effects import Asked, Execute, Record, RunEnd, StageResult
 from attractor_nb.decisions.outcome_checks import (
@@ -35,7 +34,7 @@ from attractor_nb.errors import (
     WorkerLost,
 )
 from attractor_nb.model.cached import CachedStage
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
+from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.stage_cache import Look, StageCache
     from attractor_nb.model.events import Event, StageStarted
     from attractor_nb.model.question import Question
@@ -81,7 +81,7 @@ class Attempts:
         instructions: What a supervisor has told the run.
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
-        spent: What the run has consumed by what it has recorded.
+        funds: What the run may still spend, with all who share its bounds; None where nothing bounds it.
         above: Gives the stores of the runs whose child this one is, the nearest first.
     """
 
@@ -100,7 +100,7 @@ class Attempts:
     instructions: Instructions = field(default_factory=Instructions)
     workplace: Workplace | None = None
     cache: StageCache | None = None
-    spent: Callable[[], Usage] = Usage
+    funds: Funds | None = None
     above: Callable[[], tuple[RunStore, ...]] = tuple
     _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
         default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
@@ -114,6 +114,20 @@ class Attempts:
             StorageError: The run directory cannot be written.
             asyncio.CancelledError: The run itself is being stopped.
         """
+        spending = Spending(
+            self.announce if self.branch else self.stream.announce, effect.planned.id, self.funds
+        )
+        if self.funds is None:
+            return await self._run(effect, spending)
+        try:
+            result = await self._run(effect, spending)
+            if not (result.is_cut_off or result.lost or result.is_cached):
+                spending.settle(result.outcome)
+            return result
+        finally:
+            spending.close()
+
+    async def _run(self, effect: Execute, spending: Spending) -> StageResult:
         planned, started = effect.planned, effect.started
         began = self.clock.monotonic()
         files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
@@ -121,9 +135,6 @@ class Attempts:
         self.announce(started, is_synced=is_synced)
         if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
             self.store.check_owner()
-        spending = Spending(
-            self.announce if self.branch else self.stream.announce, partial(self._spent_up, planned.id)
-        )
         conversation = self._conversation(effect)
         keep_carried(files, effect, conversation)
         scope = StageScope(
@@ -147,6 +158,9 @@ class Attempts:
             workplace=self.workplace,
             read_file=self._read_file,
             check_spending=spending.check,
+            is_bounded=self.funds is not None,
+            paying=spending.paying,
+            lend=spending.lend,
         )
         enter_stage(scope)
         self.instructions.enter(scope)
@@ -156,7 +170,7 @@ class Attempts:
             if look is not None and look.entry is not None and self.cache is not None:
                 returned = self.cache.restore(look, scope, context)
             else:
-                returned = await self._call(planned, context)
+                returned = await self._call(planned, context, spending)
         finally:
             self.instructions.leave(scope)
             context.close()
@@ -182,13 +196,13 @@ class Attempts:
         outcome = self._settled(effect, files, returned, duration, spending)
         if look is not None and self.cache is not None:
             self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
-        elapsed, is_over = self.time.elapsed_seconds, spending.is_over
+        elapsed = self.time.elapsed_seconds
         return StageResult(
             outcome,
             duration,
             elapsed,
             is_saved=is_saved,
-            is_over_budget=is_over,
+            over_budget=spending.over,
             files=files,
             commit=await self._kept(effect, outcome, files),
         )
@@ -215,15 +229,6 @@ class Attempts:
         if kept.changes:
             files.write_text(CHANGES_FILE, redacted(kept.changes))
         return kept.commit
-
-    def _spent_up(self, node_id: str, usage: Usage) -> str:
-        """Why the run may spend no more, with what an attempt under way has spent; empty when it may."""
-        bounds = self.plan.bounds
-        if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
-            return ""
-        where = Standing((), node_id, f"within {node_id}")
-        reached = used_up(replace(bounds, max_duration_seconds=None), self.spent() + usage, 0.0, where)
-        return "" if reached is None else reached.reason
 
     async def _looked(self, planned: PlannedNode, scope: StageScope, context: AttemptContext) -> Look | None:
         """What the cache says of a stage; None without one."""
@@ -286,7 +291,7 @@ class Attempts:
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
         _write_status(files, _composed(effect.outcome, effect.visit, effect.attempt, 0.0))
 
-    async def _call(self, planned: PlannedNode, context: Context) -> Any:
+    async def _call(self, planned: PlannedNode, context: Context, spending: Spending) -> Any:
         """Call the handler, within the node's time if it has one."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
@@ -295,7 +300,11 @@ class Attempts:
         if execute is None:
             execute = self._executes[id(handler)] = awaitable(handler.execute)
         try:
-            work = execute(planned.node, context, self.plan.graph, self.store.logs_root)
+            given = (planned.node, context, self.plan.graph, self.store.logs_root)
+            if self.funds is None or not planned.asks_model or _reserves_requests(handler):
+                work = execute(*given)
+            else:
+                work = spending.around(partial(execute, *given), planned.node.llm_model)
             keeps_own_time = _keeps_own_time(handler)
             own = None if keeps_own_time else planned.timeout_seconds
             left = self.time.left_seconds
@@ -515,6 +524,11 @@ def _ignore(event: Event) -> None:
 def _keeps_own_time(handler: Handler) -> bool:
     """Whether a handler ends by itself at the node's timeout, and knows better how: a tool, a gate."""
     return bool(getattr(handler, "keeps_own_time", False))
+
+
+def _reserves_requests(handler: Handler) -> bool:
+    """Whether what a handler asks enters ``StageScope.paying`` around each of its requests."""
+    return bool(getattr(handler, "reserves_requests", False))
 
 
 def _with_usage(outcome: Outcome, returned: Any) -> Outcome:

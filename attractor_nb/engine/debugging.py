@@ -192,7 +192,7 @@ class Debugging:
             asyncio.CancelledError: The run is being stopped.
         """
         planned, started = effect.planned, effect.started
-        if result.is_cut_off or result.lost or result.is_over_budget:
+        if result.is_cut_off or result.lost or result.over_budget:
             return result
         outcome = result.outcome
         failures = 1 + (state.in_flight.failures if state.in_flight else 0)

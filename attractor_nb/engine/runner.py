@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.stage_cache import StageCache
+    from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
     from attractor_nb.stage import Children, Workplace
 
@@ -86,6 +88,9 @@ class RunSetup:
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
         debugging: Has it stand still between its steps; None where nobody can debug.
+        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
+            state has it.
+        funds: What it may spend, with all who share its bounds; None where nothing bounds it.
         above: Gives the stores of the runs whose child this one is, the nearest first.
     """
 
@@ -113,6 +118,8 @@ class RunSetup:
     workplace: Workplace | None = None
     cache: StageCache | None = None
     debugging: Debugging | None = None
+    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
+    funds: Funds | None = None
     above: Callable[[], tuple[RunStore, ...]] = tuple
 
 
@@ -226,6 +233,7 @@ class Runner:
                 graph_hash=setup.plan.graph.content_hash,
                 interrupted_node=flight.node_id if flight and flight.is_started else "",
                 on_interrupted=state.on_interrupted,
+                cut_off={name: usage.to_plain() for name, usage in setup.cut_off.items()},
             )
             setup.store.save_manifest({"status": "resumed", "end_time": None})
             if setup.rewound is not None:
@@ -236,11 +244,12 @@ class Runner:
                 setup.rewound = None
                 self._close_left()
         else:
+            kept = setup.context.snapshot()  # large ones as references: they are on the disk by now
             event = PipelineStarted(
                 name=setup.plan.name,
                 id=setup.run_id,
                 graph_hash=setup.plan.graph.content_hash,
-                inputs=dict(setup.inputs),
+                inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
                 restart_of=self._restart_of,
                 carried=state.carried() if self._restart_of else {},
@@ -279,7 +288,7 @@ class Runner:
             instructions=setup.instructions,
             workplace=setup.workplace,
             cache=setup.cache,
-            spent=lambda: setup.state.usage,
+            funds=setup.funds,
             above=setup.above,
         )
         if setup.debugging is not None:

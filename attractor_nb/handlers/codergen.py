@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.calling import call
 from attractor_nb.decisions.complaints import SHORTER, complaint_about
 from attractor_nb.handlers.answers import TRUNCATED, NoAnswer
+from attractor_nb.handlers.attachments import attachments_of, check_takes_attachments
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
 from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
+from attractor_nb.model.attachment import attachments_section
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.redacted import redacted_response
@@ -24,12 +26,13 @@ from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
+    from attractor_nb.model.attachment import Attachment
     from attractor_nb.model.calls import StageCall
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
@@ -53,6 +56,11 @@ class CodergenHandler:
         self._backend = backend
         self._schemas = schemas
 
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self._backend, "reserves_requests", False))
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.
 
@@ -61,6 +69,8 @@ class CodergenHandler:
         backend raises is classed by the engine (appendix D).
         """
         scope = current_stage()
+        check_takes_attachments(self._backend, node)
+        scope.attachments = attachments_of(node, graph, context.get, scope)
         node, model = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
         prompt = _prompt(node, graph, scope)
         scope.files.write_text(PROMPT_FILE, prompt)
@@ -79,6 +89,7 @@ class CodergenHandler:
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
         """The call of the backend that ``execute`` would make."""
         scope = current_stage()
+        scope.attachments = attachments_of(node, graph, context.get, scope)
         node, _ = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
         prompt = _prompt(node, graph, scope)
         return backend_call(self._backend, node, prompt, context, scope)
@@ -86,15 +97,24 @@ class CodergenHandler:
 
 def _prompt(node: Node, graph: Graph, scope: StageScope) -> str:
     """The text for the model in an attempt."""
-    return with_complaint(compose_prompt(node, graph, scope.preamble, scope.instructions), scope.complaint)
+    prompt = compose_prompt(node, graph, scope.preamble, scope.instructions, scope.attachments)
+    return with_complaint(prompt, scope.complaint)
 
 
-def compose_prompt(node: Node, graph: Graph, preamble: str = "", instructions: Iterable[str] = ()) -> str:
-    """The text for the model: carried context, the task, a supervisor's word, the request for a verdict.
+def compose_prompt(
+    node: Node,
+    graph: Graph,
+    preamble: str = "",
+    instructions: Iterable[str] = (),
+    attachments: Sequence[Attachment] = (),
+) -> str:
+    """The text for the model: carried context, the task, a supervisor's word, what is attached, the verdict.
 
     The node is one whose variables have their values.
     """
     sections = [with_instructions(with_context(preamble, task_of(node)), instructions)]
+    if attachments:
+        sections.append(attachments_section(attachments))
     if asks_for_verdict(node):
         sections.append(verdict_request(node, graph))
     return "\n\n".join(sections)

@@ -46,6 +46,7 @@ def backend_call(
         {**judged, **described},
         place=place_of(scope),
         conversation=scope.conversation.read() if scope.conversation else "",
+        attachments=(each.digest for each in scope.attachments),
     )
     has_effects = bool(getattr(backend, "has_effects", False)) or bool(node.get("allowed_tools", str, ""))
     return StageCall(inputs, has_effects=has_effects, files={PROMPT_FILE: prompt})

@@ -64,6 +64,11 @@ class FanInHandler:
     def __init__(self, backend: CodergenBackend) -> None:
         self._backend = backend
 
+    @property
+    def reserves_requests(self) -> bool:
+        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        return bool(getattr(self._backend, "reserves_requests", False))
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the winner in ``parallel.fan_in.*``; FAIL when there is nothing, or nobody, to choose.
 

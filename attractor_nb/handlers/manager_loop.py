@@ -65,6 +65,8 @@ class ManagerLoopHandler:
         try:
             async with asyncio.timeout(None if timeout is None else timeout.seconds):
                 outcome = await watch.until_done()
+            if child.snapshot().status == "failed":
+                scope.check_spending()  # with more money it is taken up again, and has not failed
         except TimeoutError:
             outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
         except BaseException:

@@ -46,6 +46,8 @@ class SubPipelineHandler:
             async with asyncio.timeout(None if timeout is None else timeout.seconds):
                 while not child.snapshot().is_over:
                     await child.changed(None)
+            if child.snapshot().status == "failed":
+                scope.check_spending()  # with more money it is taken up again, and has not failed
         except TimeoutError:
             late = True
         except BaseException:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.child_problem import ChildProblem
     from attractor_nb.model.inputs import Input
+    from attractor_nb.model.text_files import TextFileProblem
 
 
 def no_inputs(_name: str) -> None:
@@ -34,6 +35,7 @@ class LintOptions:
         child_problems: What is wrong with the child pipelines that the graph names, as who can read files
             has found.
         child_inputs: By node: the inputs that its child declares and that only the node can give, or may.
+        text_problems: What is wrong with the files that texts name, as who can read files has found.
         taken_over: Built-in types that the caller's own handlers execute, as they see fit.
     """
 
@@ -46,4 +48,5 @@ class LintOptions:
     allow_many_exits: bool = False
     child_problems: Sequence[ChildProblem] = ()
     child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
+    text_problems: Sequence[TextFileProblem] = ()
     taken_over: frozenset[str] = frozenset()

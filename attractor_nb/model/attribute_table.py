@@ -177,6 +177,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES
         ),
         (
+            "attach",
+            _S,
+            "",
+            "Images and PDFs that the model is shown: `${photo}`, paths in the working directory; commas.",
+        ),
+        (
             "carry",
             _S,
             "",

@@ -18,6 +18,17 @@ MODEL_CALL: Final = "model"
 COMMAND_CALL: Final = "command"
 QUESTION: Final = "question"
 HANDLER_CALL: Final = "handler"
+AGENT_TASK_FILE: Final = "agent.prompt.md"
+"""In a stage's directory: what an agent of the command line is told, written before it is started."""
+
+
+def request_file(number: int) -> str:
+    """In a stage's directory: its nth request of a model, written before it is made.
+
+    >>> request_file(1), request_file(2)
+    ('request.json', 'request-2.json')
+    """
+    return "request.json" if number == 1 else f"request-{number}.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.attachment import ATTACH, described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import first_lines, last_lines
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ NODE_KEYS: Final = ("response", "run_id")
 """What a stage leaves under its own id: ``<node>.response``, ``<node>.run_id``."""
 RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
 """Node attributes that models and people read. Commands are never among them (ruling 25)."""
+NAMING_ATTRIBUTES: Final = (*RENDERED_ATTRIBUTES, ATTACH)
+"""Node attributes in which variables stand."""
 _TOKEN: Final = re.compile(r"\$(?:\$|\{([^${}\n]+)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _FILTERED: Final = re.compile(rf"(.+):[ \t]*({'|'.join(FILTERS)})[ \t]+([0-9]{{1,9}})[ \t]*\Z", re.DOTALL)
 _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
@@ -64,7 +67,10 @@ class Variable:
 
     def apply(self, value: Any) -> str:
         """What stands in its place."""
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if is_attachment(value):
+            text = described(value)
+        else:
+            text = value if isinstance(value, str) else json.dumps(without_bytes(value), ensure_ascii=False)
         if not self.filter:
             return text
         return first_lines(text, self.size) if self.filter == "head" else last_lines(text, self.size)
@@ -77,6 +83,17 @@ def variables(text: str) -> Iterator[Variable]:
     ['ticket', 'plan.response']
     """
     return (found for match in _TOKEN.finditer(text) if (found := _variable(match)))
+
+
+def whole_variable(text: str) -> str:
+    """The name of the variable that a text is, and nothing besides; empty for another text.
+
+    >>> whole_variable("${photo}"), whole_variable("$photo"), whole_variable("$photo.png")
+    ('photo', 'photo', '')
+    """
+    found = next(variables(text), None)
+    is_whole = found is not None and (found.start, found.end) == (0, len(text)) and not found.filter
+    return found.name if found is not None and is_whole else ""
 
 
 def rendered(text: str, lookup: Lookup) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Usage
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Site, Workspace
@@ -62,6 +63,8 @@ class Beginning:
         events: For a resume: the events so far that count, for the views.
         kept: For a resume: where files of stages are that a rewound visit displaced.
         interviews: For a resume: those of the gate that was cut off.
+        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
+            state has it.
         warning: What the user is to be warned of, or empty.
         rewound: For a rewind: the record of it, to be written before anything else.
         left: For a rewind to before a restart: the directory that the run was in, owned until then.
@@ -78,6 +81,7 @@ class Beginning:
     events: Sequence[Event] = ()
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     interviews: Sequence[Event] = ()
+    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
     warning: str = ""
     rewound: PipelineRewound | None = None
     left: RunStore | None = None
@@ -171,7 +175,7 @@ def _new_store(
             disk=seams.disk,
             is_synced=options.durability == "full",
         )
-    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     manifest = {
         "run_id": run_id,
         "pipeline_name": plan.name,
@@ -206,5 +210,5 @@ def _child_sources(pipeline: Pipeline, place: Path) -> Iterator[tuple[str, str]]
     """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(place, node_id)
-        yield str(home), stored_source(child.to_dot(), child.parsed)[0]
+        yield str(home), stored_source(child.to_dot(), child.whole)[0]
         yield from _child_sources(child, home)

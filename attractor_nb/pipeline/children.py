@@ -275,6 +275,7 @@ class ChildRuns:
                 tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
                 backend=None if "backend" in pipeline.run_defaults else self._household.backend,
                 above=Above(self._household.debugging, scope.node_id, self._household.stores),
+                funds=scope.lend(),
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.text_files import TEXT_FILE, with_literal_texts
 from attractor_nb.transforms.merge import replaced
 
 if TYPE_CHECKING:
@@ -55,5 +56,9 @@ class PipelineNode:
         """
         host = self.pipeline
         inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
-        graph = replaced(host.parsed, self.id, inner.graph, f"{self.id}_" if prefix is None else prefix)
+        for found in inner.diagnostics:
+            if found.rule == TEXT_FILE:
+                raise OptionError(found.message, hint="mend the pipeline that is put in place of the node")
+        graph = with_literal_texts(inner.graph)  # they are as read: none names a file of the host's
+        graph = replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
         return host.with_source(graph, inner)

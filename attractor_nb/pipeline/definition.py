@@ -41,6 +41,7 @@ from attractor_nb.pipeline.run_inputs import checked_inputs, declared_inputs, re
 from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.sources import Source, named_file, read_source
+from attractor_nb.pipeline.text_files import TextFiles
 from attractor_nb.pipeline.trust import Origin, absolute_origin
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
@@ -125,6 +126,7 @@ class Definition(Mendable, Sharing):
         """
         learn_environment()
         self._own_origin = absolute_origin(named_file(source) if origin is None else origin)
+        self._files = _text_files(absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
@@ -167,9 +169,10 @@ class Definition(Mendable, Sharing):
             find_children=self._find_children,
             taken_over=frozenset(self.handlers),
         )
-        prepared = prepare(self._source, preparation)
+        prepared = prepare(self._source, preparation, self._files)
         self.parsed: Graph = prepared.parsed
         self.graph: Graph = prepared.graph
+        self._document = prepared.document
         self.source: SourceText | None = prepared.document.source if prepared.document else None
         self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
         self.family: Family = prepared.family
@@ -385,6 +388,16 @@ class Definition(Mendable, Sharing):
         )
 
     def to_dot(self) -> str:
+        """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
+        return self._files.contained(self._document) if self._document else write_dot(self.whole)
+
+    @property
+    def whole(self) -> Graph:
+        """The graph as written, with the texts of files in it."""
+        return self._files.contained_graph(self.parsed)
+
+    @property
+    def written(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""
         return self.source.text if self.source is not None else write_dot(self.parsed)
 
@@ -448,6 +461,13 @@ class Definition(Mendable, Sharing):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+
+
+def _text_files(origin: Origin | None) -> TextFiles:
+    """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
+    if isinstance(origin, str):
+        return TextFiles(None, origin)
+    return TextFiles(origin.parent if origin is not None else Path.cwd())
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:

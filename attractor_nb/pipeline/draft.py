@@ -23,7 +23,7 @@ from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.model.variables import RENDERED_ATTRIBUTES, stages_named
+from attractor_nb.model.variables import NAMING_ATTRIBUTES, stages_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -156,7 +156,7 @@ def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
 def _variables(graph: Graph, node_id: str) -> Iterator[Span]:
     """Where texts name what a node leaves; a default block's once for each node that has it from there."""
     for node in graph.nodes.values():
-        for name in RENDERED_ATTRIBUTES:
+        for name in NAMING_ATTRIBUTES:
             written = node.attr_spans.get(name)
             if written is None or "$" not in written.value.text:
                 continue

@@ -50,7 +50,7 @@ class Editor:
     @property
     def source(self) -> str:
         """The text as it is now."""
-        return self._now.to_dot()
+        return self._now.written
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -60,7 +60,7 @@ class Editor:
     @property
     def begun(self) -> str:
         """The text that it began with."""
-        return self._begun.to_dot()
+        return self._begun.written
 
     @property
     def file(self) -> Path | None:

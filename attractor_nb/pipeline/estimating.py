@@ -20,6 +20,7 @@ from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.codergen import compose_prompt
 from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.model.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
 from attractor_nb.model.providers import read_fallbacks
 from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.pipeline.model_report import own_model, stylesheet_of
@@ -206,7 +207,7 @@ def _estimate(
 def _asked(node: Node, graph: Graph, name: ModelName) -> Asked:
     prompt = f"{node.get('llm.system_prompt', str, '')}{compose_prompt(node, graph)}"
     return Asked(
-        estimated_tokens(prompt),
+        estimated_tokens(prompt) + ATTACHMENT_TOKENS * len(attached_names(node.get(ATTACH, str, ""))),
         (name, *read_fallbacks(node.get("llm_fallback", str, ""))),
         node.get("llm.max_tokens", int),
         node.get("llm.context_tokens", int),

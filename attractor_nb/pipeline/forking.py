@@ -205,7 +205,7 @@ def fork_records(way: Sequence[Event], forked: PipelineForked, run_id: str) -> l
 
 def _sources(pipeline: Pipeline, home: Path) -> dict[str, bytes]:
     """The source of a pipeline and those of its children, where a run directory has them."""
-    text, _ = stored_source(pipeline.to_dot(), pipeline.parsed)
+    text, _ = stored_source(pipeline.to_dot(), pipeline.whole)
     files = {(home / SOURCE_NAME).as_posix(): text.encode("utf-8", "surrogatepass")}
     for node_id, child in pipeline.family.children.items():
         files |= _sources(child, child_home(home, node_id))
@@ -217,7 +217,7 @@ def _manifest(
 ) -> dict[str, Any]:
     before = place.stored.manifest
     kept = {name: value for name, value in before.items() if name not in _NOT_OF_A_FORK}
-    _, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    _, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     return {
         **kept,
         "schema_version": 1,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.inputs import Input
     from attractor_nb.pipeline.sources import Source
+    from attractor_nb.pipeline.text_files import TextFiles
     from attractor_nb.protocols import LintRule, Transform
 
 
@@ -75,8 +76,13 @@ class Prepared:
     family: Family
 
 
-def prepare(source: Source, preparation: Preparation) -> Prepared:
+def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepared:
     """Read, transform and lint a source.
+
+    Args:
+        source: Text, path or graph.
+        preparation: With what.
+        files: Those that its texts may name.
 
     Raises:
         DotSyntaxError: The text does not parse.
@@ -86,7 +92,8 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
     document = None if isinstance(text, Graph) else read_dot(text, strict=preparation.is_strict)
     parsed = text if isinstance(text, Graph) else document.graph if document else None
     assert parsed is not None, "a source is a graph or has one"
-    graph = _transformed(parsed, (*built_in_transforms(), *preparation.transforms))
+    put_in, text_problems = files.put_in(parsed)
+    graph = _transformed(put_in, (*built_in_transforms(), *preparation.transforms))
     family = preparation.find_children(graph) if preparation.find_children else Family()
     graph = family.beside(graph)
     options = LintOptions(
@@ -99,6 +106,7 @@ def prepare(source: Source, preparation: Preparation) -> Prepared:
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,
         child_inputs=family.inputs,
+        text_problems=text_problems,
         taken_over=preparation.taken_over,
     )
     found = validate(graph, preparation.rules, options=options, severity=preparation.severity)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import contextlib
 import shlex
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED
+from attractor_nb.context import is_reference
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.cut_off import cut_off_usage
 from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.model.calls import AGENT_TASK_FILE, request_file
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
+from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import Beginning, Seams, is_answered_by_nobody
+from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.recorded import (
@@ -29,7 +36,7 @@ from attractor_nb.pipeline.recorded import (
 )
 from attractor_nb.pipeline.rewinding import Rewind, check_is_on_the_way, check_rewind, find_place
 from attractor_nb.pipeline.run_inputs import later_inputs
-from attractor_nb.pipeline.sources import changed_source
+from attractor_nb.pipeline.text_files import changed_source
 from attractor_nb.pipeline.trust import absolute_origin, check_trust
 from attractor_nb.pipeline.workplaces import Worktree, site_again, with_recorded_workdir
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory, utc_text
@@ -37,7 +44,7 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, check_directory, has_event_log, read_facts, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.decisions.plan import Plan
@@ -95,6 +102,7 @@ def continue_run(
             owned.callback(store.close)
         stored, state = way_on.stored, way_on.state
         _reopen(state)
+        cut_off = _cut_off(store, stored, state)
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if way_on.rewound is not None:
             context.restore(way_on.rewound.context)
@@ -123,6 +131,7 @@ def continue_run(
         events=way,
         kept=kept_directories(way_on.whole, way),
         interviews=interviews_under_way(way),
+        cut_off=cut_off,
         warning="; ".join(filter(None, (way_on.warning or _stored_goes_on(pipeline, logs_root), moved))),
         rewound=way_on.rewound,
         left=left,
@@ -135,8 +144,8 @@ def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
     if path is None:
         return ""
     return (
-        f"{path} has changed since this run began: the graph stored in the run directory goes on; the edited "
-        'one does when a resume is given it with on_graph_change="accept"'
+        f"{path} has changed since this run began, or a file of its texts: the graph stored in the run "
+        'directory goes on; the edited one does when a resume is given it with on_graph_change="accept"'
     )
 
 
@@ -184,6 +193,31 @@ def _record_options(
         now["is_simulated"] = True
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
         store.save_manifest(now)
+
+
+def _cut_off(store: DirectoryRunStore, stored: StoredRun, state: RunState) -> dict[str, Usage]:
+    """By node: what attempts had consumed that were cut off with their process; the state counts it, too."""
+    found: dict[str, Usage] = {}
+    under_way = (branch.state for branch in state.branches.open.values() if branch.end is None)
+    for place in (state, *under_way):
+        flight = place.in_flight
+        if flight is None or not flight.is_started:
+            continue
+        asked = _requests(partial(store.read_stage_file, flight.node_id, branch=place.branch))
+        usage = cut_off_usage(flight, place.branch, stored.events, asked)
+        if usage != Usage():
+            state.spend(flight.node_id, usage)
+            found[flight.node_id] = found.get(flight.node_id, Usage()) + usage
+    return found
+
+
+def _requests(read: Callable[[str], str | None]) -> int:
+    """How many requests the latest attempt of a stage has made, as its files say."""
+    try:
+        made = sum(1 for _ in takewhile(lambda number: read(request_file(number)) is not None, count(1)))
+        return made + (read(AGENT_TASK_FILE) is not None)
+    except StorageError:  # whatever lies there is none of ours
+        return 0
 
 
 def _reopen(state: RunState) -> None:
@@ -410,7 +444,12 @@ def _check_begun(stored: StoredRun) -> None:
 
 
 def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), inputs)
+    """The values that the run began with, large ones read: a restart has a directory of its own."""
+    recorded = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), None)
+    if recorded is None:
+        return inputs
+    values = StoredValues(stored.logs_root)
+    return {key: values.resolve(value) if is_reference(value) else value for key, value in recorded.items()}
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.schemas import validated
+from attractor_nb.model.attachment import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of, inputs_of_schema
 from attractor_nb.redaction import redacted_value
 
@@ -65,6 +67,7 @@ def checked_inputs(
             raise OptionError(
                 f"parameter {key!r}: {prefixes} keys are the engine's own", hint="name it otherwise"
             )
+    given = {key: _as_attachment(key, value) for key, value in given.items()}
     Context(given)
     values = completed(pipeline.name, pipeline.inputs, given, is_whole=is_whole)
     named = pipeline.graph.get(INPUTS_SCHEMA, str, "").strip()
@@ -95,6 +98,33 @@ def later_inputs(pipeline: Definition, known: Container[str]) -> dict[str, Any]:
             hint='give them to a fork: run.fork(node, context={"name": …}); or give them defaults',
         )
     return {each.name: each.default for each in absent}
+
+
+def _as_attachment(key: str, value: object) -> object:
+    """A value as it is kept: bytes, and the file of a path, as an attachment.
+
+    Raises:
+        OptionError: The file cannot be read.
+        ContextValueError: It is no image or document that models are shown, or too large.
+    """
+    if isinstance(value, bytes):
+        return Attachment(value, key).to_plain()
+    if isinstance(value, Attachment):
+        return value.to_plain()
+    if isinstance(value, list):
+        return [_as_attachment(key, each) for each in cast("list[object]", value)]
+    if not isinstance(value, Path):
+        return value
+    try:
+        with value.open("rb") as file:
+            data = file.read(MAX_ATTACHMENT_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OptionError(
+            f"parameter {key!r}: {value} cannot be read: {reason}",
+            hint="a Path is an attachment; give the path as text to name it only",
+        ) from None
+    return Attachment(data, value.name).to_plain()
 
 
 def _typed(pipeline: str, model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:

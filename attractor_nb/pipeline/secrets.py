@@ -48,12 +48,12 @@ def learn_for_run(secrets: Sequence[str]) -> None:
     redact_also(*secrets)
 
 
-def stored_source(source: str, parsed: Graph) -> tuple[str, bool]:
+def stored_source(source: str, whole: Graph) -> tuple[str, bool]:
     """The text of a pipeline as a run directory keeps it.
 
     Args:
-        source: The text as written.
-        parsed: The graph that it means.
+        source: The text, those of files in it.
+        whole: The graph that it means.
 
     Returns:
         The text without secrets, and whether it had any. It can still be read: where the place of a
@@ -69,5 +69,5 @@ def stored_source(source: str, parsed: Graph) -> tuple[str, bool]:
     try:
         parse_dot(clean)
     except DotSyntaxError:
-        clean = write_dot(redacted_graph(parsed))
+        clean = write_dot(redacted_graph(whole))
     return clean, True

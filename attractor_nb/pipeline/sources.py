@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.graph import Graph
 from attractor_nb.source import SourceText
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from attractor_nb.pipeline.pipeline import Pipeline
 
 Source = str | Path | SourceText | Graph
 MAX_SOURCE_BYTES = 20 * 1024 * 1024
@@ -36,24 +29,6 @@ def read_source(source: Source) -> SourceText | Graph:
         )
     path = named_file(source)
     return SourceText(source) if path is None else _read_file(path)
-
-
-def changed_source(pipeline: Pipeline, stored: Path, facts: Mapping[str, Any]) -> Path | None:
-    """The file of a run or a map, when it has another text now than the kept one that goes on.
-
-    Args:
-        pipeline: What goes on.
-        stored: Where the text is kept.
-        facts: The manifest.
-    """
-    path = Path(str(facts.get("source_path") or stored))
-    if facts.get("is_source_redacted") or pipeline.origin != stored.absolute() or not path.is_file():
-        return None
-    with contextlib.suppress(OptionError):
-        now = read_source(path)
-        if isinstance(now, SourceText) and pipeline.source is not None and now.text != pipeline.source.text:
-            return path
-    return None
 
 
 def named_file(source: object) -> Path | None:

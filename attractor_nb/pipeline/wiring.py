@@ -16,10 +16,12 @@ from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.engine.debugging import Debugging
 from attractor_nb.engine.event_stream import EventStream
+from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
 from attractor_nb.errors import OptionError, RunLocked, TerminalError
+from attractor_nb.handlers.attachments import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
 from attractor_nb.handlers.exit import ExitHandler
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.children import Above
@@ -171,6 +174,7 @@ def wire(
     workspace: Workspace | None = None,
     tape: Tape | None = None,
     above: Above | None = None,
+    funds: Funds | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -187,6 +191,7 @@ def wire(
         workspace: Of a child: its parent's place, when it works there; else its own.
         tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
         above: Of a child: what it knows of its parent.
+        funds: Of a child or a row of a map: what it may spend, with others.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
@@ -262,6 +267,7 @@ def wire(
         is_checkpointed_each_stage=options.checkpoint_every_stage,
         is_resumed=start.sequence > 0,
         warning=start.warning,
+        cut_off=start.cut_off,
         rewound=start.rewound,
         left=start.left,
         backend=describe_backend(options.backend),
@@ -269,6 +275,7 @@ def wire(
         instructions=_instructions(stream, start, is_child=is_child),
         cache=cache_of(options, start.plan, place) if tape is None else None,
         debugging=debugging,
+        funds=run_funds(start.plan.bounds, start.state.usage, funds),
         above=tuple if above is None else above.stores,
         workplace=RunWorkplace(
             start.plan.graph,
@@ -338,6 +345,8 @@ def check_plugs(
             another option contradicts it; or a node asks the backend for what it has not.
     """
     answering = answering_backend(options, tape)
+    if "codergen" not in handlers:
+        _check_attaching(graph, answering)
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
@@ -346,6 +355,21 @@ def check_plugs(
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     check_places(options, graph)
+
+
+def _check_attaching(graph: Graph, backend: CodergenBackend) -> None:
+    """Refuse a node that attaches what its backend would never send.
+
+    Raises:
+        OptionError: A node does.
+    """
+    for node in nodes_that_ask(graph):
+        try:
+            check_takes_attachments(backend, node)
+        except TerminalError as error:
+            raise OptionError(error.message, hint=error.hint) from None
+    for child in graph.children.values():
+        _check_attaching(child, backend)
 
 
 def _check_tools(graph: Graph, functions: Collection[str], *, is_elsewhere: bool) -> None:

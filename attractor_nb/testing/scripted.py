@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.interviewers.answering import AnswerLike, answer_of
 from attractor_nb.interviewers.sequential import SequentialInterviewer
@@ -42,6 +42,9 @@ class ScriptedBackend:
 
     >>> backend = ScriptedBackend({"plan": ["first", Outcome.fail("no")]}, default="done")
     """
+
+    takes_attachments: Final = True
+    """What a stage attaches is in ``current_stage().attachments``."""
 
     def __init__(self, replies: Replies | None = None, *, default: Reply = "done") -> None:
         self._left = {node_id: _listed(given) for node_id, given in (replies or {}).items()}

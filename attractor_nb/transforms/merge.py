@@ -10,6 +10,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.attributes import Scope
 from attractor_nb.model.graph import Edge
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.text_files import marked_texts
 from attractor_nb.transforms.splicing import (
     Inside,
     graph_of,
@@ -50,7 +51,14 @@ class MergeTransform:
             OptionError: It is no graph, or has not one start and one exit.
             DotSyntaxError: Its text does not parse.
         """
-        self._inside = inside_of(graph_of(other), prefix)
+        given = graph_of(other)
+        if given is other or isinstance(other, str):
+            for node, name, _ in marked_texts(given):
+                raise OptionError(
+                    f'{name} of "{node.id}" names a file, which nobody has read',
+                    hint="merge a Pipeline: it reads the files of its texts",
+                )
+        self._inside = inside_of(given, prefix)
         self._connect = dict(connect or {})
 
     def apply(self, graph: Graph) -> Graph:

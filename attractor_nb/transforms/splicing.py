@@ -13,7 +13,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.model.variables import RENDERED_ATTRIBUTES, with_renamed_nodes
+from attractor_nb.model.variables import NAMING_ATTRIBUTES, with_renamed_nodes
 from attractor_nb.transforms.stylesheet_application import INHERITED, StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 
@@ -173,7 +173,7 @@ def _prefixed(node: Node, graph: Graph, prefix: str, inside: Inside) -> Node:
             raise OptionError(
                 f"{name} of {node.id} names the exit, which is left out", hint="name another node"
             )
-    for name in RENDERED_ATTRIBUTES:
+    for name in NAMING_ATTRIBUTES:
         text = node.attrs.get(name)
         if isinstance(text, str) and (respelt := with_renamed_nodes(text, names)) != text:
             changes[name] = respelt

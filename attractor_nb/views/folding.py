@@ -49,7 +49,14 @@ from attractor_nb.views.branch_folds import (
     put,
     refresh_child,
 )
-from attractor_nb.views.spending import count_attempt, count_saved, fold_call, forget_under_way, note_child
+from attractor_nb.views.spending import (
+    count_attempt,
+    count_cut_off,
+    count_saved,
+    fold_call,
+    forget_under_way,
+    note_child,
+)
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
@@ -216,6 +223,11 @@ def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
     return _fold_going(view, event)
 
 
+def _fold_resumed(view: RunView, event: PipelineResumed) -> tuple[str, ...]:
+    count_cut_off(view, event.cut_off)
+    return _fold_going(view, event)
+
+
 def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
     view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
     return ()
@@ -281,7 +293,7 @@ _FOLDS: Final = cast(
     "dict[type[Event], Callable[[RunView, Event], tuple[str, ...]]]",
     {
         PipelineStarted: _fold_begun,
-        PipelineResumed: _fold_going,
+        PipelineResumed: _fold_resumed,
         PipelineRewound: _fold_rewound,
         PipelineForked: _fold_forked,
         PipelineRestarted: _fold_going,

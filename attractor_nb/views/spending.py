@@ -7,12 +7,14 @@ grow while a stage goes on, and nothing is counted twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.model.events import ChildEvent, StageEnd, StageEvent, ToolCallEnded
     from attractor_nb.views.state import RunView
 
@@ -128,6 +130,18 @@ def count_attempt(view: RunView, event: StageEnd, usage: Usage) -> None:
     view.usage_by_node[event.name] = usage if own is None else own + usage
     spent = AttemptSpending(event.visit, event.attempt, event.outcome.status.value, usage, event.branch)
     view.attempts.setdefault(event.name, []).append(spent)
+
+
+def count_cut_off(view: RunView, cut_off: Mapping[str, Any]) -> None:
+    """Add what attempts had consumed that were cut off with their process: no end of theirs will say it."""
+    for (_, node_id), part in view.under_way.items():
+        if node_id in cut_off:
+            part.usage = _NOTHING
+    for node_id, plain in cut_off.items():
+        usage = Usage.from_plain(plain)
+        view.usage += usage
+        own = view.usage_by_node.get(node_id)
+        view.usage_by_node[node_id] = usage if own is None else own + usage
 
 
 def count_saved(view: RunView, event: StageEnd) -> None:

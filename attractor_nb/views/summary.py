@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.map_bounds import MAP_BOUNDS
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import RUN_LETTERS
 from attractor_nb.views.spending import so_far
@@ -51,7 +52,7 @@ def run_summary(
 
 def _next_call(view: RunView, graph: Graph, name: str) -> str:
     """The result worth a look after the end, or how to go on."""
-    if view.status is RunStatus.INTERRUPTED:
+    if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
         return f"{name}.resume()"
     if view.bound:
         return f"{name}.resume({view.bound}=…)"

@@ -21,6 +21,7 @@ from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import ContextValueError
+from attractor_nb.model.attachment import Attachment
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.response import Response
 from attractor_nb.processes import LocalProcesses
@@ -185,6 +186,7 @@ async def _worked(task: StageTask, plug: bytes, scope: StageScope, context: Cont
         if task.kind == COMMAND:
             return await _command(task, scope)
         if task.kind == PROMPT:
+            scope.attachments = tuple(map(Attachment.from_plain, task.work["attachments"]))
             return await _prompt(task, plug, context)
         return await _handler(task, plug, scope, context)
     except TimeoutError:

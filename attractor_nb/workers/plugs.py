@@ -11,8 +11,9 @@ from attractor_nb.errors import OptionError, RetryableError, StageError, Termina
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.response import Response
 from attractor_nb.processes import CommandOutput
-from attractor_nb.protocols import DescribesCalls
+from attractor_nb.protocols import DescribesCalls, takes_attachments
 from attractor_nb.redaction import holds_secret
+from attractor_nb.stage import current_stage
 from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, plain_graph, plain_node
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class ShippedBackend:
         self._backend = backend
         self._name = name
         self.has_effects = bool(getattr(backend, "has_effects", False))
+        self.takes_attachments = takes_attachments(backend)
         self._plug = b"" if name else packed(backend, "the backend")
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
@@ -119,6 +121,7 @@ class ShippedBackend:
                 "prompt": prompt,
                 "context": _values(context),
                 "backend": self._name,
+                "attachments": [each.to_plain() for each in current_stage().attachments],
             },
             plug=self._plug,
             timeout_seconds=None if timeout is None else timeout.seconds,

@@ -371,6 +371,23 @@ def test_inputs_and_bounds_travel_with_the_source(command, served, sources):
     assert dict(served.log(run_id)[0].inputs) == {"ticket": "42", "tries": 3}
 
 
+def test_a_source_travels_with_the_texts_of_its_files(command, served, sources):
+    (sources / "prompts").mkdir()
+    (sources / "prompts" / "plan.md").write_text("Plan for everybody.")
+    (sources / "filed.dot").write_text(
+        'digraph { s [shape=Mdiamond] plan [prompt="@prompts/plan.md"] e [shape=Msquare] s -> plan -> e }'
+    )
+    ended = command("submit", "filed.dot", *served.at, "--json")
+    assert ended.code == 0, ended.err
+    run_id = json.loads(ended.out)["id"]
+    assert command("watch", run_id, *served.at).code == 0
+    assert Run.load(served.root / run_id)["plan"].prompt.endswith("Plan for everybody.")
+    (sources / "prompts" / "plan.md").unlink()
+    ended = command("submit", "filed.dot", *served.at)
+    assert ended.code == 2
+    assert "is not there" in ended.err
+
+
 def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, asking):
     named = json.loads(command("runs", *served.at, "--pipeline", "review", "--json").out)
     assert asking in [row["id"] for row in named]

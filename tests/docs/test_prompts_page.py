@@ -15,15 +15,15 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("program", blocks("python"), ids=["names", "types"])
+@pytest.mark.parametrize("program", blocks("python"), ids=["pictures", "names", "types"])
 def test_the_programs_on_the_page_run(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"Pipeline": Pipeline, "__name__": "page"}
     exec(compile(program, "docs/prompts.md", "exec"), names)
 
 
-def test_the_pipeline_on_the_page_has_no_findings():
-    (source,) = blocks("dot")
+@pytest.mark.parametrize("source", blocks("dot"), ids=["answer", "look"])
+def test_a_pipeline_on_the_page_has_no_findings(source):
     assert not Pipeline(source).lint()
 
 

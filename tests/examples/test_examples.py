@@ -12,8 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Attachment, Pipeline
 
+INVOICE = Attachment(b"%PDF-1.7 an invoice", "march.pdf")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -31,7 +32,7 @@ class Example:
     name: str
     path: str
     findings: tuple[tuple[str, str], ...] = ()
-    params: dict[str, str] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict)
 
 
 TABLE = [
@@ -86,6 +87,7 @@ TABLE = [
         "start sort answer is_good done",
         params={"ticket": "It blinks.", "product": "LX-4"},
     ),
+    Example("read_invoice", "start read check done", params={"invoice": INVOICE}),
     Example("bug_triage", "start classify triage_gate ask_reporter done"),
     Example(
         "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"

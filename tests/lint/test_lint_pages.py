@@ -2,12 +2,14 @@
 
 import re
 import textwrap
+from dataclasses import replace
 
 import pytest
 
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.lint import BUILT_IN_RULES, BUILT_IN_TYPES, LintOptions, validate
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.pipeline.text_files import TextFiles
 from attractor_nb.transforms import built_in_transforms
 
 OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES)
@@ -29,10 +31,10 @@ SPEC_RULES = {
 
 
 def lint(text):
-    graph = parse_dot(text)
+    graph, problems = TextFiles(None, "a page").put_in(parse_dot(text))
     for transform in built_in_transforms():
         graph = transform.apply(graph)
-    return graph, validate(graph, options=OPTIONS)
+    return graph, validate(graph, options=replace(OPTIONS, text_problems=problems))
 
 
 def snippet(rule, kind):

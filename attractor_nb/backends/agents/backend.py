@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -21,12 +22,13 @@ from attractor_nb.backends.agents.listening import Listener
 from attractor_nb.backends.agents.said import Complained, Ended, plain_text
 from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.backends.agents.strict_schema import strict_schema
-from attractor_nb.backends.agents.task_text import task_text
+from attractor_nb.backends.agents.task_text import task_text, with_attached_files
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.calls import AGENT_TASK_FILE
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 
 STDERR_NAME: Final = "agent.stderr.txt"
-TASK_NAME: Final = "agent.prompt.md"
 SCHEMA_NAME: Final = "agent.schema.json"
 MAX_NAMED: Final = 5
 """How many tools a warning names."""
@@ -82,6 +83,8 @@ class AgentBackend:
     dialect: Dialect
     has_effects: Final = True
     """It sees and may change more than its stage's directory (``protocols.DescribesCalls``)."""
+    takes_attachments: Final = True
+    """It is told where in the stage's directory they are."""
     keeps_sessions: ClassVar[bool] = True
     """The stages of a thread can go on with one session of it."""
 
@@ -111,6 +114,7 @@ class AgentBackend:
         scope = _scope()
         _tell_of_hooks(node, scope, self.dialect.name)
         saved = self._saved_session(scope)
+        prompt = with_attached_files(prompt, _attached_files(scope))
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         if scope is not None and scope.conversation is not None and not self.keeps_sessions:
@@ -242,7 +246,7 @@ class AgentBackend:
         processes, directory = self._place(scope)
         text = self.dialect.stdin(call)
         if scope is not None:
-            scope.files.write_text(TASK_NAME, text)
+            scope.files.write_text(AGENT_TASK_FILE, text)
         try:
             result = await processes.run(
                 [self._executable, *self.dialect.arguments(call)],
@@ -347,6 +351,19 @@ def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
     if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"{name} is a list of texts, not {value!r:.80}", hint=example)
     return tuple(value)
+
+
+def _attached_files(scope: StageScope | None) -> list[Path]:
+    """What the stage attaches, as files in its directory: agents have no other way to be shown it."""
+    places: list[Path] = []
+    if scope is None:
+        return places
+    for number, each in enumerate(scope.attachments, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
+        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
+        scope.files.write_bytes(name, each.data)
+        places.append(scope.files.directory.absolute() / name)
+    return places
 
 
 def _may_report(node: Node, call: AgentCall) -> bool:

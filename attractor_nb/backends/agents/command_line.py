@@ -7,11 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
-from attractor_nb.backends.agents.backend import TASK_NAME, AgentBackend, texts
+from attractor_nb.backends.agents.backend import AgentBackend, texts
 from attractor_nb.backends.agents.listening import Listener
 from attractor_nb.backends.agents.said import AgentEvent, Ended, Said, plain_text
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.calls import AGENT_TASK_FILE
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class CommandLine:
         for word in self.words:
             if MODEL in word and not call.model:
                 continue
-            file = "" if call.directory is None else str(call.directory / TASK_NAME)
+            file = "" if call.directory is None else str(call.directory / AGENT_TASK_FILE)
             given.append(_filled(word, {PROMPT: self._task(call), PROMPT_FILE: file, MODEL: call.model}))
             if len(given[-1].encode()) > MAX_ARGUMENT_BYTES:
                 raise TerminalError(

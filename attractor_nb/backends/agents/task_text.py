@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 STATUS_NAME = "status.json"
@@ -20,6 +21,14 @@ def task_text(prompt: str, directory: Path | None) -> str:
     if prompt.lstrip().startswith("/"):  # agents take it for a command of their own
         prompt = f"Task:\n\n{prompt}"
     return prompt if directory is None else f"{prompt}\n\n{status_offer(directory)}"
+
+
+def with_attached_files(prompt: str, files: Sequence[Path]) -> str:
+    """The prompt, and where what it names as attached is."""
+    if not files:
+        return prompt
+    listed = "\n".join(f"- {place}" for place in files)
+    return f"{prompt}\n\nThe attached files are here; look at them first:\n\n{listed}"
 
 
 def status_offer(directory: Path) -> str:

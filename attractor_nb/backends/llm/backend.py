@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.backends.llm.addresses import address_of
 from attractor_nb.backends.llm.asking import Defaults, read_request
 from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
+from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.attachment import ATTACH
 from attractor_nb.model.endpoints import endpoint_of
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
@@ -73,6 +75,11 @@ class ProviderBackend:
     Raises:
         OptionError: A number is no bound, or an endpoint is none.
     """
+
+    takes_attachments: Final = True
+    """What a stage attaches is in ``current_stage().attachments``."""
+    reserves_requests: Final = True
+    """It enters ``StageScope.paying`` around each request."""
 
     def __init__(
         self,
@@ -155,9 +162,15 @@ class ProviderBackend:
             self.check_graph(child)
         for node in nodes_that_ask(graph):
             try:
-                read_request(node, self._defaults)
+                request = read_request(node, self._defaults)
             except TerminalError as error:
                 raise OptionError(error.message, hint=error.hint) from None
+            blind = [target for target in request.targets if takes_text_alone(target)]
+            if blind and node.get(ATTACH, str, "").strip():
+                raise OptionError(
+                    f"{node.id} attaches files, and {blind[0]} takes text alone",
+                    hint="leave attach out, or ask a model that sees images and documents",
+                )
 
     def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
         """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
@@ -208,6 +221,8 @@ class ProviderBackend:
         from attractor_nb.backends.llm.threads import read_messages, save_messages  # noqa: PLC0415 - as above
 
         scope = stage_or_none()
+        if scope is not None and scope.attachments and is_unknown(target):
+            _tell(f"nobody can tell whether {target} is shown images and documents")
         conversation = None if scope is None else scope.conversation
         toolset = None if scope is None else tools_for(node, scope)
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)

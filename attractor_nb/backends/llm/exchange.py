@@ -19,6 +19,7 @@ from pydantic_ai import Agent
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import IncompleteToolCall
 from pydantic_ai.messages import (
+    BinaryContent,
     InstructionPart,
     ModelRequest,
     PartDeltaEvent,
@@ -39,14 +40,18 @@ from attractor_nb.backends.llm.failures import (
     CallFailed,
     cut_short,
     failure_of,
+    not_shown,
     refused,
     too_slow,
     unreadable,
 )
+from attractor_nb.backends.llm.media import refused_kind
 from attractor_nb.backends.llm.pacing import PacedText
 from attractor_nb.backends.llm.prices import usage_of, worst_case
 from attractor_nb.backends.llm.schemas import bound_object
 from attractor_nb.backends.llm.settings import model_settings
+from attractor_nb.model.attachment import attachment_tokens
+from attractor_nb.model.calls import request_file
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -57,15 +62,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.messages import ModelMessage, ModelResponse, UserContent
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
 
     from attractor_nb.backends.llm.asking import Request, Target
     from attractor_nb.stage import StageScope
 
-REQUEST_FILE: Final = "request.json"
-"""In the stage's directory, of its first request; the others are `request-2.json` and so on."""
 TOOL_RETRIES: Final = 3
 """How often a model may call a tool wrongly, one call after the other."""
 _RESPONSE: Final = attrgetter("response")
@@ -136,11 +139,10 @@ class Exchange:
         Raises:
             Exception: It did not answer; ``failures.failure_of`` says what that means.
         """
-        if self.scope is not None:
-            self.scope.check_spending()
         instructions = self.request.system_prompt
         is_talk = bool(history) or (self.scope is not None and bool(self.scope.thread))
-        asked = UserPromptPart(marked_prompt(prompt, self.target.provider, is_talk=is_talk))
+        content = marked_prompt(prompt, self.target.provider, is_talk=is_talk)
+        asked = UserPromptPart(self._with_attachments(content, model))
         messages = [*history, ModelRequest([asked], instructions=instructions or None)]
         parameters = ModelRequestParameters(
             instruction_parts=[InstructionPart(instructions)] if instructions else [],
@@ -177,7 +179,7 @@ class Exchange:
             Exception: It did not answer; ``failures.failure_of`` says what that means.
         """
         async with agent.iter(
-            prompt,
+            self._with_attachments(prompt, cast("Model[Any]", agent.model)),
             message_history=list(history) or None,
             instructions=self.request.system_prompt or None,
             model_settings=cast("Any", self._settings(cast("Model[Any]", agent.model), is_talk=True)),
@@ -187,12 +189,28 @@ class Exchange:
         ) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
-                    if self.scope is not None:
-                        self.scope.check_spending()
-                    response = await self._ask(node.stream(run.ctx), _RESPONSE, run.all_messages())
+                    sent = [*run.all_messages(), node.request]
+                    response = await self._ask(node.stream(run.ctx), _RESPONSE, sent)
                     if not any(isinstance(part, ToolCallPart) for part in response.parts):
                         return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.target))  # it ended without an answer
+
+    def _with_attachments(
+        self, prompt: str | list[UserContent], model: Model[Any]
+    ) -> str | list[UserContent]:
+        """A prompt, and what the stage attaches behind it.
+
+        Raises:
+            CallFailed: The model is not shown such things.
+        """
+        attachments = () if self.scope is None else self.scope.attachments
+        if not attachments:
+            return prompt
+        kind = refused_kind(cast("Any", model.profile), (each.media_type for each in attachments))
+        if kind:
+            raise CallFailed(not_shown(self.target, kind))
+        shown = [BinaryContent(each.data, media_type=each.media_type) for each in attachments]
+        return [*([prompt] if isinstance(prompt, str) else prompt), *shown]
 
     def _answer(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> Answer:
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
@@ -204,13 +222,25 @@ class Exchange:
         read: Callable[[Any], ModelResponse],
         messages: Sequence[ModelMessage],
     ) -> ModelResponse:
-        """Make one request and read its answer to the end; announce what came of it.
+        """Make one request once there is money for it, and read its answer to the end.
 
         Args:
             opened: Makes the request, and gives its stream.
             read: Gives a stream's response.
             messages: What is sent.
         """
+        if self.scope is None or not self.scope.is_bounded:
+            return await self._paid(opened, read, messages)
+        async with self.scope.paying(self._most(messages)):
+            return await self._paid(opened, read, messages)
+
+    async def _paid(
+        self,
+        opened: AbstractAsyncContextManager[Any],
+        read: Callable[[Any], ModelResponse],
+        messages: Sequence[ModelMessage],
+    ) -> ModelResponse:
+        """Make a request and read its answer to the end; announce what came of it."""
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
@@ -287,22 +317,25 @@ class Exchange:
         """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
         if self.scope is None:
             return
-        compose, name, number = partial(self._plain, list(messages)), REQUEST_FILE, 1
-        while not self.scope.files.create_deferred(name, compose):
+        compose, number = partial(self._plain, list(messages)), 1
+        while not self.scope.files.create_deferred(request_file(number), compose):
             number += 1
-            name = REQUEST_FILE.replace(".json", f"-{number}.json")
+
+    def _most(self, messages: Sequence[ModelMessage]) -> Usage:
+        """What a request can consume at most, by estimate."""
+        name = ModelName(self.target.model, self.target.provider)
+        return worst_case(name, tokens_of(messages), self.request.max_tokens)
 
     def _plain(self, messages: Sequence[ModelMessage]) -> str:
         """A request as JSON: who is asked, and how; no keys, and of messages their size."""
-        most = worst_case(
-            ModelName(self.target.model, self.target.provider), tokens_of(messages), self.request.max_tokens
-        )
+        most = self._most(messages)
         plain = {
             **self.request.to_plain(),
             "model": str(self.target),
             "address": self.address,
             "tools": list(self.tools),
             "messages": len(messages),
+            "attachments": [each.facts() for each in self.scope.attachments] if self.scope else [],
             "estimated_input_tokens": most.input_tokens,
             "at_most_usd": most.cost_usd,
         }
@@ -344,13 +377,17 @@ def agent_of(model: Model[Any]) -> Agent[None, str]:
 def tokens_of(messages: Sequence[ModelMessage]) -> int:
     """Our estimate for messages, the instructions of the last one included."""
     texts: list[str] = []
+    shown = 0
     for part in (part for one in messages for part in one.parts):
         content: Any = getattr(part, "content", "") or getattr(part, "args", "")
         if isinstance(content, list):  # text with marks for a cache between its parts
-            content = "".join(each for each in cast("list[Any]", content) if isinstance(each, str))
+            pieces = cast("list[Any]", content)
+            content = "".join(each for each in pieces if isinstance(each, str))
+            files = (each for each in pieces if isinstance(each, BinaryContent))
+            shown += sum(attachment_tokens(each.media_type, len(each.data)) for each in files)
         texts.append(str(content))
     instructions = getattr(messages[-1], "instructions", None) if messages else None
-    return estimated_tokens("".join([*texts, instructions or ""]))
+    return estimated_tokens("".join([*texts, instructions or ""])) + shown
 
 
 def _ending(response: ModelResponse) -> Ending:

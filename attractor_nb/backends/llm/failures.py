@@ -115,6 +115,13 @@ def refused(target: Target, reason: str) -> Failure:
     return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
 
 
+def not_shown(target: Target, kind: str) -> Failure:
+    """A model is not shown what is attached; another may be."""
+    hint = "attach something else, or ask another model"
+    error = TerminalError(f"{target} is not shown {kind}, and nothing was asked", hint=hint)
+    return Failure(error, is_next_asked=True)
+
+
 def unreadable(target: Target, error: Exception) -> Failure:
     """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
     what = f"{type(error).__name__}: {_first_line(error)}"

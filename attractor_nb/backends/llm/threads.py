@@ -5,10 +5,11 @@ Loads pydantic-ai, whose messages are kept as JSON.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
 from attractor_nb.backends.llm.compaction import compact
 from attractor_nb.errors import TerminalError
@@ -52,10 +53,24 @@ def read_messages(
 
 
 def save_messages(conversation: Conversation | None, messages: Sequence[ModelMessage]) -> None:
-    """Keep the whole conversation, when there is a thread.
+    """Keep the whole conversation, when there is a thread: of what was attached the line that names it.
 
     Raises:
         StorageError: The run directory cannot be written.
     """
     if conversation is not None:
-        conversation.save(ModelMessagesTypeAdapter.dump_json(list(messages)).decode())
+        conversation.save(ModelMessagesTypeAdapter.dump_json([_in_words(each) for each in messages]).decode())
+
+
+def _in_words(message: ModelMessage) -> ModelMessage:
+    """A message without what was attached: it would be sent, and paid, with each turn."""
+    if not isinstance(message, ModelRequest):
+        return message
+    parts = [_part_in_words(part) if isinstance(part, UserPromptPart) else part for part in message.parts]
+    return replace(message, parts=parts)
+
+
+def _part_in_words(part: UserPromptPart) -> UserPromptPart:
+    if isinstance(part.content, str):
+        return part
+    return replace(part, content="".join(each for each in part.content if isinstance(each, str)))

@@ -17,6 +17,7 @@ from attractor_nb.model.allowed_tools import (
     read_allowed_tools,
     server_attribute,
 )
+from attractor_nb.model.attachment import ATTACH, attached_names
 from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import parse_duration
@@ -26,6 +27,7 @@ from attractor_nb.model.model_options import KNOWN as KNOWN_OPTIONS
 from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.model_options import read_option, written_options
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
+from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.source import Span
 
+_TEXT_ENDINGS: Final = (".txt", ".md", ".csv", ".json", ".html", ".svg", ".gif", ".docx", ".xlsx", ".py")
 _FAMILIES: Final = ("gpt", "claude", "gemini", "gemma", "deepseek", "chatgpt", "codex")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PROVIDERS: Final = f"providers that are known: {', '.join(PROVIDER_NAMES)}"
@@ -55,6 +58,38 @@ class _Written(NamedTuple):
     @property
     def node_id(self) -> str:
         return self.thing.id if isinstance(self.thing, Node) else ""
+
+
+@rule(Severity.WARNING)
+def attach_unused(survey: Survey) -> Iterator[Finding]:
+    """`attach` stands on a node that asks a model, and names what can be attached.
+
+    Nothing is shown to a model by any other stage: a fan-in, a tool or a person sees no attachment. What is
+    attached are images and PDFs; text belongs into the prompt, by a variable or as `@file`.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] test [shape=parallelogram, tool_command="make", attach="plot.png"]
+            exit [shape=Msquare]  start -> test -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] look [prompt="What is in it?", attach="plot.png"]
+            exit [shape=Msquare]  start -> look -> exit }
+    """
+    for node in survey.graph.nodes.values():
+        text = node.get(ATTACH, str, "").strip()
+        if not text:
+            continue
+        span, kind = value_span(node, ATTACH), survey.types[node.id]
+        if kind in BUILT_IN_TYPES - {DEFAULT_TYPE} - survey.options.taken_over:
+            message = f'"{node.id}" attaches files, and shows no model anything'
+            yield Finding(message, span, node.id, fix=Fix("attach them where a model is asked"))
+        for name in attached_names(text):
+            if name.lower().endswith(_TEXT_ENDINGS):
+                message = f'"{node.id}" attaches {name}, and only images and PDFs can be attached'
+                fix = Fix("put text into the prompt: by a variable, or as @file")
+                yield Finding(message, span, node.id, fix=fix)
 
 
 @rule(Severity.ERROR)
@@ -502,6 +537,7 @@ def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
 
 
 RULES: Final = (
+    attach_unused,
     tools_known,
     servers_declared,
     fallback_valid,

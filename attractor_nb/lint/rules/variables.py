@@ -22,7 +22,7 @@ from attractor_nb.model.spelling import nearest
 from attractor_nb.model.variables import (
     CONTEXT_PREFIX,
     GOAL,
-    RENDERED_ATTRIBUTES,
+    NAMING_ATTRIBUTES,
     settled,
     variables,
 )
@@ -165,6 +165,35 @@ def command_variable(survey: Survey) -> Iterator[Finding]:
                 break
 
 
+@rule(Severity.ERROR)
+def text_file(survey: Survey) -> Iterator[Finding]:
+    """A text that begins with `@` names a file below the folder of the pipeline's file.
+
+    `prompt`, `llm.system_prompt`, `human.prompt` and `manager.instructions` may stand in files. A file is
+    UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are refused. A pipeline that
+    came over the network or from stdin has no files. `@@` begins a text that itself begins with `@`.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] plan [prompt="@prompts/no_such_file.md"] exit [shape=Msquare]
+            start -> plan -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] plan [prompt="@@ada asks for a plan."] exit [shape=Msquare]
+            start -> plan -> exit }
+    """
+    for problem in survey.options.text_problems:
+        node = survey.graph.nodes.get(problem.node_id)
+        if node is None:  # a transform has taken it out
+            continue
+        fix = Fix(problem.remedy)
+        if problem.near:
+            fix = replacing_value(node, problem.attribute, problem.near, f'write "{problem.near}"')
+        message = f'{problem.attribute} of "{problem.node_id}": {problem.message}'
+        yield Finding(message, value_span(node, problem.attribute), node.id, fix=fix)
+
+
 class _Names(NamedTuple):
     """The names that variables may have.
 
@@ -207,7 +236,7 @@ def _outputs(node: Node) -> list[str]:
 def _texts_of(survey: Survey, node: Node) -> Iterator[str]:
     """The attributes of a node that have variables and are read."""
     kind = survey.types[node.id]
-    for name in RENDERED_ATTRIBUTES:
+    for name in NAMING_ATTRIBUTES:
         text = node.attrs.get(name)
         is_asked = kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
         if isinstance(text, str) and "$" in text and (name != "label" or is_asked):
@@ -273,4 +302,4 @@ def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
     return (outward(fix) if text.host else Fix(fix.title)) or Fix(fix.title)
 
 
-RULES: Final = (inputs_valid, variable_unknown, command_variable)
+RULES: Final = (inputs_valid, variable_unknown, command_variable, text_file)

@@ -54,12 +54,15 @@ class PipelineResumed(Event):
         graph_hash: Hash of the graph it goes on with.
         interrupted_node: The stage that was cut off before its commit, or empty.
         on_interrupted: What becomes of it: ``rerun``, ``ask`` or ``fail``.
+        cut_off: By node: what attempts had consumed that were cut off with their process (``Usage``). A
+            request that was made and whose end is not known is a call without a known price.
     """
 
     next_node: str
     graph_hash: str = ""
     interrupted_node: str = ""
     on_interrupted: str = ""
+    cut_off: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def description(self) -> str:

@@ -81,7 +81,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
     if options.durability == "none":
         return _launch(pipeline, rows, wish, seams.randomness.new_id(), None)
     path, map_id = _new_directory(own, options, seams)
-    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     note_run(pipeline.graph, path, options)
     directory = MapDirectory.create(
         path,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.map_bounds import MAP_BOUNDS
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cassettes import Tape
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.model.row_result import RowStatus
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
@@ -69,12 +71,14 @@ class RowPlugs:
         shipping: The way to the workers, open already; None: each row has one of its own, if any.
         tape: What the calls of all rows are recorded on or replayed from; None without a cassette.
         sinks: Take the row's events; quick, and never raising.
+        funds: What the row may spend, with the others; None where nothing bounds them together.
     """
 
     backend: CodergenBackend | None = None
     sinks: Sequence[EventSink] = ()
     shipping: Shipping | None = None
     tape: Tape | None = None
+    funds: Funds | None = None
 
 
 _NO_PLUGS = RowPlugs()
@@ -122,6 +126,7 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
             backend=plugs.backend,
             shipping=plugs.shipping,
             tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
+            funds=plugs.funds,
         )
     except BaseException:
         start.close()
@@ -169,9 +174,10 @@ def _finished(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Sea
 
 
 def _row_result(task: RowTask, result: RunResult) -> RowResult:
+    is_ended_by_map = result.bound in MAP_BOUNDS
     return RowResult(
         task.row,
-        _ROW_STATUS.get(result.status, "interrupted"),
+        "interrupted" if is_ended_by_map else _ROW_STATUS.get(result.status, "interrupted"),
         reason=result.reason[:REASON_CHARS],
         run_id=result.run_id,
         directory=_directory_name(task),

@@ -8,17 +8,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.map_bounds import rows_used_up
+from attractor_nb.decisions.map_bounds import rows_used_up, spent_by_rows
+from attractor_nb.decisions.reservations import Account
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.funds import Funds
 from attractor_nb.engine.runner import closed
 from attractor_nb.errors import AttractorError, RunError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import Event, StageStarted
+from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.maps.recording import RowRecord
 from attractor_nb.pipeline.maps.rows import RowPlugs, run_row
 from attractor_nb.pipeline.maps.shipment import lost_before
 from attractor_nb.protocols import BackendLifetime
+from attractor_nb.storage.listing import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,12 +82,17 @@ class MapWork:
         default_factory=list["Callable[[RowResult], object]"]
     )
     _bounds: MapBounds = field(init=False)
+    _funds: Funds | None = field(init=False)
+    """What all rows may spend; None where nothing bounds them together."""
+    _spent_before: dict[int, Funds] = field(default_factory=dict[int, Funds])
+    """What rows had spent that are still to be taken up."""
     _halted: str = ""
     _is_interrupted: bool = False
     _running: dict[int, asyncio.Task[RowResult]] = field(default_factory=dict[int, "asyncio.Task[RowResult]"])
 
     def __post_init__(self) -> None:
         self._bounds = self.options.bounds
+        self._funds = _funds_of(self._bounds)
 
     def stop(self) -> None:
         """Start no further rows; those that run come to their end. From any thread."""
@@ -112,6 +121,7 @@ class MapWork:
             await self._close_session()
 
     async def _run_rows(self) -> None:
+        await self._recall()
         tasks = iter(self.tasks)
         count = min(self.options.max_parallel, len(self.tasks))
         workers = {asyncio.create_task(self._work(tasks)) for _ in range(count)}
@@ -127,6 +137,12 @@ class MapWork:
                 self._cancel_rows()
         for worker in workers:
             worker.result()  # raises what made it end early
+
+    async def _recall(self) -> None:
+        """Count what rows have spent in earlier sessions, before one of this session spends more."""
+        if self._funds is not None and self.directory is not None:
+            for row, usage in (await asyncio.to_thread(_recorded, self.tasks)).items():
+                self._spent_before[row] = self._funds.beneath(Account(), usage)
 
     def _cancel_rows(self) -> None:
         for task in tuple(self._running.values()):
@@ -144,7 +160,8 @@ class MapWork:
     def _may_start(self) -> bool:
         if not self._halted:
             elapsed = time.monotonic() - self.view.began
-            self._halted = rows_used_up(self._bounds, self.view.usage, elapsed)
+            spent = self.view.usage if self._funds is None else self._funds.account.spent
+            self._halted = rows_used_up(self._bounds, spent, elapsed)
             self.view.reason = self._halted
         return not self._halted
 
@@ -153,7 +170,10 @@ class MapWork:
         self.view.begin(row)
         records = () if self.recorder is None else (RowRecord(self.recorder, row),)
         tape = None if self.recording is None else self.recording.tape
-        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape)
+        funds = None
+        if self._funds is not None:
+            funds = self._spent_before.pop(row, None) or self._funds.beneath(Account())
+        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
         running = asyncio.create_task(self._result_of(task, plugs))
         self._running[row] = running
         try:
@@ -167,6 +187,8 @@ class MapWork:
             self.view.leave(row)
         self.results[row] = result
         self.view.take(result)
+        if funds is not None:
+            self._may_start()  # the bound may have ended just this row
         for record in records:
             record.end(result)
         for observer in tuple(self.observers):
@@ -177,9 +199,31 @@ class MapWork:
     async def _result_of(self, task: RowTask, plugs: RowPlugs) -> RowResult:
         if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
             return lost
+        funds = plugs.funds
         if self.shipment is not None and (task.directory is None or not task.directory.exists()):
-            return await self.shipment.run(task)
-        return await run_row(self.pipeline, task, self.run_options, plugs)
+            return await self._shipped(task, self.shipment, funds)
+        if funds is not None:
+            funds.settle(Usage())  # the run counts what it has recorded
+        result = await run_row(self.pipeline, task, self.run_options, plugs)
+        if funds is not None and result.usage.total_tokens + (result.usage.cost_usd or 0.0):
+            funds.settle(result.usage)
+        return result
+
+    async def _shipped(self, task: RowTask, shipment: Shipment, funds: Funds | None) -> RowResult:
+        """Have a row run elsewhere: money is reserved for the whole of it, for nobody hears its calls."""
+        if funds is None:
+            return await shipment.run(task)
+        claim = await funds.claim(f"row {task.row}", kind="row")
+        if claim.refused is not None:
+            return RowResult(task.row, "not_started", reason=claim.refused.reason)
+        came_to = None
+        try:
+            result = await shipment.run(task)
+            came_to = result.usage
+            funds.settle(came_to)
+            return result
+        finally:
+            funds.release(claim, came_to)
 
     def _tell(self, observer: Callable[[RowResult], object], result: RowResult) -> None:
         try:
@@ -253,3 +297,18 @@ class MapWork:
                 LOGGER.warning("the session's status was not waited for")
             except AttractorError as error:
                 LOGGER.warning("the session's status cannot be written: %s", error)
+
+
+def _funds_of(bounds: MapBounds) -> Funds | None:
+    """What all rows of a map may spend; None where nothing bounds it."""
+    usd, tokens = bounds.max_budget_usd_all, bounds.max_tokens_all
+    if usd is None and tokens is None:
+        return None
+    return Funds.of_account(Account(None, usd, tokens, lambda usage, _who: spent_by_rows(bounds, usage)))
+
+
+def _recorded(tasks: Sequence[RowTask]) -> dict[int, Usage]:
+    """What rows have spent, as their directories say it."""
+    there = ((task.row, task.directory) for task in tasks if task.directory is not None)
+    lines = ((row, summarize(directory)) for row, directory in there if directory.exists())
+    return {row: line.usage for row, line in lines if line is not None and line.usage is not None}

@@ -1,0 +1,68 @@
+"""Reading a file below a folder, and never one elsewhere: links on the way are followed, and looked at."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_SEEN: Final = 1000
+_NO_FILE: Final = "it is no file"
+
+
+class Outside(Exception):
+    """A name leads out of its folder, or is none.
+
+    Attributes:
+        message: What is wrong with it, as the end of a sentence.
+        remedy: What to do.
+    """
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
+
+
+def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
+    """The bytes of a file below a folder; one more than allowed, of one that is too large.
+
+    Args:
+        folder: The folder, its links followed (``os.path.realpath``).
+        name: The file, relative to it.
+        max_bytes: How large it may be.
+
+    Raises:
+        Outside: It is elsewhere, or the name is none.
+        OSError: It is not there, is no plain file, or cannot be read.
+    """
+    pure = PurePosixPath(name)
+    if not name or "\0" in name or "\n" in name:
+        raise Outside("is no file name", "name a file")
+    if pure.is_absolute() or Path(name).is_absolute() or ".." in pure.parts:
+        raise Outside(
+            f"is named by a path that may lead out of {folder}", "give a path below that folder, without .."
+        )
+    place = Path(os.path.realpath(folder / name))
+    if not place.is_relative_to(folder):
+        raise Outside(f"leads out of {folder} by a link", "copy the file into the folder")
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, _NO_FILE)
+        return file.read(max_bytes + 1)
+
+
+def names_below(folder: Path) -> Iterator[str]:
+    """Names of files that could have been meant; of a large folder only some."""
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        for name in sorted(files):
+            yield (Path(place) / name).relative_to(folder).as_posix()
+        seen += 1 + len(files)
+        if seen > _MAX_SEEN:
+            return
