@@ -29,6 +29,7 @@ _TIMELINE: Final = ("attractor_nb.pipeline.timing", "RunTimeline")
 _REPLAY: Final = ("attractor_nb.pipeline.replaying", "Replay")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
+_FORM: Final = ("attractor_nb.pipeline.run_form", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 
@@ -48,6 +49,7 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_RUN, presenter.display_run)
         formatter.ipython_display_formatter.for_type_by_name(*_PIPELINE, presenter.display_pipeline)
         formatter.ipython_display_formatter.for_type_by_name(*_EDITOR, presenter.display_editor)
+        formatter.ipython_display_formatter.for_type_by_name(*_FORM, presenter.display_form)
         formatter.ipython_display_formatter.for_type_by_name(*_RESULT, presenter.display_result)
         formatter.mimebundle_formatter.for_type_by_name(*_RESULT, presenter.bundle_result)
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)

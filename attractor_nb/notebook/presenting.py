@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.editor import Editor
     from attractor_nb.pipeline.inbox import Inbox
     from attractor_nb.pipeline.maps.map_run import MapRun
+    from attractor_nb.pipeline.run_form import RunForm
 
 
 class Presenter:
@@ -115,6 +116,17 @@ class Presenter:
 
         self._inbox = self._inbox or LiveInbox()
         self._inbox.show(inbox)
+
+    def display_form(self, form: RunForm) -> None:
+        """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
+        if not is_live(probe(self._shell), self.live_mode):
+            raise NotImplementedError  # IPython then asks the form itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.run_form import run_form  # noqa: PLC0415 - as above
+
+        bundle = run_form(form)._repr_mimebundle_()
+        display({**bundle, "text/plain": str(form)}, raw=True)  # what a saved notebook shows without a kernel
 
     def display_map(self, run: Any) -> None:
         """A map as a cell's value: its live table while it runs, otherwise as it stands."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import Tape
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
+    from attractor_nb.pipeline.run_form import RunForm
     from attractor_nb.pipeline.run_result import RunResult
 
 
@@ -93,6 +94,16 @@ class Pipeline(Definition):
         with held_interrupts() as interrupt:
             run = self._start(chosen, interrupt, is_waited_for=wait)
             return run.result() if wait else run
+
+    def form(self, **options: Any) -> RunForm:
+        """A form for the inputs that the graph declares: in a notebook fields and a button that starts a run.
+
+        Args:
+            **options: See ``RunOptions``.
+        """
+        from attractor_nb.pipeline.run_form import RunForm  # noqa: PLC0415 - for who fills in forms
+
+        return RunForm(self, options)
 
     async def run_async(self, **options: Any) -> RunResult:
         """Run in the current event loop and return the result; raises as ``run`` does."""
