@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, complete_chat
 from attractor_nb.backends.model_file import check_model, check_server, find_model
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, RetryableError, TerminalError
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.messages import message_tokens, messages_of, with_prompt_before
@@ -285,13 +286,13 @@ def _messages(prompt: str) -> list[dict[str, str]]:
 def _response_schema(node: Node) -> Any:
     """The schema that the engine makes the response keep to, or None.
 
-    Of a schema and a verdict each would forbid what the other asks for.
+    Beside a verdict a schema binds as elsewhere (``native_schema``).
     """
     text, is_verdict = node.get("response_schema", str, ""), node.get("verdict", str, "") == "json"
     if not text:
         return VERDICT_SCHEMA if is_verdict else None
     try:
-        return None if is_verdict else json.loads(text)
+        return native_schema(node) if is_verdict else json.loads(text)
     except ValueError:
         return None  # reported when the response is read
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor_nb.model.graph import Node
+
 MAX_COMPLAINT_CHARACTERS: Final = 300
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 
@@ -20,6 +22,26 @@ def is_schema_name(text: str) -> bool:
     (True, False, False)
     """
     return _NAME.match(text.strip()) is not None and text.strip() not in {"true", "false", "null"}
+
+
+def native_schema(node: Node) -> dict[str, Any] | None:
+    """The node's ``response_schema`` where a model can be bound to it: a JSON Schema of an object.
+
+    Beside ``verdict=json`` a schema that names no ``outcome`` would forbid what the verdict needs, and binds
+    nothing.
+    """
+    try:
+        found: Any = json.loads(node.get("response_schema", str, "") or "null")
+    except (ValueError, RecursionError):
+        return None  # reported when the response is read
+    if not isinstance(found, dict):
+        return None
+    schema = cast("dict[str, Any]", found)
+    if schema.get("type") != "object":
+        return None
+    if node.get("verdict", str, "") == "json" and "outcome" not in (schema.get("properties") or {}):
+        return None
+    return schema
 
 
 def schema_problem(text: str) -> str:

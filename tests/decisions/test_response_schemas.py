@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from attractor_nb.decisions.response_schemas import ResponseSchema, SchemaElsewhere
+from attractor_nb.decisions.response_schemas import ResponseSchema, SchemaElsewhere, native_schema
+from attractor_nb.model.graph import Node
 
 OPTIONAL = {"type": "object", "properties": {"items": {"type": "array"}, "note": {"type": "string"}}}
 REQUIRED = {**OPTIONAL, "required": ["items"]}
@@ -60,3 +61,18 @@ def test_what_refers_elsewhere_is_not_fetched():
 
 def test_a_schema_that_refers_to_itself_for_ever_is_read():
     assert ResponseSchema(json.dumps(ENDLESS)).has_shape
+
+
+@pytest.mark.parametrize(
+    ("attrs", "is_bound"),
+    [
+        ({"response_schema": '{"type": "object"}'}, True),
+        ({"response_schema": '{"type": "array"}'}, False),
+        ({"response_schema": "not json"}, False),
+        ({"response_schema": '{"type": "object", "properties": {"score": {}}}', "verdict": "json"}, False),
+        ({"response_schema": '{"type": "object", "properties": {"outcome": {}}}', "verdict": "json"}, True),
+        ({"verdict": "json"}, False),
+    ],
+)
+def test_a_model_is_bound_to_an_object_that_lets_it_give_its_verdict(attrs, is_bound):
+    assert (native_schema(Node("judge", attrs)) is not None) == is_bound

@@ -334,7 +334,7 @@ def test_a_damaged_artifact_is_never_taken_for_the_value(moment, campaign, figur
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/run.py",
+    "attractor_nb/pipeline/followed.py",
     "            self.outcomes[event.name] = event.outcome\n",
     instead="            pass\n",
 )

@@ -24,7 +24,7 @@ import pytest
 
 from attractor_nb import Pipeline, interrupts
 from attractor_nb.decisions import run_state
-from attractor_nb.pipeline.handle import Handle
+from attractor_nb.pipeline import pipeline
 from attractor_nb.processes import local
 from attractor_nb.storage.stored_run import read_run
 
@@ -191,12 +191,13 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
     figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/pipeline/handle.py", "interrupt.at_end(self._stop_for_nobody)")
+@pytest.mark.protects("attractor_nb/pipeline/pipeline.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
 def test_interrupted_while_the_handle_of_a_resumed_run_is_handed_over(interrupt_workers, figures):
     """Protected by: who is interrupted before he has the handle has the run stopped, whatever line it is."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
+    handed_over = line_of("interrupt.at_end(wired.behind.stop_for_nobody)", pipeline)
     lines = [
-        *(["pipeline/handle.py", number] for number in lines_of(Handle.handed_over)),
+        *(["pipeline/pipeline.py", handed_over + step] for step in (-1, 0, 1)),
         *(["interrupts.py", number] for number in lines_of(interrupts.HeldInterrupt.finish)),
         *(["interrupts.py", number] for number in lines_of(interrupts._let_go)),
     ]
@@ -220,7 +221,7 @@ def lines_of(function):
     sys.settrace(trace)
     try:
         with interrupts.held_interrupts() as held:
-            Handle().handed_over(held)
+            held.at_end(lambda: None)
     finally:
         sys.settrace(before)
     assert seen, f"{function.__qualname__} was not called"

@@ -184,7 +184,7 @@ def run_leaky(pipeline, planted, **options):
 )
 @pytest.mark.protects(
     "attractor_nb/pipeline/beginning.py",
-    "source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.parsed)",
+    "source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)",
     instead="source_text, is_redacted = pipeline.to_dot(), False",
 )
 @pytest.mark.protects("attractor_nb/pipeline/secrets.py", "    learn(secrets_among(os.environ))")
@@ -266,7 +266,7 @@ def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(plant
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
 
-@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "clean = write_dot(redacted_graph(parsed))")
+@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "clean = write_dot(redacted_graph(whole))")
 def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     source = f"digraph {{ start [shape=Mdiamond, note={planted['aws']}] done [shape=Msquare] start -> done }}"
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability="fast")
@@ -369,8 +369,8 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
 )
 @pytest.mark.protects(
     "attractor_nb/cli/looking.py",
-    "return redacted(write_dot(pipeline.parsed))",
-    instead="return write_dot(pipeline.parsed)",
+    "return redacted(write_dot(pipeline.whole))",
+    instead="return write_dot(pipeline.whole)",
 )
 @pytest.mark.protects(
     "attractor_nb/cli/execution.py",

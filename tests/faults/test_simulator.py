@@ -59,7 +59,7 @@ def test_random_runs_under_random_faults_come_to_the_same_end(figures):
     """Protected by the flush of each commit, by committing at all, by a visit that ends with its commit, by counting
     it once, by remembering gates that must be executed again, by never taking an edge whose condition is false,
     by recorded answers, and by a checkpoint that is never ahead of the log."""
-    runs = 2_000  # as many in the campaign: `make simulate` takes 100,000
+    runs = 800  # as many in the campaign: `make simulate` takes 100,000
     command = [sys.executable, "-P", str(PROGRAM), "--json", "--runs", str(runs)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert ended.stdout, ended.stderr

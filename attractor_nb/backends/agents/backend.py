@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
@@ -25,6 +24,7 @@ from attractor_nb.backends.agents.strict_schema import strict_schema
 from attractor_nb.backends.agents.task_text import task_text, with_attached_files
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
@@ -189,7 +189,7 @@ class AgentBackend:
             tools=frozenset(words & set(AGENT_TOOLS)),
             session=session,
             directory=None if scope is None else scope.files.directory.absolute(),
-            schema=_object_schema(node),
+            schema="" if native_schema(node) is None else node.get("response_schema", str, ""),
             is_unrestricted=self._is_unrestricted,
             more=self._arguments,
         )
@@ -330,21 +330,6 @@ def _denials(dialect: Dialect, denied: Sequence[str]) -> str:
     ]
     more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
     return f"{dialect.name} was denied {', '.join(named)}{more}"
-
-
-def _object_schema(node: Node) -> str:
-    """The node's ``response_schema`` where it is one of an object: agents answer with nothing else.
-
-    Beside ``verdict=json`` there is none: the schema would forbid the verdict's members.
-    """
-    if node.get("verdict", str, "") == "json":
-        return ""
-    text = node.get("response_schema", str, "")
-    try:
-        found: Any = json.loads(text or "null")
-    except (ValueError, RecursionError):
-        return ""  # reported when the answer is read
-    return text if isinstance(found, dict) and cast("dict[str, Any]", found).get("type") == "object" else ""
 
 
 def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:

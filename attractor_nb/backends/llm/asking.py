@@ -6,10 +6,10 @@ Pure: no library, no key, no network. Stylesheet and graph have given a node the
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.endpoints import (
     Endpoint,
@@ -158,7 +158,7 @@ def read_request(node: Node, defaults: Defaults) -> Request:
         temperature=defaults.temperature if temperature is None else temperature,
         max_tokens=defaults.max_tokens if max_tokens is None else max_tokens,
         system_prompt=node.get("llm.system_prompt", str, "") or defaults.system_prompt,
-        schema=_schema(node),
+        schema=native_schema(node),
         extra=_extra(node),
     )
 
@@ -296,20 +296,3 @@ def _extra(node: Node) -> dict[str, Any]:
         except ValueError as error:
             raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
     return read
-
-
-def _schema(node: Node) -> Mapping[str, Any] | None:
-    """The node's ``response_schema`` where a provider can be bound to it: a JSON Schema of an object.
-
-    Beside ``verdict=json`` the object has members that the schema does not name: it would forbid them.
-    """
-    if node.get("verdict", str, "") == "json":
-        return None
-    try:
-        found: Any = json.loads(node.get("response_schema", str, "") or "null")
-    except (ValueError, RecursionError):
-        return None  # reported when the response is read
-    if not isinstance(found, dict):
-        return None
-    schema = cast("dict[str, Any]", found)
-    return schema if schema.get("type") == "object" else None
