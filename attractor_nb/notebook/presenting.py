@@ -125,7 +125,8 @@ class Presenter:
 
         from attractor_nb.notebook.run_form import run_form  # noqa: PLC0415 - as above
 
-        bundle = run_form(form)._repr_mimebundle_()
+        widget: Any = run_form(form)
+        bundle = widget._repr_mimebundle_() or {}
         display({**bundle, "text/plain": str(form)}, raw=True)  # what a saved notebook shows without a kernel
 
     def display_map(self, run: Any) -> None:
