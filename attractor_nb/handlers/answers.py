@@ -19,7 +19,7 @@ UNCLOSED: Final = "is cut off: a bracket in it is never closed"
 BELOW: Final = "stands below a bracket that is never closed"
 _FENCED: Final = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _OPENING: Final = re.compile(r"[{\[]")
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?>(?:[^"\\]|\\(?:.|\Z))*)(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _LOOKS_LIKE_JSON: Final = re.compile(r"""\{\s*(?:["'{\[]|\w+\s*:|\Z)|\[\s*(?:["'{]|\Z)""")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 
 _RUN: Final = re.compile(r"""(?:(?!//|/\*)[^\s,;\[\]{}"=<>])+|[<>]""")
-_BLANKS: Final = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+")
+_BLANKS: Final = re.compile(r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/)*)")
 _STRING_OR_COMMENT: Final = re.compile(rf"{STRING.pattern}|//[^\n]*+|/\*.*?\*/|\#[^\n]*+", re.DOTALL)
 _NEXT_STATEMENT: Final = re.compile(r"[ \t\r\n]*+(?:\[|->)")
 _QUOTE_MARKS: Final = frozenset("'`‘’“”")  # noqa: RUF001 - the very characters that word processors put in

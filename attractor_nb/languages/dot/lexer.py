@@ -37,15 +37,15 @@ MAX_DEPTH: Final = 20
 """How deep groups may nest: nobody writes ten, what follows may recurse, each level lists members."""
 
 _ID = r"[A-Za-z_][A-Za-z0-9_]*+"
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_STRING = r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
 _LINE = r"//[^\n]*+"
-_REGION = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+_REGION = r"/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/"
 _HASH = r"\#[^\n]*+"
 _COMMENT = rf"{_LINE}|{_REGION}|{_HASH}"
-_GAP = rf"(?:[ \t\r\n]++|{_COMMENT})*+"
+_GAP = rf"(?>(?:[ \t\r\n]++|{_COMMENT})*)"
 # After "=" a "#" begins a comment only at the start of a line: `color=#ff0000` is a slip, not a comment.
-_VALUE_GAP = rf"(?:[ \t\r]++|\n(?:[ \t\r]*+{_HASH})?|{_LINE}|{_REGION})*+"
-_ATTR = rf"(?:({_ID}(?:\.{_ID})*+)|({_STRING})){_GAP}={_VALUE_GAP}({_STRING}|{BARE_VALUE})"
+_VALUE_GAP = rf"(?>(?:[ \t\r]++|\n(?:[ \t\r]*+{_HASH})?|{_LINE}|{_REGION})*)"
+_ATTR = rf"(?:({_ID}(?>(?:\.{_ID})*))|({_STRING})){_GAP}={_VALUE_GAP}({_STRING}|{BARE_VALUE})"
 
 _STATEMENT = re.compile(
     rf"""[ \t\r\n]*+(?:

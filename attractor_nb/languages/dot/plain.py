@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 _ID: Final = r"[A-Za-z_][A-Za-z0-9_]*+"
 _SPACE: Final = r"[ \t\r\n]*+"
-_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_STRING: Final = r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
 BARE_VALUE: Final = (
     # "//" inside a bare value is text only after ":" (a URL), "->" never is.
-    r"(?:[A-Za-z0-9_.:]|-(?!>)|/(?![/*])|(?<=:)//)++(?=[ \t\r\n,;\]}/\#]|->|\Z)"
+    r"(?>(?:[A-Za-z0-9_.:]|-(?!>)|/(?![/*])|(?<=:)//)+)(?=[ \t\r\n,;\]}/\#]|->|\Z)"
 )
-_ATTR: Final = rf"({_ID}(?:\.{_ID})*+){_SPACE}={_SPACE}({_STRING}|{BARE_VALUE})"
+_ATTR: Final = rf"({_ID}(?>(?:\.{_ID})*)){_SPACE}={_SPACE}({_STRING}|{BARE_VALUE})"
 _STATEMENT: Final = re.compile(
-    rf"[ \t\r\n;]*+({_ID})(?:{_SPACE}->{_SPACE}({_ID}))?((?:{_SPACE}->{_SPACE}{_ID})*+)"
+    rf"[ \t\r\n;]*+({_ID})(?:{_SPACE}->{_SPACE}({_ID}))?((?>(?:{_SPACE}->{_SPACE}{_ID})*))"
     rf'(?:{_SPACE}(?:(\[\])|(\[))|(?={_SPACE}[A-Za-z_;{{}}"]))'
 )
 _HEAD, _SECOND, _CHAIN, _EMPTY, _BRACKET = 1, 2, 3, 4, 5

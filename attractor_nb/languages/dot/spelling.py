@@ -11,9 +11,9 @@ from attractor_nb.errors import DotSyntaxError
 if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 
-_GAP = r"(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/|\#[^\n]*+)*+"
-STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+")
+_GAP = r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/|\#[^\n]*+)*)"
+STRING: Final = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL)
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?>(?:\.[A-Za-z_][A-Za-z0-9_]*+)*)")
 NAME_AND_EQUALS: Final = re.compile(rf"(?:{NAME.pattern}|{STRING.pattern}){_GAP}=", re.DOTALL)
 
 _BEGINS_A_LINE: Final = re.compile(r"(?:\A|\n)[ \t\r]*\Z")
