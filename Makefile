@@ -73,10 +73,12 @@ test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit with coverage, doctests,
 test-others: $(DEVELOPMENT) $(MODEL)
 	.ci/run-tests $(PY) $(WAITERS) $(OTHER_TESTS) attractor_nb --doctest-modules --durations=40
 
+NBVAL := ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
+  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
+
 .PHONY: test-notebooks
 test-notebooks: $(DEVELOPMENT) $(MODEL)
-	ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
-	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -n $(WAITERS) --dist loadfile
+	$(NBVAL) -n $(WAITERS) --dist loadfile || { echo '== once more, one by one: something failed beside others'; $(NBVAL); }
 
 QUICK_TESTS := tests attractor_nb --doctest-modules -m "not real_llm and not browser and not old_kernels and not installs"
 
