@@ -101,6 +101,11 @@ class Context(Mapping[str, Any]):
             return self._store.resolve(value.reference)
         return _copied(value, key, 0)[0] if isinstance(value, dict | list) else value
 
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What is kept under each key, for looking only; containers and large values only ``get`` gives."""
+        return self._values
+
     def resolved(self, key: str, recorded: Any) -> Any:
         """What ``get`` would give for a key if a recorded value were restored; nothing is."""
         if type(recorded) in _SCALARS:
@@ -340,7 +345,7 @@ def _is_plain_text(text: str) -> bool:
 
 def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
     """A deep copy of a JSON value and about its size in bytes."""
-    kind = cast("type[Any]", type(value))
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType] - a cast is a call
     if kind is str:
         return value, _text_size(value, key)
     if value is None or kind is bool:
@@ -360,8 +365,7 @@ def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
     if kind is dict:
         return _copied_dict(value, key, depth)
     if kind is list:
-        pairs = [_copied(item, key, depth + 1) for item in value]
-        return [item for item, _ in pairs], 2 + sum(size + 1 for _, size in pairs)
+        return _copied_list(value, key, depth)
     return _copied_other(value, key, depth)
 
 
@@ -393,8 +397,27 @@ def _copied_dict(value: dict[Any, Any], key: str, depth: int) -> tuple[dict[str,
     for name, item in value.items():
         if type(name) is not str:
             raise _refused(key, f"dict keys are text, not {type(name).__name__}", _REMEDY)
-        copy[name], size = _copied(item, key, depth + 1)
-        total += size + _text_size(name, key) + 2
+        total += 4 + (len(name) if name.isascii() else _text_size(name, key) - 2)
+        if type(item) is str and item.isascii():  # as most are, and a call for each would be most of the time
+            copy[name] = item
+            total += len(item) + 2
+        else:
+            copy[name], size = _copied(item, key, depth + 1)
+            total += size
+    return copy, total
+
+
+def _copied_list(value: list[Any], key: str, depth: int) -> tuple[list[Any], int]:
+    copy: list[Any] = []
+    total = 2
+    for item in value:
+        if type(item) is str and item.isascii():
+            copy.append(item)
+            total += len(item) + 3
+        else:
+            kept, size = _copied(item, key, depth + 1)
+            copy.append(kept)
+            total += size + 1
     return copy, total
 
 

@@ -326,6 +326,8 @@ class StageScope:
         paying: To be entered around a request, given the most that it can consume: waits until there is room
             for that beside what other stages are spending; raises ``BudgetReached`` when there is none left.
         lend: What a child run of this stage may spend; for the engine alone.
+        failed: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
+        streams: What holds back the beginnings of secrets, by channel; for the engine alone.
     """
 
     run_id: str
@@ -354,7 +356,8 @@ class StageScope:
         default=lambda _most: nullcontext(), repr=False
     )
     lend: Callable[[], Any] = field(default=lambda: None, repr=False)
-    _streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
+    failed: Callable[[BaseException], object] = field(default=lambda _error: None, repr=False)
+    streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -373,14 +376,14 @@ class StageScope:
 
     def stream(self, text: str, channel: str = "response") -> None:
         """Announce a piece of the stage's output as it arrives."""
-        if self._streams is None:
-            self._streams = {}
-        stream = self._streams.setdefault(channel, StreamRedactor())
+        if self.streams is None:
+            self.streams = {}
+        stream = self.streams.setdefault(channel, StreamRedactor())
         self._announce_output(stream.feed(text), channel)
 
     def end_streams(self) -> None:
         """Give out what may have been the beginning of a secret and was none. For the engine alone."""
-        for channel, stream in (self._streams or {}).items():
+        for channel, stream in (self.streams or {}).items():
             self._announce_output(stream.finish(), channel)
 
     def _announce_output(self, text: str, channel: str) -> None:
@@ -415,6 +418,5 @@ def stream_output(text: str, channel: str = "response") -> None:
         scope.stream(text, channel)
 
 
-def enter_stage(scope: StageScope) -> None:
-    """Make a scope the current one for this task and whatever it starts. For the engine alone."""
-    _CURRENT.set(scope)
+enter_stage = _CURRENT.set
+"""Makes a scope the current one for this task and whatever it starts. For the engine alone."""

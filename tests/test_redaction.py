@@ -140,6 +140,35 @@ def test_values_lose_secrets_in_keys_too_and_clean_ones_stay_the_same_object(red
     assert redacted_value(clean) is clean
 
 
+KNOWN = 'pass"word\\with\nlines é'
+PIECES = st.sampled_from(
+    [
+        *("sk-abcdefgh1234567890abcd", KNOWN, "AKIA" + "A1" * 8, "https://ada:hunter2@example.org", "\ud800"),
+        *(
+            "-----BEGIN PRIVATE KEY-----\n" + "A1b2" * 12,
+            "Bearer\tabcdefgh1234567890abcd",
+            "eyJ" + "a" * 9 + ".eyJ",
+        ),
+        *("\n", "\t", '"', "\\", "word", "é", "\x00", " ", "sk-"),
+    ]
+)
+TEXT_OF_PIECES = st.lists(PIECES, max_size=4).map("".join)
+
+
+@given(
+    st.recursive(
+        TEXT_OF_PIECES | st.none() | st.booleans() | st.integers() | st.floats(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT_OF_PIECES, inner, max_size=3),
+        max_leaves=8,
+    )
+)
+@settings(max_examples=300)
+def test_one_look_at_a_whole_value_finds_what_a_look_at_each_text_does(value):
+    prepare()
+    learn([KNOWN])
+    assert repr(redacted_value(value)) == repr(REDACTOR._redacted_value(value))
+
+
 def test_what_the_first_look_lets_pass_is_clean():
     prepare()
     for make in KEYS.values():

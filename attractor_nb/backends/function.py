@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import Place, attribute_inputs, context_inputs, read_values
-from attractor_nb.decisions.caching import READS_ATTRIBUTE, listed
+from attractor_nb.decisions.caching import READS_ATTRIBUTE
 from attractor_nb.errors import OptionError
+from attractor_nb.model.comma_lists import comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +60,7 @@ class FunctionBackend:
         if not self._takes_prompt_alone:
             declared = node.get(READS_ATTRIBUTE, str)
             values = {key: context.get(key) for key in context}
-            read = read_values(values, None if declared is None else listed(declared))
+            read = read_values(values, None if declared is None else comma_list(declared))
             inputs["attributes"] = attribute_inputs(node.attrs)
             inputs["context"] = context_inputs(read, Place())
         return inputs

@@ -130,7 +130,7 @@ def fork_directory(
     """Begin a run that goes another way from before a visit of a run, which stays as it is."""
     pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
     parent = Run.load(logs_root, None if graph else pipeline)
-    changes = {
+    changes: dict[str, Any] = {
         "context": read_params(values, "--set"),
         "prompt": None if prompt is None else read_prompt(prompt),
     }

@@ -58,7 +58,7 @@ class MapSettings:
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     out: Path | None = None
-    resume: Mapping[str, str] = field(default_factory=dict[str, str])
+    resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def results_file(self) -> Path | None:

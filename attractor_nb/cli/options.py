@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.choices import BackendName, CassetteMode, Durability, GateMode, Isolation
+from attractor_nb.model.option_meanings import OF_A_RUN
 
 if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
@@ -36,7 +37,7 @@ Cassette = Annotated[
     typer.Option(
         "--cassette",
         metavar="FILE",
-        help="Record the calls of models, commands and people in this file, and replay them from it.",
+        help=OF_A_RUN["cassette"],
         show_default=False,
     ),
 ]
@@ -44,7 +45,7 @@ CassetteModeOption = Annotated[
     CassetteMode | None,
     typer.Option(
         "--cassette-mode",
-        help="replay: call nothing; record: call everything; auto, the default: what is not there.",
+        help=OF_A_RUN["cassette_mode"],
         show_default=False,
     ),
 ]
@@ -59,46 +60,45 @@ CacheDir = Annotated[
     typer.Option("--cache-dir", metavar="DIR", help="--cache in another directory.", show_default=False),
 ]
 MaxSteps = Annotated[
-    int | None, typer.Option("--max-steps", min=1, help="Stop after so many stages.", show_default=False)
+    int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)
 ]
 MaxNodeVisits = Annotated[
     int | None,
-    typer.Option(
-        "--max-node-visits", min=1, help="Stop after so many visits to one node.", show_default=False
-    ),
+    typer.Option("--max-node-visits", min=1, help=OF_A_RUN["max_node_visits"], show_default=False),
 ]
 MaxRestarts = Annotated[
     int | None,
-    typer.Option("--max-restarts", min=0, help="Stop after so many loop_restarts.", show_default=False),
+    typer.Option("--max-restarts", min=0, help=OF_A_RUN["max_restarts"], show_default=False),
 ]
 MaxGoalGateRedirects = Annotated[
     int | None,
     typer.Option(
         "--max-goal-gate-redirects",
         min=0,
-        help="Stop after so many ways back from unsatisfied goal gates.",
+        help=OF_A_RUN["max_goal_gate_redirects"],
         show_default=False,
     ),
 ]
 MaxBudgetUsd = Annotated[
     float | None,
-    typer.Option("--max-budget-usd", min=0, help="Stop at this price in US dollars.", show_default=False),
+    typer.Option("--max-budget-usd", min=0, help=OF_A_RUN["max_budget_usd"], show_default=False),
 ]
 MaxTokensTotal = Annotated[
-    int | None, typer.Option("--max-tokens-total", min=0, help="Stop at so many tokens.", show_default=False)
+    int | None,
+    typer.Option("--max-tokens-total", min=0, help=OF_A_RUN["max_tokens_total"], show_default=False),
 ]
 MaxDuration = Annotated[
     str | None,
     typer.Option(
         "--max-duration",
         metavar="TIME",
-        help="Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.",
+        help=OF_A_RUN["max_duration"],
         show_default=False,
     ),
 ]
 DurabilityOption = Annotated[
     Durability,
-    typer.Option("--durability", help="Commits survive a power loss, a killed process, or nothing."),
+    typer.Option("--durability", help=OF_A_RUN["durability"]),
 ]
 Trust = Annotated[
     bool, typer.Option("--trust", help="Run the commands of this pipeline, this once, without asking.")
@@ -121,7 +121,7 @@ Workdir = Annotated[
     typer.Option(
         "--workdir",
         metavar="DIR",
-        help="Where commands, agents and tools of models work; the current directory by default.",
+        help=OF_A_RUN["workdir"],
         show_default=False,
     ),
 ]
@@ -129,7 +129,7 @@ IsolationOption = Annotated[
     Isolation | None,
     typer.Option(
         "--isolation",
-        help="A place of the run's own: a folder in the run directory, or a git worktree with a branch.",
+        help=OF_A_RUN["isolation"],
         show_default=False,
     ),
 ]
@@ -138,15 +138,13 @@ WorkspaceFrom = Annotated[
     typer.Option(
         "--workspace-from",
         metavar="DIR",
-        help="A folder, or a quoted pattern: --isolation workspace begins with copies of its files.",
+        help=OF_A_RUN["workspace_from"],
         show_default=False,
     ),
 ]
 RunsDir = Annotated[
     Path | None,
-    typer.Option(
-        "--runs-dir", help="Where run directories are made; .attractor/runs by default.", show_default=False
-    ),
+    typer.Option("--runs-dir", help=OF_A_RUN["runs_dir"], show_default=False),
 ]
 Server = Annotated[
     str | None,

@@ -99,6 +99,14 @@ class Bounds:
         spending = (self.max_budget_usd, self.max_tokens_total, self.max_duration_seconds)
         return spending != (None, None, None)
 
+    def are_far(self, steps: int, node_visits: int) -> bool:
+        """Whether one more stage surely reaches none of them, as in nearly all steps; False says nothing."""
+        return (
+            steps < self.max_steps
+            and (self.max_node_visits is None or node_visits < self.max_node_visits)
+            and (self.max_budget_usd is self.max_tokens_total is self.max_duration_seconds is None)
+        )
+
 
 _NAMES: Final = tuple(field.name for field in fields(Bounds))
 

@@ -64,15 +64,6 @@ def is_declared(node: Node) -> bool:
     return node.attrs.get("cache") is True or node.get("idempotent", bool, default=False) is True
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """The entries of an attribute that is a list with commas.
-
-    >>> listed("a.txt, src/**/*.py,")
-    ('a.txt', 'src/**/*.py')
-    """
-    return tuple(entry.strip() for entry in text.split(",") if entry.strip())
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """In what a stage differs from an earlier one.

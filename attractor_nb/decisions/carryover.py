@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from attractor_nb.decisions.caching import listed
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.decisions.preamble import Past, StageSummary, beginning_of, build_preamble
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from attractor_nb.decisions.effects import RunContext
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
 
-CARRY_ATTRIBUTE: Final = "carry"
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
 
 
@@ -70,26 +71,33 @@ def _node_before(planned: PlannedNode, state: RunState) -> str:
     return parts_of(state.branch)[-2] if state.branch else planned.id
 
 
-def _labelled(plan: Plan, entry: StageSummary) -> StageSummary:
-    """A summary under its node's label; a resume with another graph may not have that node any more."""
-    planned = plan.nodes.get(entry.node_id)
-    if planned is None:
-        return entry
-    label, command = planned.node.label, planned.node.tool_command
-    return StageSummary(
-        entry.node_id, label, entry.status, entry.notes, entry.excerpt, entry.size, entry.keys, command
-    )
+def _labelled(plan: Plan, recent: Iterable[StageSummary]) -> list[StageSummary]:
+    """Summaries under their nodes' labels; a resume with another graph may not have a node any more."""
+    labelled: list[StageSummary] = []
+    for entry in recent:
+        if entry.named is None or entry.named_by is not plan:
+            planned = plan.nodes.get(entry.node_id)
+            node = None if planned is None else planned.node
+            entry.named_by = plan
+            entry.named = (
+                replace(entry)
+                if node is None
+                else replace(entry, label=node.label, command=node.tool_command)
+            )
+        labelled.append(entry.named)
+    return labelled
 
 
 def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Past:
     return Past(
         value=context.get,
-        goal=plan.graph.goal,
+        kept=context.kept,
+        goal=plan.goal,
         run_id=run_id,
         inputs=state.inputs,
-        stages=tuple(_labelled(plan, entry) for entry in state.recent),
-        keys=tuple(key for key in state.recent_keys if key not in state.inputs),
+        stages=_labelled(plan, state.recent),
+        keys=tuple([key for key in state.recent_keys if key not in state.inputs]),
         events=state.notes,
-        wanted=listed(planned.node.get(CARRY_ATTRIBUTE, str, "")),
+        wanted=planned.carry,
         has_branches=planned.handler_type != FAN_IN_TYPE,
     )

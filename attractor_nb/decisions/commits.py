@@ -30,10 +30,8 @@ def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def totals(state: RunState, node_id: str, usage: Usage | None) -> tuple[Usage | None, Usage | None]:
-    """What node and run have consumed with this attempt, for its record; None when it took nothing."""
-    if usage is None:
-        return None, None
+def totals(state: RunState, node_id: str, usage: Usage) -> tuple[Usage, Usage]:
+    """What node and run have consumed with this attempt, for its record."""
     whole = state.whole
     own = whole.usage_by_node.get(node_id)
     return usage if own is None else own + usage, whole.usage + usage
@@ -66,7 +64,8 @@ def commit_record(
         route = "end" if not detail else "failed" if status is StageStatus.FAIL else "no_match"
     index, visit, attempt, duration = counted
     changes, logs = context.take_changes()
-    node_usage, run_usage = totals(state, node_id, outcome.usage)
+    usage = outcome.usage
+    node_usage, run_usage = (None, None) if usage is None else totals(state, node_id, usage)
     kind = StageFailed if status.is_failure else StageCompleted
     event = kind(
         name=node_id,

@@ -32,6 +32,11 @@ class RunContext(Protocol):
         """The value of a key."""
         ...
 
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What is kept under each key; what is no text, number or boolean there only ``get`` gives."""
+        ...
+
     def set(self, key: str, value: Any) -> None:
         """Set a key."""
         ...

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
     """The end of a run that may not enter a node; None when it may (ruling 18)."""
+    steps, node_visits = state.steps, state.visits.get(node_id, 0)
+    if plan.bounds.are_far(steps, node_visits):
+        return None
     reached = exceeded(
         plan.bounds,
-        steps=state.steps,
+        steps=steps,
         node_id=node_id,
-        node_visits=state.visits.get(node_id, 0),
+        node_visits=node_visits,
         usage=state.whole.usage,
         elapsed_seconds=state.elapsed_seconds,
         completed=state.completed,

@@ -39,7 +39,17 @@ def next_step(
         lookup: Reads the context.
         branch: Path of the branch in which it was executed; empty for the run itself.
     """
-    step = _next_step(plan, planned, outcome, seen, lookup, branch)
+    only = planned.only_step
+    if (
+        only is not None
+        and not planned.is_conditional
+        and not outcome.status.is_failure
+        and not seen.preferred_label
+        and not outcome.suggested_next_ids
+    ):
+        step: Step | None = only  # as select_edge says, in nearly all steps
+    else:
+        step = _next_step(plan, planned, outcome, seen, lookup, branch)
     return step if step is None or not branch else within_branch(plan, step, branch)
 
 

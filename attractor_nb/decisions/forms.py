@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AnswerRefused, OptionError
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.form import FieldKind, Form, FormField
 from attractor_nb.model.spelling import did_you_mean
 
@@ -207,7 +208,7 @@ def value_of_text(entry: FormField, text: str) -> Any:
                 if str(choice).casefold() == word.casefold():
                     return choice
         case FieldKind.TEXTS:
-            return [part.strip() for part in text.split(",") if part.strip()]
+            return list(comma_list(text))
         case FieldKind.TEXT:
             return word
         case FieldKind.WHOLE | FieldKind.NUMBER:

@@ -27,6 +27,7 @@ from attractor_nb.decisions.routing import Step, match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.model.branch import parts_of
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.shapes import DEFAULT_TYPE
@@ -43,24 +44,26 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class OnDemand(Mapping[K, V]):
-    """Values that are made when they are first looked up, and kept."""
+class OnDemand(dict[K, V]):
+    """Values that are made when they are first looked up, and kept: the next look is that of a dict.
 
-    __slots__ = ("_keys", "_made", "_make")
+    A run of a large graph would wait for nodes that it may never come to, and a resume for those behind it.
+    """
+
+    __slots__ = ("_keys", "_make")
+    if not TYPE_CHECKING:  # of all keys, not of those that are made
+        get, keys, values, items = Mapping.get, Mapping.keys, Mapping.values, Mapping.items
 
     def __init__(self, keys: Collection[K], make: Callable[[K], V]) -> None:
         """Have a value for each of ``keys``; ``make`` gives it, always the same, and never fails."""
+        super().__init__()
         self._keys = keys
         self._make = make
-        self._made: dict[K, V] = {}
 
-    def __getitem__(self, key: K) -> V:
-        try:
-            return self._made[key]
-        except KeyError:
-            if key not in self._keys:
-                raise
-        value = self._made[key] = self._make(key)
+    def __missing__(self, key: K) -> V:
+        if key not in self._keys:
+            raise KeyError(key)
+        value = self[key] = self._make(key)
         return value
 
     def __contains__(self, key: object) -> bool:
@@ -128,6 +131,9 @@ class PlannedNode:
         on_interrupted: What a resume does with a cut-off attempt: ``rerun``, ``ask`` or ``fail``.
         branches: Of a fan-out: the edges that begin its branches, in source order.
         join: Of a fan-out: where its branches meet, or empty (ruling 22).
+        is_fan_out: Its edges begin branches.
+        asks_model: A model answers its prompt: that of a task, or of a fan-in that has one (spec 4.5, 4.9).
+        carry: What its prompt must have whole of the context.
     """
 
     node: Node
@@ -155,18 +161,9 @@ class PlannedNode:
     on_interrupted: str
     branches: tuple[PlannedEdge, ...] = ()
     join: str = ""
-
-    @property
-    def is_fan_out(self) -> bool:
-        """Whether its edges begin branches."""
-        return self.handler_type == PARALLEL_TYPE
-
-    @property
-    def asks_model(self) -> bool:
-        """Whether a model answers its prompt: that of a task, or of a fan-in that has one (spec 4.5, 4.9)."""
-        return self.handler_type == DEFAULT_TYPE or (
-            self.handler_type == FAN_IN_TYPE and bool(self.node.prompt)
-        )
+    is_fan_out: bool = False
+    asks_model: bool = False
+    carry: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +173,7 @@ class Plan:
     Attributes:
         graph: The graph, as lint passed it.
         name: Its name.
+        goal: Its goal, or empty.
         nodes: All nodes by id.
         edges: All edges by their position among the graph's edges.
         handler_types: What executes each node, by its id.
@@ -192,6 +190,7 @@ class Plan:
 
     graph: Graph
     name: str
+    goal: str
     nodes: Mapping[str, PlannedNode]
     edges: Mapping[int, PlannedEdge]
     handler_types: Mapping[str, str]
@@ -257,6 +256,7 @@ def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
     return Plan(
         graph=graph,
         name=graph.name,
+        goal=graph.goal,
         nodes=nodes,
         edges=edges,
         handler_types=handler_types,
@@ -320,12 +320,13 @@ def _planned_node(
         if edge.label:
             by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
         by_target.setdefault(edge.target, edge)
-    is_fan_out = handler_types[node_id] == PARALLEL_TYPE
+    handler_type = handler_types[node_id]
+    is_fan_out = handler_type == PARALLEL_TYPE
     timeout = node.timeout
     return PlannedNode(
         node=node,
         id=node.id,
-        handler_type=handler_types[node_id],
+        handler_type=handler_type,
         edges=edges,
         conditional=conditional,
         tells_partial=any(_tells_partial(edge.condition) for edge in conditional),
@@ -353,6 +354,9 @@ def _planned_node(
         on_interrupted=_on_interrupted(node),
         branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
         join=joins().get(node_id, Join()).node_id if is_fan_out else "",
+        is_fan_out=is_fan_out,
+        asks_model=handler_type == DEFAULT_TYPE or (handler_type == FAN_IN_TYPE and bool(node.prompt)),
+        carry=comma_list(node.get("carry", str, "")),
     )
 
 

@@ -15,7 +15,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from attractor_nb.decisions.fan_in import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
@@ -25,7 +27,7 @@ from attractor_nb.model.prompt_sections import INPUTS_HEADING, fence_for, fenced
 from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.notes import Note
 
@@ -37,6 +39,11 @@ INCIDENTS_HEADING: Final = "### Attempts and tool calls"
 """The last section of a summary: how results came about, which may differ where the results do not."""
 MAX_CARRIED_CHARACTERS: Final = 64_000 * CHARACTERS_PER_TOKEN
 """Of all that ``carry`` names: half of the window of a model whose window nobody named."""
+_STAGES_HEADING: Final = "### Earlier stages"
+_VALUES_HEADING: Final = "### Values"
+_BRANCHES_HEADING: Final = "### Branches"
+_WANTED_HEADING: Final = "### Carried in full"
+_FAILURES_HEADING: Final = "### What failed"
 _BRIEF_STAGES: Final = 3
 _MAX_FAILURES: Final = 3
 _INLINE: Final = 160
@@ -48,7 +55,27 @@ _FOR_A_SECTION: Final = 32
 _RUN: Final = "Run: "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Told:
+    """How a stage stands among the earlier ones; it is kept, for it changes only with what it is made of.
+
+    Attributes:
+        limit: Characters of its notes.
+        line: Its line.
+        owed: About how much it takes to say behind that line how much the stage said.
+        value: A text that it left, and ``whole`` the line with all of it.
+        replaced: The line with its excerpt, once a later visit has replaced that text; or empty.
+    """
+
+    limit: int
+    line: str
+    owed: int
+    value: object = None
+    whole: str = ""
+    replaced: str = ""
+
+
+@dataclass(slots=True)
 class StageSummary:
     """What is remembered of a stage.
 
@@ -63,6 +90,8 @@ class StageSummary:
         keys: The context keys that it has set, of those that a later stage may be told; the first one has
             its response or output.
         command: The command that it ran, if it is one that runs commands.
+        told: How it was told last.
+        named: The same under the label of its node, and ``named_by`` the plan that has that.
     """
 
     node_id: str
@@ -73,6 +102,9 @@ class StageSummary:
     size: int = 0
     keys: tuple[str, ...] = ()
     command: str = ""
+    told: _Told | None = field(default=None, init=False, repr=False, compare=False)
+    named: StageSummary | None = field(default=None, init=False, repr=False, compare=False)
+    named_by: object = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def is_command(self) -> bool:
@@ -80,12 +112,12 @@ class StageSummary:
         return TOOL_OUTPUT_KEY in self.keys
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """What there is to tell.
 
     Attributes:
         value: The value of a context key; the second argument for one that is not there.
+        kept: The same where it is at hand as it is; what is not a text there is asked for.
         goal: The pipeline's goal.
         run_id: The run.
         inputs: Names of the values that the run began with.
@@ -97,6 +129,7 @@ class Past:
     """
 
     value: Callable[[str, Any], Any]
+    kept: Mapping[str, Any] = MappingProxyType({})
     goal: str = ""
     run_id: str = ""
     inputs: Sequence[str] = ()
@@ -152,6 +185,9 @@ def build_preamble(mode: str, past: Past) -> str:
             the rest, and what ``carry`` names is told alone.
         past: What there is to tell.
     """
+    has_more = mode != "full" and (past.stages or past.keys or past.inputs or past.events)
+    if not (has_more or past.wanted or mode == "truncate"):
+        return ""
     page = _Page(past, _AMOUNTS.get(mode, _AMOUNTS["compact"]))
     if mode == "full":
         page.claim_wanted()
@@ -159,7 +195,7 @@ def build_preamble(mode: str, past: Past) -> str:
         page.claim_goal()
         page.claim_wanted()
         page.claim_run()
-    elif past.stages or past.keys or past.inputs or past.wanted or past.events:
+    else:
         page.claim_all(is_brief=mode == "summary:low")
     return page.text
 
@@ -208,21 +244,17 @@ class _Text:
         name: The variable that has the whole; empty when nothing has it any more.
         is_end: The end of it counts, and not the beginning.
         room: Characters that the label and the text may take.
-        need: What they would take whole.
+        whole: They, whole.
+        need: What that takes.
     """
 
-    __slots__ = ("_whole", "is_end", "label", "name", "need", "room", "size", "text")
+    __slots__ = ("is_end", "label", "name", "need", "room", "size", "text", "whole")
 
     def __init__(self, label: str, text: str, size: int, name: str = "", *, is_end: bool = False) -> None:
         self.label, self.text, self.size, self.name, self.is_end = label, text, size, name, is_end
         self.room = 0
-        self._whole = self._composed()
-        self.need = len(self._whole)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether more room would tell more."""
-        return self.need > self.room
+        self.whole = self._composed()
+        self.need = len(self.whole)
 
     def with_line(self, line: str) -> _Text:
         """The same behind the line of its stage."""
@@ -232,7 +264,7 @@ class _Text:
     def rendered(self) -> str:
         """At most ``room`` characters; empty when not even the label fits."""
         if self.need <= self.room:
-            return self._whole
+            return self.whole
         cut = last_lines if self.is_end else first_lines
         room = self.room - len(self._labelled(self.size)) - 5
         if room >= _LEAST:
@@ -249,7 +281,7 @@ class _Text:
             return self._labelled(0) if self.size else self.label
         if len(self.text) < self.size:
             return f"{self._labelled(len(self.text))}:\n\n{fenced(self.text)}"
-        if len(self.text) <= _INLINE and not _has_lines(self.text):
+        if len(self.text) <= _INLINE and "\n" not in self.text and "\r" not in self.text:
             return f"{self.label}: {self.text}"
         return f"{self.label}:\n\n{fenced(self.text)}"
 
@@ -262,22 +294,27 @@ class _Text:
         return f"{self.label} ({size}{where})"
 
 
-@dataclass(slots=True)
-class _Section:
-    """A heading with what stands under it, and how many of it were left out."""
+_Blocks = list["_Text | str"]
+"""What stands under a heading."""
 
-    heading: str
-    blocks: list[_Text | str] = field(default_factory=list["_Text | str"])
 
-    def rendered(self) -> str:
-        texts = [block if isinstance(block, str) else block.rendered() for block in self.blocks]
-        told = [text for text in texts if text]
-        if not texts:
-            return ""
-        if left_out := len(texts) - len(told):
-            told.append(f"({left_out} {'is' if left_out == 1 else 'are'} not told)")
-        body = "\n".join(_spaced(told))
-        return f"{self.heading}\n\n{body}" if self.heading else body
+def _section(heading: str, blocks: _Blocks) -> str:
+    """A heading, what stands under it, with empty lines around fences, and how many were left out."""
+    told: list[str] = []
+    for block in blocks:
+        if isinstance(block, str):
+            told.append(block)
+        elif text := block.whole if block.need <= block.room else block.rendered():
+            told.append(text)
+    if left_out := len(blocks) - len(told):
+        told.append(f"({left_out} {'is' if left_out == 1 else 'are'} not told)")
+    spaced = told[:1]
+    for before, text in pairwise(told):
+        if "\n" in text or "\n" in before:
+            spaced.append("")
+        spaced.append(text)
+    body = "\n".join(spaced)
+    return f"{heading}\n\n{body}" if heading else body
 
 
 def _size_room(stage: StageSummary) -> int:
@@ -285,14 +322,6 @@ def _size_room(stage: StageSummary) -> int:
     return (
         len(f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})") if stage.keys else 0
     )
-
-
-def _spaced(texts: Sequence[str]) -> Iterable[str]:
-    """Entries of a list, with an empty line around those that have a fence."""
-    for index, text in enumerate(texts):
-        if index and ("\n" in text or "\n" in texts[index - 1]):
-            yield ""
-        yield text
 
 
 class _Page:
@@ -306,39 +335,50 @@ class _Page:
         self._left = total - self._for_incidents
         self._told: set[str] = set(past.wanted)  # keys whose value stands somewhere
         self._texts: list[_Text] = []  # those that count against the budget, in the order of their claims
-        self._goal, self._inputs = _Section(""), _Section(INPUTS_HEADING)
-        self._stages, self._values = _Section("### Earlier stages"), _Section("### Values")
-        self._branches, self._wanted = _Section("### Branches"), _Section("### Carried in full")
-        self._failures, self._before = _Section("### What failed"), _Section("### The stage before")
-        self._events, self._incidents = _Section(NOTABLE_HEADING), _Section(INCIDENTS_HEADING)
-        self._run = _Section("")
+        self._goal, self._inputs, self._stages, self._values = _Blocks(), _Blocks(), _Blocks(), _Blocks()
+        self._branches, self._wanted, self._failures = _Blocks(), _Blocks(), _Blocks()
+        self._before, self._events, self._incidents, self._run = _Blocks(), _Blocks(), _Blocks(), _Blocks()
+        self._before_heading = ""
+        self._has_branches = False
 
     @property
     def text(self) -> str:
         """The page."""
         order = (
-            *(self._goal, self._inputs, self._stages, self._values, self._branches, self._wanted),
-            *(self._failures, self._before, self._events, self._incidents, self._run),
+            *(("", self._goal), (INPUTS_HEADING, self._inputs), (_STAGES_HEADING, self._stages)),
+            *((_VALUES_HEADING, self._values), (_BRANCHES_HEADING, self._branches)),
+            *((_WANTED_HEADING, self._wanted), (_FAILURES_HEADING, self._failures)),
+            *((self._before_heading, self._before), (NOTABLE_HEADING, self._events)),
+            *((INCIDENTS_HEADING, self._incidents), ("", self._run)),
         )
-        return "\n\n".join(text for section in order if (text := section.rendered()))
+        sections: list[str] = []
+        for heading, blocks in order:
+            if blocks and (text := _section(heading, blocks)):
+                sections.append(text)
+        return "\n\n".join(sections)
 
     # -- claims, in their order ------------------------------------------------------------------------
 
     def claim_all(self, *, is_brief: bool) -> None:
         """Tell all that the mode tells."""
         has_more = bool(self._past.stages or self._past.keys)
+        if self._past.has_branches:
+            for stage in self._past.stages:
+                self._has_branches = self._has_branches or BRANCHES_KEY in stage.keys
         self._left -= 3 * _FOR_A_SECTION  # stages, values, failures
         self.claim_goal()
         self.claim_inputs(share=2 if has_more else 1)
         earlier = self._claim_before()
         self._claim_branches()
-        self._claim_stages(earlier, is_brief=is_brief)
-        self._claim_events()
+        told = self._claim_stages(earlier, is_brief=is_brief)
+        if self._past.events:
+            self._claim_events()
         self._claim_values()
-        self._claim_texts(earlier)
+        self._claim_texts(earlier, told)
         self.grow()
         self.claim_wanted()
-        self._claim_incidents()
+        if self._past.events:
+            self._claim_incidents()
 
     def claim_goal(self) -> None:
         """The goal, in a quarter of the room at most."""
@@ -348,19 +388,23 @@ class _Page:
     def claim_run(self) -> None:
         """The run's id, behind all else: it is another in each run (spec 5.4, ``truncate``)."""
         if self._past.run_id:
-            self._run.blocks.append(f"{_RUN}{_line(self._past.run_id, 200)}")
+            self._run.append(f"{_RUN}{_line(self._past.run_id, 200)}")
 
     def claim_inputs(self, *, share: int) -> None:
         """What the run was given, each in its fair share of a part of the room."""
+        if not self._past.inputs:
+            return
         texts: list[_Text] = []
         for name in self._past.inputs:
             if name not in self._told and (value := self._past.value(name, _MISSING)) is not _MISSING:
                 self._told.add(name)
                 texts.append(_text_of(f"- {_line(name, 80)}", value, name))
-        self._share_out(self._inputs, texts, self._left // share)
+        self._share_out(self._inputs, INPUTS_HEADING, texts, self._left // share)
 
     def claim_wanted(self) -> None:
         """What the node names in ``carry``, whole, outside the budget and within a model's window."""
+        if not self._past.wanted:
+            return
         texts = [
             _Text(f"- {_line(name, 80)}: there is none yet", "", 0)
             if (value := self._named(name)) is _MISSING
@@ -371,7 +415,7 @@ class _Page:
             texts, fair_shares(MAX_CARRIED_CHARACTERS, [text.need for text in texts]), strict=True
         ):
             text.room = room
-            self._wanted.blocks.append(text)
+            self._wanted.append(text)
 
     def _named(self, name: str) -> Any:
         """A value of the context, or what a branch of the last fan-out has set under that name."""
@@ -391,12 +435,11 @@ class _Page:
         before = stages.pop()
         room = self._left * 2 // 3 if len(stages) > 0 or self._has_branches else self._left
         used = self._left
-        heading = f"### The stage before: {_named_stage(before)}"
-        self._before.heading = heading
+        heading = self._before_heading = f"### The stage before: {_named_stage(before)}"
         self._left -= len(heading) + _FOR_A_SECTION
-        self._before.blocks.append(self._taken(self._status_line(before, 4 * self._amount.notes)))
+        self._before.append(self._taken(self._status_line(before, 4 * self._amount.notes)))
         room -= used - self._left
-        self._share_out(self._before, self._texts_of(before), room)
+        self._share_out(self._before, heading, self._texts_of(before), room)
         seen, failures = {before.node_id}, list[StageSummary]()
         for stage in reversed(stages):
             if stage.node_id not in seen and stage.status in {"fail", "retry"}:
@@ -405,14 +448,10 @@ class _Page:
         for stage in failures[:_MAX_FAILURES]:
             line = f"- {_named_stage(stage)}: {self._status_line(stage, self._amount.notes)}"
             if len(line) < self._left // 3:
-                self._failures.blocks.append(self._taken(line))
-                self._share_out(self._failures, self._texts_of(stage), self._left // 3)
+                self._failures.append(self._taken(line))
+                self._share_out(self._failures, _FAILURES_HEADING, self._texts_of(stage), self._left // 3)
                 stages = [each for each in stages if each is not stage]
         return stages
-
-    @property
-    def _has_branches(self) -> bool:
-        return self._past.has_branches and any(BRANCHES_KEY in stage.keys for stage in self._past.stages)
 
     def _claim_branches(self) -> None:
         """What came of the branches of the last fan-out, each by its name and in its fair share."""
@@ -426,48 +465,79 @@ class _Page:
             line = f"- {_line(branch.id, 80)} ({status})"
             output = output_of(branch, _UNCUT)
             texts.append(_Text(line, output, len(output), BRANCHES_KEY))
-        self._share_out(self._branches, texts, self._left * 3 // 4)
+        self._share_out(self._branches, _BRANCHES_HEADING, texts, self._left * 3 // 4)
 
-    def _claim_stages(self, earlier: Sequence[StageSummary], *, is_brief: bool) -> None:
-        """A line for each stage, the newest that there is room for; counts of all in a brief summary."""
+    def _claim_stages(self, earlier: Sequence[StageSummary], *, is_brief: bool) -> list[_Told]:
+        """A line for each stage, the newest that there is room for; counts of all in a brief summary.
+
+        Returns:
+            The lines, oldest first: of the newest of ``earlier``.
+        """
         if is_brief and self._past.stages:
             counts = _counted(stage.status for stage in self._past.stages)
             notable = _counted(note.kind for note in self._past.events if note.kind not in INCIDENTS)
             events = f"; notable events: {notable}" if notable else ""
-            self._stages.blocks.append(self._taken(f"Stages so far: {counts}{events}."))
-        room, kept = self._left // 2, list[_Text | str]()
+            self._stages.append(self._taken(f"Stages so far: {counts}{events}."))
+        room, lines, limit = self._left // 2, list[_Told](), self._amount.notes
         for stage in reversed(earlier[-self._amount.stages :]):
-            line = f"- {_named_stage(stage)}: {self._status_line(stage, self._amount.notes)}"
-            if (room := room - len(line) - 2) < 0:
+            told = stage.told
+            if told is None or told.limit != limit:
+                line = f"- {_named_stage(stage)}: {self._status_line(stage, limit)}"
+                told = stage.told = _Told(limit, line, _size_room(stage))
+            if (room := room - len(told.line) - 2) < 0:
                 break
-            kept.append(self._taken(line))
-        if left_out := len(earlier) - len(kept):
+            self._left -= len(told.line) + 2
+            lines.append(told)
+        if left_out := len(earlier) - len(lines):
             line = f"({left_out} earlier {'stage is' if left_out == 1 else 'stages are'} not told)"
-            self._stages.blocks.append(self._taken(line))
-        self._stages.blocks += reversed(kept)
+            self._stages.append(self._taken(line))
+        lines.reverse()
+        for told in lines:
+            self._stages.append(told.line)
+        return lines
 
-    def _claim_texts(self, earlier: Sequence[StageSummary]) -> None:
+    def _claim_texts(self, earlier: Sequence[StageSummary], lines: Sequence[_Told]) -> None:
         """What earlier stages said, the newest first, behind their lines; at last only how much it is.
 
         That much is kept free for those that are told: what is left out is said.
         """
-        blocks = self._stages.blocks
-        told = [block for block in blocks if isinstance(block, str) and block.startswith("- ")]
-        owed = [_size_room(stage) for stage in reversed(earlier[-len(told) :])] if told else []
-        for back, stage in enumerate(reversed(earlier), 1):
-            if back > len(owed):
-                return
-            line = told[-back]
-            free = self._left - sum(owed[back:])
-            texts = self._size_of(stage) if free < _LEAST else self._texts_of(stage, most=1)
-            for text in texts:
-                entry = text.with_line(line)
-                entry.room = min(entry.need, len(line) + max(free * 2 // 3, min(self._left, _LEAST)))
-                shown = len(entry.rendered())
-                if shown:  # else not even how much there is fits
-                    self._left -= shown - len(line)
-                    self._texts.append(entry)
-                    blocks[-back] = entry
+        owed, kept, wanted = 0, self._past.kept, self._past.wanted
+        for told in lines:
+            owed += told.owed
+        for back in range(1, len(lines) + 1):
+            stage, told, whole = earlier[-back], lines[-back], ""
+            owed -= told.owed
+            free = self._left - owed
+            room = len(told.line) + max(free * 2 // 3, min(self._left, _LEAST))
+            if free >= _LEAST and stage.keys:
+                key = stage.keys[0]
+                if key in self._told:
+                    whole = "" if key in wanted else told.replaced
+                elif told.whole and kept.get(key) is told.value:
+                    whole = told.whole
+                if whole and len(whole) <= room:
+                    self._told.add(key)
+                    self._left -= len(whole) - len(told.line)
+                    self._stages[-back] = whole
+                    continue
+            self._claim_text(stage, told, back, room, is_short=free < _LEAST)
+
+    def _claim_text(self, stage: StageSummary, told: _Told, back: int, room: int, *, is_short: bool) -> None:
+        """What one of them said, in some room; how it stands where it fits is kept for the next prompt."""
+        key = stage.keys[0] if stage.keys else ""
+        is_replaced = key in self._told
+        for text in self._size_of(stage) if is_short else self._texts_of(stage, most=1):
+            entry = text.with_line(told.line)
+            if not is_short and is_replaced and key not in self._past.wanted:
+                told.replaced = entry.whole
+            elif not is_short and not is_replaced and type(self._past.kept.get(key)) is str:
+                told.value, told.whole = self._past.kept[key], entry.whole
+            entry.room = min(entry.need, room)
+            shown = len(entry.rendered())
+            if shown:  # else not even how much there is fits
+                self._left -= shown - len(told.line)
+                self._texts.append(entry)
+                self._stages[-back] = entry
 
     def _size_of(self, stage: StageSummary) -> list[_Text]:
         """How much a stage said, where there is no room for any of it."""
@@ -501,8 +571,8 @@ class _Page:
             kept.append(text)
         if left_out:
             values = "older value is" if left_out == 1 else "older values are"
-            self._values.blocks.append(self._taken(f"({left_out} {values} not told)"))
-        self._values.blocks += reversed(kept)
+            self._values.append(self._taken(f"({left_out} {values} not told)"))
+        self._values += reversed(kept)
 
     def _claim_events(self) -> None:
         """Notable events, without the failures that are told as stages."""
@@ -512,9 +582,8 @@ class _Page:
             for note in self._past.events
             if note.kind not in INCIDENTS and not (note.kind == FAILURE and note.text.startswith(told))
         ]
-        self._listed(
-            self._events, notable[-self._amount.events :] if self._amount.events else (), self._left // 3
-        )
+        newest = notable[-self._amount.events :] if self._amount.events else ()
+        self._listed(NOTABLE_HEADING, self._events, newest, self._left // 3)
 
     def _claim_incidents(self) -> None:
         """How results came about: last, and in room of its own, so that it moves nothing else."""
@@ -524,19 +593,20 @@ class _Page:
             if note.kind in INCIDENTS and (self._amount.has_tools or note.kind != TOOL_CALL)
         ]
         if self._amount.incidents:
-            self._listed(self._incidents, incidents[-self._amount.incidents :], self._for_incidents)
+            newest = incidents[-self._amount.incidents :]
+            self._listed(INCIDENTS_HEADING, self._incidents, newest, self._for_incidents)
 
-    def _listed(self, section: _Section, notes: Sequence[Note], room: int) -> None:
+    def _listed(self, heading: str, blocks: _Blocks, notes: Sequence[Note], room: int) -> None:
         kept: list[str] = []
-        room -= len(section.heading) + 4
+        room -= len(heading) + 4
         for note in reversed(notes):
             line = f"- {_line(note.text, self._amount.notes)}"
             if (room := room - len(line) - 1) < 0:
                 break
             kept.append(line)
-        if kept and section is not self._incidents:
-            self._left -= sum(len(line) + 1 for line in kept) + len(section.heading) + 4
-        section.blocks += reversed(kept)
+        if kept and blocks is not self._incidents:
+            self._left -= sum(len(line) + 1 for line in kept) + len(heading) + 4
+        blocks += reversed(kept)
 
     # -- room ------------------------------------------------------------------------------------------
 
@@ -545,24 +615,24 @@ class _Page:
         for text in self._texts:
             if self._left <= 0:
                 return
-            if text.is_cut:
+            if text.need > text.room:
                 before = len(text.rendered())
                 text.room = min(text.need, before + self._left)
                 self._left -= len(text.rendered()) - before
 
-    def _share_out(self, section: _Section, texts: Sequence[_Text], room: int) -> None:
+    def _share_out(self, blocks: _Blocks, heading: str, texts: Sequence[_Text], room: int) -> None:
         if not texts:
             return
-        if not section.blocks:
-            room -= len(section.heading) + _FOR_A_SECTION
-            self._left -= len(section.heading) + _FOR_A_SECTION
+        if not blocks:
+            room -= len(heading) + _FOR_A_SECTION
+            self._left -= len(heading) + _FOR_A_SECTION
         needs = [text.need + 2 for text in texts]
         for text, share in zip(texts, fair_shares(room, needs), strict=True):
-            self._add(section, text, share - 2)
+            self._add(blocks, text, share - 2)
 
-    def _add(self, section: _Section, text: _Text, room: int) -> None:
+    def _add(self, blocks: _Blocks, text: _Text, room: int) -> None:
         text.room = min(text.need, room)
-        section.blocks.append(text)
+        blocks.append(text)
         self._texts.append(text)
         self._left -= len(text.rendered()) + 2
 
@@ -636,10 +706,6 @@ def _text_of(label: str, value: object, name: str, *, is_end: bool = False) -> _
     if not text.strip():
         return _Text(f"{label}: (empty)", "", 0, name)
     return _Text(label, text, len(text), name, is_end=is_end)
-
-
-def _has_lines(text: str) -> bool:
-    return "\n" in text or "\r" in text
 
 
 def _named_stage(stage: StageSummary) -> str:

@@ -177,7 +177,7 @@ class RunState:
     @property
     def steps(self) -> int:
         """Stages that the whole run has executed, those of branches included."""
-        whole = self.whole
+        whole = self.root or self
         return len(whole.completed) + whole.branches.steps
 
     def apply(self, event: Event, *, is_passed_through: bool = False) -> None:
@@ -192,7 +192,8 @@ class RunState:
             self._apply_in_branch(event, is_passed_through=is_passed_through)
         elif isinstance(event, StageEnd):
             self._end(event, is_passed_through=is_passed_through)
-            self.notes = with_note(self.notes, event)
+            if isinstance(event, StageFailed):
+                self.notes = with_note(self.notes, event)
         elif isinstance(event, StageStarted):
             self._start(event)
         elif isinstance(event, HEARD):
@@ -232,11 +233,12 @@ class RunState:
     def _end(self, event: StageEnd, *, is_passed_through: bool) -> None:
         if event.outcome.usage is not None:
             self.spend(event.name, event.outcome.usage)
-        if branches := self.whole.branches.open:
-            if self.root is not None and (branch := branches.get(self.branch)):
+        all_branches = (self.root or self).branches
+        if all_branches.open:
+            if self.root is not None and (branch := all_branches.open.get(self.branch)):
                 branch.take_changes(event)
-            self.whole.branches.let_go(self.branch, event.name)
-        if event.is_commit:
+            all_branches.let_go(self.branch, event.name)
+        if not (isinstance(event, StageFailed) and event.will_retry):
             self._commit(event, is_passed_through=is_passed_through)
         elif self.in_flight is not None:
             self.in_flight.failures += 1

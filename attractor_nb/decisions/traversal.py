@@ -295,7 +295,8 @@ def _wait_for_retry(
     delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform, tried.retry_after_seconds)
     walk.context.set(f"internal.retry_count.{node_id}", visit.failures)
     changes, logs = walk.context.take_changes()  # what a failed attempt set stays, after a stop as well
-    node_usage, run_usage = totals(state, node_id, tried.usage)
+    usage = tried.usage
+    node_usage, run_usage = (None, None) if usage is None else totals(state, node_id, usage)
     failed = StageFailed(
         name=node_id,
         index=visit.index,

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
@@ -19,10 +19,11 @@ from attractor_nb.decisions.outcome_checks import (
     with_declared_cost,
 )
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.branches import FanOut
 from attractor_nb.engine.conversations import StoredConversation, keep_carried
-from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.spending import Spending
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
+from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.engine.walking import RunStops
 from attractor_nb.errors import (
     CassetteMiss,
@@ -41,17 +42,16 @@ from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.status_file import read_status_file, redacted_status, status_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.plan import Plan, PlannedNode
-    from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.engine.funds import Funds
-    from attractor_nb.engine.stage_cache import Look, StageCache
-    from attractor_nb.model.events import Event, StageStarted
+    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.engine.run_setup import RunSetup
+    from attractor_nb.engine.walking import Keeper
+    from attractor_nb.model.events import Event
     from attractor_nb.model.question import Question
-    from attractor_nb.protocols import Clock, Handler, Interviewer, RunStore
-    from attractor_nb.stage import Branches, Children, Workplace
+    from attractor_nb.protocols import Handler, RunStore
+    from attractor_nb.stage import Conversation, Workplace
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
@@ -61,51 +61,41 @@ CHANGES_FILE = "changes.diff"
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
-@dataclass(slots=True)
-class Attempts:
-    """Everything an attempt needs that stays the same within a run directory.
+class _Way(NamedTuple):
+    """How a handler is called, found out once.
 
     Attributes:
-        plan: The compiled graph.
-        handlers: The handler of each node, resolved once.
-        context: The run's context.
-        store: The run directory.
-        stream: Where events go.
-        clock: Time.
-        run_id: The run.
-        time: How long the run has gone on, and may.
-        gates: Puts the engine's own questions; None where nobody can be asked.
-        branch: Path of the branch whose attempts these are, or empty.
-        fan_out: Gives a fan-out's attempt its branches.
-        children: Where stages get child runs.
-        instructions: What a supervisor has told the run.
-        workplace: Where agents and the tools of models work.
-        cache: Where results of stages are kept; None when nothing is taken from there.
-        funds: What the run may still spend, with all who share its bounds; None where nothing bounds it.
-        above: Gives the stores of the runs whose child this one is, the nearest first.
+        execute: Calls it, whatever kind of function it is.
+        keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
+        reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
     """
 
-    plan: Plan
-    handlers: Mapping[str, Handler]
-    context: Context
+    execute: Callable[..., Awaitable[Any]]
+    keeps_own_time: bool
+    reserves_requests: bool
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Runs attempts: those of a run directory, or of a branch of it.
+
+    Attributes:
+        setup: What the run is made of.
+        keeper: Keeps what branches come to.
+        store: The run directory.
+        context: The context of the run, or of the branch.
+        time: How long the run has gone on, and may.
+        branch: Path of the branch whose attempts these are, or empty.
+    """
+
+    setup: RunSetup
+    keeper: Keeper
     store: RunStore
-    stream: EventStream
-    clock: Clock
-    run_id: str
+    context: Context
     time: RunningTime
-    gates: Interviewer | None = None
     branch: str = ""
-    fan_out: Callable[[Attempts, PlannedNode, StageStarted], Branches] | None = None
-    children: Children | None = None
-    instructions: Instructions = field(default_factory=Instructions)
-    workplace: Workplace | None = None
-    cache: StageCache | None = None
-    funds: Funds | None = None
-    above: Callable[[], tuple[RunStore, ...]] = tuple
-    _executes: dict[int, Callable[..., Awaitable[Any]]] = field(
-        default_factory=dict[int, "Callable[..., Awaitable[Any]]"]
-    )
-    """By handler: how it is called."""
+    _ways: dict[int, _Way] = field(default_factory=dict[int, _Way])
+    """By handler."""
 
     async def run(self, effect: Execute) -> StageResult:
         """Run the attempt; whatever happens inside the handler is an outcome.
@@ -114,10 +104,10 @@ class Attempts:
             StorageError: The run directory cannot be written.
             asyncio.CancelledError: The run itself is being stopped.
         """
-        spending = Spending(
-            self.announce if self.branch else self.stream.announce, effect.planned.id, self.funds
-        )
-        if self.funds is None:
+        setup = self.setup
+        announce = self.announce if self.branch else setup.stream.announce
+        spending = Spending(announce, effect.planned.id, setup.funds)
+        if setup.funds is None:
             return await self._run(effect, spending)
         try:
             result = await self._run(effect, spending)
@@ -128,17 +118,72 @@ class Attempts:
             spending.close()
 
     async def _run(self, effect: Execute, spending: Spending) -> StageResult:
-        planned, started = effect.planned, effect.started
-        began = self.clock.monotonic()
+        """Run it, with the files, the scope and the context that it has while it goes on."""
+        setup, planned = self.setup, effect.planned
+        began = setup.clock.monotonic()
+        scope = self._begin(effect, spending)
+        files, conversation = scope.files, scope.conversation
+        context, look = AttemptContext(self.context), None
+        try:
+            if setup.cache is not None:
+                handler = setup.handlers[planned.id]
+                look = await setup.cache.look(planned, handler, scope, context, setup.plan.graph)
+            if look is not None and look.entry is not None and setup.cache is not None:
+                returned = setup.cache.restore(look, scope, context)
+            else:
+                returned = await self._call(planned, context, spending, scope)
+        finally:
+            context.close()
+            self._end(scope, conversation)
+        duration = setup.clock.monotonic() - began
+        if returned is _CUT_OFF:
+            reason = f"{planned.id} was cut off"
+            return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
+        if isinstance(returned, WorkerLost):
+            lost = returned.message
+            return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
+        is_saved = isinstance(conversation, StoredConversation) and conversation.is_saved
+        if isinstance(returned, CachedStage):
+            outcome = _with_note(returned.outcome, effect)
+            _write_status(files, _composed(outcome, effect, duration))
+            elapsed, saved = self.time.elapsed_seconds, returned.usage
+            return StageResult(
+                outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files
+            )
+        outcome = self._settled(effect, files, returned, duration, spending)
+        if look is not None and setup.cache is not None:
+            setup.cache.keep(look, _without_note(outcome, effect), context, setup.clock.time())
+        elapsed, place = self.time.elapsed_seconds, setup.workplace
+        is_kept = planned.handler_type not in _CHANGES_NOTHING and place is not None and place.is_kept
+        return StageResult(
+            outcome,
+            duration,
+            elapsed,
+            is_saved=is_saved,
+            over_budget=spending.over,
+            files=files,
+            commit=await self._kept(place, effect, outcome, files) if is_kept and place is not None else "",
+        )
+
+    def _begin(self, effect: Execute, spending: Spending) -> StageScope:
+        """Write down that the attempt begins, and make its scope the current one.
+
+        Raises:
+            StorageError: The run directory cannot be written, or what its thread has said cannot be read.
+        """
+        setup, planned, started = self.setup, effect.planned, effect.started
         files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
         is_synced = planned.on_interrupted != "rerun"
         self.announce(started, is_synced=is_synced)
         if not is_synced:  # such a record has not looked, and what the handler does cannot be taken back
             self.store.check_owner()
-        conversation = self._conversation(effect)
-        keep_carried(files, effect, conversation)
+        conversation = None
+        if started.thread:  # under ``full`` fidelity
+            conversation = StoredConversation(self.store, effect, self.branch, self.announce)
+        if conversation is not None or effect.preamble:
+            keep_carried(files, effect, conversation)
         scope = StageScope(
-            run_id=self.run_id,
+            run_id=setup.run_id,
             node_id=planned.id,
             visit=started.visit,
             attempt=started.attempt,
@@ -150,64 +195,35 @@ class Attempts:
             preamble=effect.preamble,
             index=started.index,
             branch=self.branch,
-            branches=self.fan_out(self, planned, started) if planned.is_fan_out and self.fan_out else None,
-            children=self.children,
-            instructions=self.instructions.waiting,
+            branches=FanOut(self.keeper, self, planned, started) if planned.is_fan_out else None,
+            children=setup.children,
+            instructions=() if setup.instructions is None else setup.instructions.waiting,
             complaint=effect.complaint,
             conversation=conversation,
-            workplace=self.workplace,
+            workplace=setup.workplace,
             read_file=self._read_file,
             check_spending=spending.check,
-            is_bounded=self.funds is not None,
+            is_bounded=setup.funds is not None,
             paying=spending.paying,
             lend=spending.lend,
+            failed=partial(self._keep_failure, planned.id, files),
         )
         enter_stage(scope)
-        self.instructions.enter(scope)
-        context, look = AttemptContext(self.context), None
-        try:
-            look = await self._looked(planned, scope, context)
-            if look is not None and look.entry is not None and self.cache is not None:
-                returned = self.cache.restore(look, scope, context)
-            else:
-                returned = await self._call(planned, context, spending)
-        finally:
-            self.instructions.leave(scope)
-            context.close()
-            if conversation is not None:
-                conversation.close()
-            scope.end_streams()
-            scope.files, scope.announce = _CLOSED_FILES, _ignore
-        duration = self.clock.monotonic() - began
-        if returned is _CUT_OFF:
-            reason = f"{planned.id} was cut off"
-            return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
-        if isinstance(returned, WorkerLost):
-            lost = returned.message
-            return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
-        is_saved = conversation is not None and conversation.is_saved
-        if isinstance(returned, CachedStage):
-            outcome = _with_note(returned.outcome, effect)
-            _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
-            elapsed, saved = self.time.elapsed_seconds, returned.usage
-            return StageResult(
-                outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files
-            )
-        outcome = self._settled(effect, files, returned, duration, spending)
-        if look is not None and self.cache is not None:
-            self.cache.keep(look, _without_note(outcome, effect), context, self.clock.time())
-        elapsed = self.time.elapsed_seconds
-        return StageResult(
-            outcome,
-            duration,
-            elapsed,
-            is_saved=is_saved,
-            over_budget=spending.over,
-            files=files,
-            commit=await self._kept(effect, outcome, files),
-        )
+        if setup.instructions is not None:
+            setup.instructions.enter(scope)
+        return scope
 
-    async def _kept(self, effect: Execute, outcome: Outcome, files: StageFiles) -> str:
+    def _end(self, scope: StageScope, conversation: Conversation | None) -> None:
+        """The attempt is over: whoever goes on in it reaches nothing any more."""
+        if self.setup.instructions is not None:
+            self.setup.instructions.leave(scope)
+        if isinstance(conversation, StoredConversation):
+            conversation.close()
+        if scope.streams:
+            scope.end_streams()
+        scope.files, scope.announce, scope.failed = _CLOSED_FILES, _ignore, _ignore
+
+    async def _kept(self, place: Workplace, effect: Execute, outcome: Outcome, files: StageFiles) -> str:
         """Keep what the attempt changed in the run's worktree, before the log says that it ended; the commit.
 
         One that is killed here is cut off: a resume goes back to the commit of the stage before.
@@ -215,11 +231,8 @@ class Attempts:
         Raises:
             StorageError: It cannot be kept.
         """
-        place, planned, started = self.workplace, effect.planned, effect.started
-        if place is None or not place.is_kept or planned.handler_type in _CHANGES_NOTHING:
-            return ""
         notes = outcome.failure_reason if outcome.status.is_failure else outcome.notes
-        message = stage_message(self.run_id, started, self.branch, outcome.status, notes)
+        message = stage_message(self.setup.run_id, effect.started, self.branch, outcome.status, notes)
         work = asyncio.ensure_future(asyncio.to_thread(place.keep, message))
         try:
             kept = await asyncio.shield(work)
@@ -230,18 +243,6 @@ class Attempts:
             files.write_text(CHANGES_FILE, redacted(kept.changes))
         return kept.commit
 
-    async def _looked(self, planned: PlannedNode, scope: StageScope, context: AttemptContext) -> Look | None:
-        """What the cache says of a stage; None without one."""
-        if self.cache is None:
-            return None
-        return await self.cache.look(planned, self.handlers[planned.id], scope, context, self.plan.graph)
-
-    def _conversation(self, effect: Execute) -> StoredConversation | None:
-        """What the thread of a stage with ``full`` fidelity has said; None for others."""
-        if not effect.started.thread:
-            return None
-        return StoredConversation(self.store, effect, self.branch, self.announce)
-
     def _read_file(self, node_id: str, name: str) -> str | None:
         """What a stage has left: in a branch the one of the branch goes before the run's of that name."""
         found = self.store.read_stage_file(node_id, name, self.branch)
@@ -249,12 +250,13 @@ class Attempts:
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
         """Announce an event of where these attempts are."""
-        self.announce_in(self.branch, event, is_synced=is_synced)
+        event.branch = self.branch
+        self.setup.stream.announce(event, is_synced=is_synced)
 
     def announce_in(self, branch: str, event: Event, *, is_synced: bool = False) -> None:
         """Announce an event of a branch."""
         event.branch = branch
-        self.stream.announce(event, is_synced=is_synced)
+        self.setup.stream.announce(event, is_synced=is_synced)
 
     async def wait(self, seconds: float) -> float:
         """Wait between attempts, for as long as the run may go on; the running time then."""
@@ -262,7 +264,7 @@ class Attempts:
         if left is not None and left <= seconds:
             await self.time.sleep(left)
             return self.time.at_end()
-        await self.clock.sleep(seconds)
+        await self.setup.clock.sleep(seconds)
         return self.time.elapsed_seconds
 
     async def ask(self, question: Question) -> Asked:
@@ -274,10 +276,10 @@ class Attempts:
         """
         if self.branch:
             question = replace(question, id=f"{self.branch}/{question.id}", branch=self.branch)
-        if self.gates is None:
+        if self.setup.gates is None:
             return Asked(None, self.time.elapsed_seconds, "there is no interviewer")
         try:
-            answer = await self.time.within(call(self.gates.ask, question))
+            answer = await self.time.within(call(self.setup.gates.ask, question))
         except TimeIsOver:
             return Asked(None, self.time.at_end())
         except Exception as error:  # whatever an interviewer raises is no answer, and fails no stage
@@ -289,29 +291,34 @@ class Attempts:
     def record(self, effect: Record) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
-        _write_status(files, _composed(effect.outcome, effect.visit, effect.attempt, 0.0))
+        compose = partial(
+            status_text, effect.outcome, attempt=effect.attempt, visit=effect.visit, duration_ms=0
+        )
+        _write_status(files, compose)
 
-    async def _call(self, planned: PlannedNode, context: Context, spending: Spending) -> Any:
+    async def _call(
+        self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope
+    ) -> Any:
         """Call the handler, within the node's time if it has one."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
-        handler = self.handlers[planned.id]
-        execute = self._executes.get(id(handler))
-        if execute is None:
-            execute = self._executes[id(handler)] = awaitable(handler.execute)
+        setup = self.setup
+        handler = setup.handlers[planned.id]
+        way = self._ways.get(id(handler))
+        if way is None:
+            way = self._ways[id(handler)] = _way_of(handler)
         try:
-            given = (planned.node, context, self.plan.graph, self.store.logs_root)
-            if self.funds is None or not planned.asks_model or _reserves_requests(handler):
-                work = execute(*given)
+            given = (planned.node, context, setup.plan.graph, self.store.logs_root)
+            if setup.funds is None or not planned.asks_model or way.reserves_requests:
+                work = way.execute(*given)
             else:
-                work = spending.around(partial(execute, *given), planned.node.llm_model)
-            keeps_own_time = _keeps_own_time(handler)
-            own = None if keeps_own_time else planned.timeout_seconds
-            left = self.time.left_seconds
+                work = spending.around(partial(way.execute, *given), planned.node.llm_model)
+            own = None if way.keeps_own_time else planned.timeout_seconds
+            left = None if self.time.bound is None else self.time.left_seconds
             if own is None and left is None:
                 returned = await work
             else:
-                is_slow = keeps_own_time or planned.is_fan_out  # it may have commands to end
+                is_slow = way.keeps_own_time or planned.is_fan_out  # it may have commands to end
                 grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
                 returned = await self._in_time(planned, work, own, left, grace)
         except CassetteMiss as miss:  # no edge leads on from it: a replay that missed is no success
@@ -320,10 +327,18 @@ class Attempts:
         except BaseException as error:  # whatever a handler raises fails its stage (spec 4.12)
             if isinstance(error, RunStops) or _is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
-            returned = error if isinstance(error, WorkerLost) else _failed(error, planned.id)
+            returned = error if isinstance(error, WorkerLost) else _Raised(error)
+        if isinstance(returned, _Raised):
+            scope.failed(returned.error)
+            returned = _failed(returned.error, planned.id)
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
         return returned
+
+    def _keep_failure(self, node_id: str, files: StageFiles, error: BaseException) -> None:
+        """Keep where the user's Python failed, for people."""
+        if not isinstance(error, asyncio.CancelledError) and keep_traceback(files, error):
+            self.setup.failures.keep(node_id, error)
 
     def _is_of_this_run(self, error: BaseException) -> bool:
         """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
@@ -333,7 +348,7 @@ class Attempts:
         Raises:
             RunLocked: The run was taken over. A handler can meet that of another run, too, which is its own.
         """
-        stores = (self.store, *self.above())
+        stores = (self.store, *self.setup.above())
         if isinstance(error, RunLocked):
             for store in stores:
                 store.check_owner()
@@ -362,15 +377,16 @@ class Attempts:
         Its status.json is then there. The handler's word is written first, into a file that must be new:
         only when there is one already has somebody else written it, and it is looked at.
         """
-        planned, started = effect.planned, effect.started
-        outcome = spending.counted(_finished(_declared(planned, returned), effect))
-        compose = _composed(outcome, started.visit, started.attempt, duration)
-        if files.create_deferred(STATUS_FILE, compose):
+        planned = effect.planned
+        outcome = _finished(_declared(planned, returned), effect)
+        if spending.usage is not None:
+            outcome = spending.counted(outcome)
+        if files.create_deferred(STATUS_FILE, _composed(outcome, effect, duration)):
             return outcome
         outcome, is_file = self._arbitrate(planned, files, returned)
         outcome = spending.counted(_finished(outcome, effect, is_file=is_file))
         if not is_file:
-            _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
+            _write_status(files, _composed(outcome, effect, duration))
         return outcome
 
     def _arbitrate(self, planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
@@ -430,11 +446,15 @@ def _finished(outcome: Outcome, effect: Execute, *, is_file: bool = False) -> Ou
     """An outcome as it is recorded: with updates that the context takes, without secrets, with its price."""
     node_id = effect.planned.id
     if outcome.context_updates and not is_file:
-        outcome = _with_kept_updates(outcome, node_id)
+        try:
+            check_values(outcome.context_updates)
+        except ContextValueError as error:  # the context would refuse it: its status.json must say so
+            refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
+            outcome = replace(refused, usage=outcome.usage)
     outcome = redacted_outcome(outcome)
     if COST_KEY in outcome.context_updates:
         outcome = with_declared_cost(outcome, node_id)
-    return _with_note(outcome, effect)
+    return _with_note(outcome, effect) if effect.note else outcome
 
 
 def _with_note(outcome: Outcome, effect: Execute) -> Outcome:
@@ -451,25 +471,15 @@ def _without_note(outcome: Outcome, effect: Execute) -> Outcome:
     return replace(outcome, notes=outcome.notes.removesuffix(effect.note).removesuffix("; "))
 
 
-def _with_kept_updates(outcome: Outcome, node_id: str) -> Outcome:
-    """The outcome, or a FAIL when the context would refuse an update: its status.json must say so."""
-    try:
-        check_values(outcome.context_updates)
-    except ContextValueError as error:
-        refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
-        return replace(refused, usage=outcome.usage)
-    return outcome
-
-
-def _composed(outcome: Outcome, visit: int, attempt: int, duration: float) -> Callable[[], str]:
+def _composed(outcome: Outcome, effect: Execute, duration: float) -> Callable[[], str]:
     """The text of a status.json, made when it is asked for."""
+    visit, attempt = effect.started.visit, effect.started.attempt
     return partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
 
 
 def rewrite_status(files: StageFiles, effect: Execute, outcome: Outcome, duration: float) -> None:
     """Write the status of an attempt anew that has ended: somebody decided otherwise about it."""
-    started = effect.started
-    _write_status(files, _composed(outcome, started.visit, started.attempt, duration))
+    _write_status(files, _composed(outcome, effect, duration))
 
 
 def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:
@@ -494,7 +504,14 @@ async def _contained(call: Awaitable[Any]) -> Any:
     except BaseException as error:
         if _is_from_keyboard(error):
             raise
-        return outcome_of_exception(error)
+        return _Raised(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What a handler raised instead of returning."""
+
+    error: BaseException
 
 
 def _is_from_keyboard(error: BaseException) -> bool:
@@ -517,18 +534,15 @@ class _ClosedFiles:
 _CLOSED_FILES: Final = cast("StageFiles", _ClosedFiles())
 
 
-def _ignore(event: Event) -> None:
+def _ignore(_said: object) -> None:
     """What a handler says after its attempt is heard by nobody."""
 
 
-def _keeps_own_time(handler: Handler) -> bool:
-    """Whether a handler ends by itself at the node's timeout, and knows better how: a tool, a gate."""
-    return bool(getattr(handler, "keeps_own_time", False))
-
-
-def _reserves_requests(handler: Handler) -> bool:
-    """Whether what a handler asks enters ``StageScope.paying`` around each of its requests."""
-    return bool(getattr(handler, "reserves_requests", False))
+def _way_of(handler: Handler) -> _Way:
+    keeps_own_time = bool(getattr(handler, "keeps_own_time", False))
+    return _Way(
+        awaitable(handler.execute), keeps_own_time, bool(getattr(handler, "reserves_requests", False))
+    )
 
 
 def _with_usage(outcome: Outcome, returned: Any) -> Outcome:

@@ -75,7 +75,7 @@ class FanOut:
             StorageError, RunStops, asyncio.CancelledError: The run stops.
         """
         self._check_depth()
-        ids, clock = self.ids, self.attempts.clock
+        ids, clock = self.ids, self.attempts.setup.clock
         began = clock.monotonic()
         self._begin(len(ids), max_parallel)
         results: dict[int, BranchResult] = {}
@@ -183,16 +183,17 @@ class FanOut:
 
     async def _walk_to_end(self, index: int, branch_id: str) -> BranchResult:
         branch, work = self._opened(index, branch_id), self.attempts
+        setup = work.setup
         context = work.context.clone()
         context.restore(branch.context, tuple(branch.logs))
         own = replace(work, context=context, branch=branch.path)
-        began = work.clock.monotonic()
+        began = setup.clock.monotonic()
         traversal = traverse_branch(
-            work.plan,
+            setup.plan,
             branch.state,
             context,
             join=self.planned.join,
-            run_id=work.run_id,
+            run_id=setup.run_id,
             uniform=self.keeper.uniform,
         )
         try:
@@ -201,11 +202,11 @@ class FanOut:
             work.store.close_branch(branch.path)
         if end.is_resumable:
             raise RunStops(end)
-        return self._ends(branch, end, work.clock.monotonic() - began)
+        return self._ends(branch, end, setup.clock.monotonic() - began)
 
     def _ends(self, branch: BranchState, end: RunEnd, duration: float) -> BranchResult:
         """Record how a branch ended that was walked to its end."""
-        planned = self.attempts.plan.nodes.get(branch.state.next_node)
+        planned = self.attempts.setup.plan.nodes.get(branch.state.next_node)
         seen = branch.state.seen.status
         status = seen if end.is_success and not seen.is_failure else StageStatus.FAIL
         reason = end.reason or branch.state.last_reason if status.is_failure else ""
@@ -220,8 +221,8 @@ class FanOut:
         self, branch: BranchState, end: RunEnd, status: StageStatus, duration: float, exit_id: str = ""
     ) -> BranchResult:
         veto = end.veto
-        if not status.is_success and not veto and self.attempts.plan.is_gate_strict:
-            gate = unanswered_gate(self.attempts.plan, branch.state, self.planned.id)
+        if not status.is_success and not veto and self.attempts.setup.plan.is_gate_strict:
+            gate = unanswered_gate(self.attempts.setup.plan, branch.state, self.planned.id)
             veto = (
                 f"strict_gates: nobody answered the human gate {gate} in branch {branch.id}" if gate else ""
             )

@@ -95,6 +95,7 @@ class Debugging:
         *,
         recorded: Sequence[Event] = (),
         breakpoints: Sequence[Breakpoint] = (),
+        pins: Mapping[str, Pin] | None = None,
         above: tuple[Debugging, str] | None = None,
     ) -> None:
         """Make the controller of a run.
@@ -105,6 +106,7 @@ class Debugging:
             handlers: The handler of each node; pins and mocks take their places.
             recorded: For a resume: the events of the log that count.
             breakpoints: Those that are given with the run.
+            pins: Those that are given with it.
             above: The controller of the run whose child this is, and the node there.
         """
         self.is_active = False
@@ -124,6 +126,10 @@ class Debugging:
         self._has_begun = False
         self._is_restarting = False
         self.overrides.mocks.clear()
+        for node, pin in (pins or {}).items():
+            event = _pinning(node, pin)
+            self.overrides.apply(event)
+            self._waiting.append(event)
         for pinned, pin in self.overrides.pins.items():
             self._put(pinned, PinnedHandler(pin))
         with self.desk.lock:
@@ -305,7 +311,7 @@ class Debugging:
 
     def _carried_again(self, state: RunState, effect: Execute, attempts: Attempts) -> Execute:
         """The effect with what its prompt carries now that values were changed."""
-        carried = carry_over(self._plan, effect.planned, state, attempts.context, attempts.run_id)
+        carried = carry_over(self._plan, effect.planned, state, attempts.context, attempts.setup.run_id)
         if carried.fidelity != effect.started.fidelity:
             return effect
         return effect._replace(preamble=carried.preamble)
@@ -347,11 +353,10 @@ class Debugging:
 
     def pin(self, node: str, pin: Pin) -> None:
         """Have a node come to an outcome without being executed."""
-        pin = pin._replace(outcome=redacted_outcome(pin.outcome), response=redacted(pin.response))
+        event = _pinning(node, pin)
         with self.desk.lock:
-            event = DebuggerChanged(change="pin", node=node, outcome=pin.outcome, text=pin.response)
             self._change(event)
-            self._put(node, PinnedHandler(pin))
+            self._put(node, PinnedHandler(self.overrides.pins[node]))
 
     def mock(self, node: str, handler: Handler) -> None:
         """Have something else execute a node."""
@@ -411,6 +416,12 @@ class Debugging:
         done.result(COMMAND_SECONDS)
         with self.desk.lock:
             self.tell()
+
+
+def _pinning(node: str, pin: Pin) -> DebuggerChanged:
+    """The record of a pin, without secrets."""
+    outcome, text = redacted_outcome(pin.outcome), redacted(pin.response)
+    return DebuggerChanged(change="pin", node=node, outcome=outcome, text=text)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -145,15 +145,15 @@ class EventStream:
         self._clock = clock
         self._run_id = run_id
         self._lock = threading.RLock()
-        self._sinks: list[EventSink] = []
+        self._sinks: list[tuple[EventSink, tuple[type[Event], ...]]] = []
         self._observers: list[_Observer] = []
         self._is_closed = False
         prepare()  # every event is looked at
 
-    def add_sink(self, sink: EventSink) -> None:
-        """Call our own ``sink`` inline with every event from now on."""
+    def add_sink(self, sink: EventSink, *kinds: type[Event]) -> None:
+        """Call our own ``sink`` inline with every event from now on, or with those of some kinds alone."""
         with self._lock:
-            self._sinks.append(sink)
+            self._sinks.append((sink, kinds))
 
     def observe(self, function: EventObserver) -> Callable[[], None]:
         """Call a user's function with every event from now on; returns how to stop that."""
@@ -163,7 +163,7 @@ class EventStream:
                 observer.feed.close()
             else:
                 self._observers.append(observer)
-                self._sinks.append(observer.feed.put)
+                self._sinks.append((observer.feed.put, ()))
 
         def stop() -> None:
             self._remove(observer.feed.put)
@@ -179,14 +179,14 @@ class EventStream:
             if self._is_closed:
                 feed.close()
             else:
-                self._sinks.append(feed.put)
+                self._sinks.append((feed.put, ()))
         # A long log takes its time to read: the run goes on meanwhile.
         feed.put_before(event for event in store.read_events() if event.sequence <= sequence)
         return feed
 
     def _remove(self, sink: EventSink) -> None:
         with self._lock:
-            self._sinks = [entry for entry in self._sinks if entry != sink]
+            self._sinks = [entry for entry in self._sinks if entry[0] != sink]
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
         """Stamp an event, log it if it is durable, and hand it on.
@@ -203,8 +203,9 @@ class EventStream:
             else:
                 event.sequence = self._store.sequence
                 redact_event(event)
-            for sink in self._sinks:
-                sink(event)
+            for sink, kinds in self._sinks:
+                if not kinds or type(event) in kinds:
+                    sink(event)
 
     def move_to(self, store: RunStore, run_id: str) -> None:
         """Go on in another run directory: a restart. Numbers begin again there."""
@@ -216,7 +217,7 @@ class EventStream:
         with self._lock:
             self._is_closed = True
             sinks, self._sinks = self._sinks, []
-        for sink in sinks:
+        for sink, _ in sinks:
             owner = getattr(sink, "__self__", None)
             if isinstance(owner, EventFeed):
                 owner.close()

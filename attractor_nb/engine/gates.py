@@ -108,7 +108,12 @@ class _Pending:
 
 
 class Gates:
-    """All gates of a run: the interviewer that handlers see, and the desk where answers are handed in."""
+    """All gates of a run: the interviewer that handlers see, and the desk where answers are handed in.
+
+    Attributes:
+        on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
+            ``InterviewTimeout``), or goes without either (None): its run was stopped.
+    """
 
     def __init__(
         self,
@@ -117,7 +122,6 @@ class Gates:
         clock: Clock,
         *,
         recorded: Sequence[Event] = (),
-        on_change: Callable[[Gate, Event | None], None] | None = None,
     ) -> None:
         """Make the desk.
 
@@ -126,15 +130,13 @@ class Gates:
             announce: Logs an event durably and tells observers.
             clock: Time.
             recorded: Interview events of the stage that was cut off, for a resume.
-            on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
-                ``InterviewTimeout``), or goes without either (None): its run was stopped.
         """
         self._inner = inner
         self._announce = announce
         self._clock = clock
         self._lock = threading.Lock()
         self._opened = threading.Condition(self._lock)
-        self._on_change = on_change
+        self.on_change: Callable[[Gate, Event | None], None] | None = None
         self._pending: dict[str, _Pending] = {}
         self._answered: dict[str, str] = {}
         """By id: the answer in words."""
@@ -177,8 +179,8 @@ class Gates:
         self._closed = reason
 
     def _tell(self, gate: Gate, event: Event | None) -> None:
-        if self._on_change is not None:
-            self._on_change(gate, event)
+        if self.on_change is not None:
+            self.on_change(gate, event)
 
     def _open(self, question: Question) -> _Pending:
         now = self._clock.time()

@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 class Instructions:
     """What a run was told, and which of its stages are under way."""
 
-    def __init__(self, announce: Callable[[Event], None] | None = None) -> None:
-        """Make the desk.
-
-        Args:
-            announce: Logs an event durably and tells observers; None where nobody gives instructions.
-        """
+    def __init__(self, announce: Callable[[Event], None]) -> None:
+        """Make the desk; ``announce`` logs an event durably and tells observers."""
         self._announce = announce
         self._fold = WaitingInstructions()
         self._under_way: list[StageScope] = []
@@ -77,7 +73,6 @@ class Instructions:
         Raises:
             StorageError: It could not be recorded.
         """
-        assert self._announce is not None, "a run that takes instructions has a log for them"
         text = redacted(text)
         scope = self._under_way[-1] if self._under_way else None
         name = f"instruction-{self._fold.count + 1}.md" if scope else ""

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
@@ -19,8 +19,6 @@ from attractor_nb.decisions.notes import HEARD
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
-from attractor_nb.engine.branches import FanOut
-from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.time_limits import RunningTime
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import OptionError, StorageError
@@ -33,94 +31,22 @@ from attractor_nb.model.events import (
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
-    PipelineRewound,
     PipelineStarted,
     RunWarning,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from attractor_nb.decisions.effects import Commit, Execute
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debugging import Debugging
-    from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.engine.funds import Funds
-    from attractor_nb.engine.stage_cache import StageCache
-    from attractor_nb.model.outcome import Usage
-    from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
-    from attractor_nb.stage import Children, Workplace
+    from attractor_nb.engine.run_setup import RunSetup
+    from attractor_nb.protocols import BackendLifetime
 
 LOGGER = own_logger(__name__)
 BREATH_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
-
-
-@dataclass(slots=True)
-class RunSetup:
-    """All that a run is made of; wired by the pipeline package.
-
-    Attributes:
-        plan: The compiled graph.
-        handlers: The handler of each node.
-        context: Its context, inputs applied.
-        inputs: The values given by the caller, for restarts.
-        state: Where it stands.
-        store: Its directory.
-        stream: Its events.
-        clock: Time.
-        randomness: Jitter and ids.
-        run_id: Its id.
-        lifetimes: Backends to open before and close after.
-        gates: Puts the engine's own questions, as handlers put theirs.
-        stop_after: How many stages to run before pausing; None for no pause.
-        is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
-        is_resumed: It goes on from a recorded state.
-        warning: Something to say at the beginning, or empty.
-        rewound: The record of a rewind, to be written first: it is what makes the run stand there.
-        left: The later directory of the run that a rewind leaves; owned until that record is written, so that
-            nobody goes on in it meanwhile.
-        backend: What answers prompts, for the record.
-        children: Where stages get child runs.
-        instructions: What a supervisor has told the run.
-        workplace: Where agents and the tools of models work.
-        cache: Where results of stages are kept; None when nothing is taken from there.
-        debugging: Has it stand still between its steps; None where nobody can debug.
-        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
-            state has it.
-        funds: What it may spend, with all who share its bounds; None where nothing bounds it.
-        above: Gives the stores of the runs whose child this one is, the nearest first.
-    """
-
-    plan: Plan
-    handlers: Mapping[str, Handler]
-    context: Context
-    inputs: Mapping[str, Any]
-    state: RunState
-    store: RunStore
-    stream: EventStream
-    clock: Clock
-    randomness: Randomness
-    run_id: str
-    lifetimes: tuple[BackendLifetime, ...] = ()
-    gates: Interviewer | None = None
-    stop_after: int | None = None
-    is_checkpointed_each_stage: bool = False
-    is_resumed: bool = False
-    warning: str = ""
-    rewound: PipelineRewound | None = None
-    left: RunStore | None = None
-    backend: str = ""
-    children: Children | None = None
-    instructions: Instructions = field(default_factory=Instructions)
-    workplace: Workplace | None = None
-    cache: StageCache | None = None
-    debugging: Debugging | None = None
-    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
-    funds: Funds | None = None
-    above: Callable[[], tuple[RunStore, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +83,7 @@ class Runner:
         """
         setup = self.setup
         begun: list[BackendLifetime] = []
-        setup.stream.add_sink(self._hear)
+        setup.stream.add_sink(self._hear, *HEARD)
         try:
             try:
                 self._begin()
@@ -177,8 +103,7 @@ class Runner:
                 for lifetime in reversed(begun):
                     await closed(lifetime)
             finally:
-                if setup.debugging is not None:
-                    setup.debugging.end()
+                setup.debugging.end()
                 setup.stream.close()
                 setup.store.close()
                 self._close_left()
@@ -187,8 +112,7 @@ class Runner:
 
     def _hear(self, event: Event) -> None:
         """Take in what no traversal announces and later prompts may tell of; a sink of the run's stream."""
-        if isinstance(event, HEARD):
-            self.setup.state.apply(event)
+        self.setup.state.apply(event)
 
     async def _open_backends(self, begun: list[BackendLifetime]) -> str:
         """Start what stands behind the model stages; why that failed, or empty.
@@ -262,37 +186,19 @@ class Runner:
         if setup.warning:
             setup.stream.announce(RunWarning(message=setup.warning))
             setup.warning = ""
-        if setup.debugging is not None:
-            setup.debugging.begin()
+        setup.debugging.begin()
         self._save_checkpoint(is_forced=True)
 
     async def _traverse(self) -> tuple[RunEnd, Attempts]:
         setup = self.setup
-        attempts = Attempts(
-            plan=setup.plan,
-            handlers=setup.handlers,
-            context=setup.context,
-            store=setup.store,
-            stream=setup.stream,
-            clock=setup.clock,
-            run_id=setup.run_id,
-            time=RunningTime(
-                setup.clock,
-                before=setup.state.elapsed_seconds,
-                bound=setup.plan.bounds.max_duration_seconds,
-                started_at=setup.clock.monotonic(),
-            ),
-            gates=setup.gates,
-            fan_out=lambda attempts, planned, started: FanOut(self, attempts, planned, started),
-            children=setup.children,
-            instructions=setup.instructions,
-            workplace=setup.workplace,
-            cache=setup.cache,
-            funds=setup.funds,
-            above=setup.above,
+        time = RunningTime(
+            setup.clock,
+            before=setup.state.elapsed_seconds,
+            bound=setup.plan.bounds.max_duration_seconds,
+            started_at=setup.clock.monotonic(),
         )
-        if setup.debugging is not None:
-            setup.debugging.time = attempts.time
+        attempts = Attempts(setup, self, setup.store, setup.context, time)
+        setup.debugging.time = attempts.time
         traversal = traverse(
             setup.plan,
             setup.state,
@@ -320,7 +226,7 @@ class Runner:
         return self.setup.randomness.uniform
 
     @property
-    def debugging(self) -> Debugging | None:
+    def debugging(self) -> Debugging:
         """Has walks stand still between their steps."""
         return self.setup.debugging
 
@@ -372,8 +278,7 @@ class Runner:
                 PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)),
                 is_synced=True,
             )
-            if setup.debugging is not None:
-                setup.debugging.restart()
+            setup.debugging.restart()
             setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
             self._restart_of = str(setup.store.logs_root)
             setup.store.close()

@@ -18,13 +18,13 @@ from attractor_nb.decisions.caching import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
-    listed,
     nearest,
     refusal,
 )
 from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.cached import INPUTS_FILE, CachedStage, CacheLook
 from attractor_nb.model.calls import CallInputs, StageCall
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.protocols import DescribesStages
@@ -193,7 +193,7 @@ class StageCache:
     ) -> tuple[CallInputs | None, str]:
         """What goes into a stage; or None, and why it cannot be known."""
         assert call.inputs is not None, "a call without inputs is refused"
-        patterns = listed(planned.node.get(FILES_ATTRIBUTE, str, ""))
+        patterns = comma_list(planned.node.get(FILES_ATTRIBUTE, str, ""))
         try:
             files = await asyncio.to_thread(file_digests, patterns, self.workdir) if patterns else None
         except StorageError as error:
@@ -272,7 +272,7 @@ def _call_of(
                 planned.handler_type,
                 str(version),
                 planned.node.attrs,
-                read_values(values, None if declared is None else listed(declared)),
+                read_values(values, None if declared is None else comma_list(declared)),
                 place=Place(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
                 graph=around,
             )

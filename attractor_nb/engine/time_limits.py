@@ -53,7 +53,8 @@ class RunningTime:
     @property
     def elapsed_seconds(self) -> float:
         """Running time so far."""
-        return self.before + self.clock.monotonic() - self.started_at - self.stood_seconds
+        stood = self.stood_seconds if self._holders else self._stood
+        return self.before + self.clock.monotonic() - self.started_at - stood
 
     @property
     def stood_seconds(self) -> float:

@@ -47,8 +47,8 @@ class Keeper(Protocol):
         ...
 
     @property
-    def debugging(self) -> Debugging | None:
-        """Has walks stand still between their steps; None where nobody can debug."""
+    def debugging(self) -> Debugging:
+        """Has walks stand still between their steps."""
         ...
 
     def before_stage(self, state: RunState, effect: Execute) -> None:
@@ -90,11 +90,11 @@ async def walk(  # noqa: C901 - a call for each effect would be paid in each ste
             return end
         result = None
         if isinstance(effect, Execute):
-            if debugging is not None and debugging.is_active:
+            if debugging.is_active:
                 effect = await debugging.before(state, effect, attempts)
             keeper.before_stage(state, effect)
             result = await attempts.run(effect)
-            if debugging is not None and debugging.is_active:
+            if debugging.is_active:
                 result = await debugging.after(state, effect, attempts, result)
         elif isinstance(effect, Commit):
             if keeper.commit_stage(attempts, effect):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def under_review(
         context: Says which stage was the latest.
         read_file: Given a node and a file name, its text; None when there is none.
     """
-    named = [part.strip() for part in node.get(ATTRIBUTE, str, "").split(",") if part.strip()]
+    named = comma_list(node.get(ATTRIBUTE, str, ""))
     if named:
         return [_text(name, graph, read_file) for name in named[:MAX_TEXTS]]
     latest = context.get(_LATEST, "")

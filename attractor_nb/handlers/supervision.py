@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.languages.condition import Condition, evaluate_condition, parse_condition
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.spelling import did_you_mean
 
@@ -94,8 +95,7 @@ def charge_of(node: Node) -> Charge:
 
 def actions_of(node: Node) -> list[str]:
     """The words of ``manager.actions``."""
-    text = node.get("manager.actions", str, "") or "observe,wait"
-    return [name for word in text.split(",") if (name := word.strip())]
+    return list(comma_list(node.get("manager.actions", str, "") or "observe,wait"))
 
 
 def holds(condition: Condition | None, context: Context) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.cache_keys import command_call, read_values
-from attractor_nb.decisions.caching import READS_ATTRIBUTE, listed
+from attractor_nb.decisions.caching import READS_ATTRIBUTE
 from attractor_nb.handlers.described import place_of
 from attractor_nb.model.calls import StageCall
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.strict_json import json_bytes
@@ -69,7 +70,7 @@ class ToolHandler:
         scope = current_stage()
         values = _shown(context)
         declared = node.get(READS_ATTRIBUTE, str)
-        read = read_values(values, None if declared is None else listed(declared))
+        read = read_values(values, None if declared is None else comma_list(declared))
         inputs = command_call(node.id, node.tool_command, read, place=place_of(scope))
         return StageCall(inputs, has_effects=True, files={CONTEXT_FILE: json_bytes(values).decode()})
 

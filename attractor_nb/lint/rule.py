@@ -6,6 +6,7 @@ import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor_nb.lint.consequences import Slip
 from attractor_nb.lint.options import LintOptions
 from attractor_nb.lint.survey import Survey
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
@@ -13,6 +14,7 @@ from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from attractor_nb.lint.meant import Meant
     from attractor_nb.model.graph import Graph
     from attractor_nb.source import Span
 
@@ -27,6 +29,7 @@ class Finding(NamedTuple):
         edge: Source and target of the edge concerned, or None.
         fix: How to mend it, or None.
         severity: Another severity than the rule's own, or None.
+        meant: For a misspelling: gives the graph without it, so that what it entails is not told, too.
     """
 
     message: str
@@ -35,6 +38,7 @@ class Finding(NamedTuple):
     edge: tuple[str, str] | None = None
     fix: Fix | None = None
     severity: Severity | None = None
+    meant: Meant | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Rule:
                     found.span,
                 )
             )
+            if found.meant is not None:
+                survey.slips.append(Slip(diagnostics[-1], found.meant))
         return diagnostics
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.joins import Join
     from attractor_nb.decisions.model_choices import ModelChoice
+    from attractor_nb.lint.consequences import Slip
     from attractor_nb.lint.options import LintOptions
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Graph
@@ -29,11 +30,18 @@ MAX_SUGGESTIONS = 50
 
 
 class Survey:
-    """A graph and what rules want to know about it. Everything is computed at most once."""
+    """A graph and what rules want to know about it. Everything is computed at most once.
+
+    Attributes:
+        graph: The graph.
+        options: What lint was told.
+        slips: The findings so far that know what was meant.
+    """
 
     def __init__(self, graph: Graph, options: LintOptions) -> None:
         self.graph = graph
         self.options = options
+        self.slips: list[Slip] = []
         self._suggestions: dict[str, str] = {}
 
     @property

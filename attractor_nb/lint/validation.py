@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.lint.consequences import without_consequences
 from attractor_nb.lint.options import LintOptions
 from attractor_nb.lint.registry import BUILT_IN_RULES
 from attractor_nb.lint.survey import Survey
@@ -41,11 +42,13 @@ def validate(
         OptionError: ``severity`` holds something else.
     """
     overrides = {name: _read_severity(name, level) for name, level in (severity or {}).items()}
+    rules = [each for each in BUILT_IN_RULES if overrides.get(each.name) != OFF]
     survey = Survey(graph, options or LintOptions())
-    found: list[Diagnostic] = []
-    for built_in in BUILT_IN_RULES:
-        if overrides.get(built_in.name) != OFF:
-            found.extend(built_in.diagnose(survey))
+
+    def diagnose(looked_at: Survey) -> list[Diagnostic]:
+        return [each for built_in in rules for each in built_in.diagnose(looked_at)]
+
+    found = diagnose(survey)
     for extra in extra_rules or ():
         found.extend(_apply(extra, graph))
     if overrides:
@@ -54,6 +57,11 @@ def validate(
             for each in found
             if (level := overrides.get(each.rule)) != OFF
         ]
+    slips = [slip for slip in survey.slips if slip.finding.rule not in overrides]
+    if slips:
+        found = without_consequences(
+            found, slips, graph, lambda meant: diagnose(Survey(meant, survey.options))
+        )
     return sorted(found, key=_position)
 
 
@@ -65,6 +73,12 @@ def validate_or_raise(
     severity: Mapping[str, Severity | str] | None = None,
 ) -> list[Diagnostic]:
     """What ``validate`` finds, when none of it is an ERROR.
+
+    Args:
+        graph: A graph after its transforms (ruling 9).
+        extra_rules: Rules of the caller.
+        options: Which handlers there are and how strict to be.
+        severity: Another severity, or ``"off"``, by the name of a rule.
 
     Raises:
         ValidationError: Some of it is; the error carries all findings.

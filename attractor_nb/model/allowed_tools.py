@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.attributes import AGENT_TOOLS
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.duration import parse_duration
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def read_allowed_tools(text: str) -> AllowedTools:
     >>> read_allowed_tools("read, lookup, mcp:files/*")
     AllowedTools(built_in=('read',), own=('lookup',), served=(('files', '*'),), wrong=())
     """
-    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    words = list(dict.fromkeys(comma_list(text)))
     served = {word: _served(word) for word in words if word.startswith(SERVER_PREFIX)}
     others = [word for word in words if not word.startswith(SERVER_PREFIX)]
     own = [word for word in others if word not in AGENT_TOOLS]
@@ -105,7 +106,7 @@ def declared_servers(graph: Graph) -> Mapping[str, ServerDeclaration]:
         made[name] = ServerDeclaration(
             name,
             graph.get(f"mcp.{name}.command", str, "").strip(),
-            tuple(word.strip() for word in given.split(",") if word.strip()),
+            comma_list(given),
             DEFAULT_SECONDS if timeout is None else timeout.seconds,
         )
     return {name: server for name, server in made.items() if server.command}

@@ -174,7 +174,14 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec(
             "tool_hooks.timeout", _G, _D, Duration(30_000), "Time each of these commands may take.", minimum=1
         ),
-        AttributeSpec("rankdir", _G, _C, "TB", "Direction of the drawing.", ("TB", "LR", "BT", "RL")),
+        AttributeSpec(
+            "rankdir",
+            _G,
+            _C,
+            "",
+            "Direction of the drawing. Without it down, or to the right where that fits a cell in one line.",
+            ("TB", "LR", "BT", "RL"),
+        ),
     ),
     *_rows(
         _NODE,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS, Attributed
 from attractor_nb.model.attributes import Scope
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.shapes import SHAPE_ALIASES, type_of_shape
 
@@ -145,8 +146,8 @@ class Node(Attributed):
     @property
     def classes(self) -> tuple[str, ...]:
         """Stylesheet classes: the node's own first, then those of its subgraphs (spec 2.10, 2.12)."""
-        own = [name.strip() for name in self.get("class", str, "").split(",")]
-        return tuple(dict.fromkeys([name for name in own if name] + list(self.derived_classes)))
+        own = comma_list(self.get("class", str, ""))
+        return tuple(dict.fromkeys(own + self.derived_classes))
 
     def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
         """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
+from attractor_nb.model.comma_lists import QUOTED, EntryReader
 from attractor_nb.model.spelling import nearest
 from attractor_nb.source import SourceText
 
@@ -26,9 +28,7 @@ ENGINE_PREFIXES: Final = ("context.", "graph.", "human.gate.", "internal.", "par
 """Beginnings of context keys that the engine and its stages set (spec 5.1)."""
 ENGINE_KEYS: Final = frozenset({"current_node", "last_response", "last_stage", "outcome", "preferred_label"})
 """Context keys that the engine sets (spec 5.1)."""
-_SPACE: Final = re.compile(r"\s*")
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 _BARE: Final = re.compile(r"[^,]*")
 _FORM: Final = 'write names with commas between, such as inputs="ticket, product, tone=plain"'
 
@@ -72,10 +72,9 @@ def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
     ['ticket', 'tone=plain', 'note=a, b']
     """
     source = text if isinstance(text, SourceText) else SourceText(text)
+    reader = EntryReader(source, partial(InputsSyntaxError, hint=_FORM))
     found: dict[str, Input] = {}
-    position = _after_space(source.text, 0)
-    while position < len(source.text):
-        declared, end = _one(source, position)
+    for declared, position in reader.entries(partial(_one, reader)):
         span = source.span(position, position + len(declared.name))
         if declared.name in found:
             raise InputsSyntaxError(f'"{declared.name}" is there twice', span, hint="leave one of them out")
@@ -84,11 +83,6 @@ def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
                 f'"{declared.name}" is a key that the engine sets', span, hint="name the input otherwise"
             )
         found[declared.name] = declared
-        position = _after_space(source.text, end)
-        if position < len(source.text):
-            if source.text[position] != ",":
-                raise _unexpected(source, position, 'a ","')
-            position = _after_space(source.text, position + 1)
     return tuple(found.values())
 
 
@@ -186,24 +180,16 @@ def completed(
     return {**{each.name: given.get(each.name, each.default) for each in known}, **given}
 
 
-def _one(source: SourceText, position: int) -> tuple[Input, int]:
-    name = _NAME.match(source.text, position)
+def _one(reader: EntryReader, position: int) -> tuple[Input, int]:
+    text = reader.source.text
+    name = _NAME.match(text, position)
     if name is None:
-        raise _unexpected(source, position, "a name")
-    equals = _after_space(source.text, name.end())
-    if source.text[equals : equals + 1] != "=":
+        raise reader.unexpected(position, "a name")
+    equals = reader.after_space(name.end())
+    if text[equals : equals + 1] != "=":
         return Input(name.group()), name.end()
-    start = _after_space(source.text, equals + 1)
-    if quoted := _QUOTED.match(source.text, start):
+    start = reader.after_space(equals + 1)
+    if quoted := QUOTED.match(text, start):
         return Input(name.group(), is_required=False, default=quoted.group()[1:-1]), quoted.end()
-    bare = cast("re.Match[str]", _BARE.match(source.text, start))
+    bare = cast("re.Match[str]", _BARE.match(text, start))
     return Input(name.group(), is_required=False, default=bare.group().rstrip()), bare.end()
-
-
-def _unexpected(source: SourceText, position: int, wanted: str) -> InputsSyntaxError:
-    end = min(position + 1, len(source.text))
-    return InputsSyntaxError(f"expected {wanted}", source.span(min(position, end), end), hint=_FORM)
-
-
-def _after_space(text: str, position: int) -> int:
-    return cast("re.Match[str]", _SPACE.match(text, position)).end()

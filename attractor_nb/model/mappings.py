@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from attractor_nb.errors import MappingSyntaxError
+from attractor_nb.model.comma_lists import QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
-_SPACE: Final = re.compile(r"\s*")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
-_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 _WORD: Final = re.compile(r"[^\s,]+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?\Z")
 _WORDS: Final = {"true": True, "false": False, "null": None}
@@ -48,37 +48,32 @@ def parse_mapping(text: str | SourceText) -> tuple[Assignment, ...]:
     (Assignment(name='topic', key='topic', value=None), Assignment(name='n', key='', value=3))
     """
     source = text if isinstance(text, SourceText) else SourceText(text)
+    reader = EntryReader(source, partial(MappingSyntaxError, hint=_FORM))
     found: dict[str, Assignment] = {}
-    position = _after_space(source.text, 0)
-    while position < len(source.text):
-        assignment, end = _assignment(source, position)
+    for assignment, position in reader.entries(partial(_assignment, reader)):
         if assignment.name in found:
             span = source.span(position, position + len(assignment.name))
             raise MappingSyntaxError(
                 f'"{assignment.name}" is assigned twice', span, hint="leave one of them out"
             )
         found[assignment.name] = assignment
-        position = _after_space(source.text, end)
-        if position < len(source.text):
-            if source.text[position] != ",":
-                raise _unexpected(source, position, 'a ","')
-            position = _after_space(source.text, position + 1)
     return tuple(found.values())
 
 
-def _assignment(source: SourceText, position: int) -> tuple[Assignment, int]:
-    name = _NAME.match(source.text, position)
+def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
+    source, text = reader.source, reader.source.text
+    name = _NAME.match(text, position)
     if name is None:
-        raise _unexpected(source, position, "a name")
-    equals = _after_space(source.text, name.end())
-    if source.text[equals : equals + 1] != "=":
-        raise _unexpected(source, equals, f'"=" after {name.group()}')
-    start = _after_space(source.text, equals + 1)
-    if quoted := _QUOTED.match(source.text, start):
+        raise reader.unexpected(position, "a name")
+    equals = reader.after_space(name.end())
+    if text[equals : equals + 1] != "=":
+        raise reader.unexpected(equals, f'"=" after {name.group()}')
+    start = reader.after_space(equals + 1)
+    if quoted := QUOTED.match(text, start):
         return Assignment(name.group(), value=quoted.group()[1:-1]), quoted.end()
-    word = _WORD.match(source.text, start)
+    word = _WORD.match(text, start)
     if word is None:
-        raise _unexpected(source, start, "a value")
+        raise reader.unexpected(start, "a value")
     if (key := word.group()).startswith(_CONTEXT) and _NAME.fullmatch(key):
         return Assignment(name.group(), key=key.removeprefix(_CONTEXT)), word.end()
     if key in _WORDS:
@@ -91,13 +86,3 @@ def _assignment(source: SourceText, position: int) -> tuple[Assignment, int]:
         else _FORM
     )
     raise MappingSyntaxError(f'"{key}" is no value', source.span(start, word.end()), hint=hint)
-
-
-def _unexpected(source: SourceText, position: int, wanted: str) -> MappingSyntaxError:
-    end = min(position + 1, len(source.text))
-    return MappingSyntaxError(f"expected {wanted}", source.span(min(position, end), end), hint=_FORM)
-
-
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position

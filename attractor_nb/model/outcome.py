@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 
 class StageStatus(StrEnum):
-    """How a stage ended (spec 5.2)."""
+    """How a stage ended (spec 5.2).
+
+    Attributes:
+        is_success: SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17).
+        is_failure: FAIL and RETRY: what is retried, then routed as a failure.
+        is_skipped: SKIPPED: it counts for nothing (ruling 20).
+    """
+
+    is_success: bool
+    is_failure: bool
+    is_skipped: bool
 
     SUCCESS = "success"
     PARTIAL_SUCCESS = "partial_success"
@@ -21,26 +31,14 @@ class StageStatus(StrEnum):
 
     __hash__ = str.__hash__  # that of enums is a call of Python, and not the one of the text it equals
 
-    @property
-    def is_success(self) -> bool:
-        """SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17)."""
-        return self in _SUCCESSES
-
-    @property
-    def is_failure(self) -> bool:
-        """FAIL and RETRY: what is retried, then routed as a failure."""
-        return self in _FAILURES
-
-    @property
-    def is_skipped(self) -> bool:
-        """SKIPPED: it counts for nothing (ruling 20)."""
-        return self is _SKIPPED
+    def __init__(self, word: str) -> None:
+        self.is_success = word in {"success", "partial_success"}
+        self.is_failure = word in {"fail", "retry"}
+        self.is_skipped = word == "skipped"
 
 
-# In Python 3.11 each look at a member of an enum is a call: those of every step are made once.
-_SUCCESSES = frozenset({StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS})
-_FAILURES = frozenset({StageStatus.FAIL, StageStatus.RETRY})
-_SUCCESS, _SKIPPED = StageStatus.SUCCESS, StageStatus.SKIPPED
+_SUCCESS = StageStatus.SUCCESS
+"""In Python 3.11 each look at a member of an enum is a call: that of every step is made once."""
 _FAILED = (StageStatus.FAIL, StageStatus.RETRY)
 """Compared and not hashed: a status of somebody's untyped code may be anything."""
 

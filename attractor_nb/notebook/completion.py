@@ -1,8 +1,8 @@
 """What can stand at the cursor of an ``%%attractor`` cell (pure).
 
 The text before the cursor is incomplete by nature, so it is not parsed: a scanner finds out whether the
-cursor stands on the magic line, between statements, at an attribute's name or in its value, and the
-tables of the model say which words fit there.
+cursor stands on the magic line, between statements, at an attribute's name or in its value. What fits in a
+value is in ``fitting_values``, what else the cell mentions in ``cell_outline``.
 """
 
 from __future__ import annotations
@@ -11,69 +11,69 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.attributes import AttributeSpec, AttrType, Scope, attribute, attributes_of
-from attractor_nb.model.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.attributes import Scope, attributes_of
+from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, node_ids, outline_of
+from attractor_nb.notebook.fitting_values import (
+    NOTHING,
+    Completion,
+    Suggestions,
+    Value,
+    fitting,
+    fitting_value,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
 MAGIC: Final = "%%attractor"
 BACKENDS: Final = ("simulated", "local", "llm", "claude", "codex", "gemini")
-KEYWORDS: Final = ("digraph", "graph", "node", "edge", "subgraph")
-
-_OPTIONS: Final = ("--run", "--quiet", "--param", "--write", "--backend", "--auto-approve", "--live")
+OPTIONS: Final = {
+    "--run": "run it",
+    "--quiet": "show nothing but errors",
+    "--param": "a value in the run's context",
+    "--write": "also write the text to a file",
+    "--backend": "what answers prompts",
+    "--auto-approve": "answer gates with their first choice",
+    "--live": "the live view: auto, on or off",
+}
 _VALUES_OF_OPTION: Final = {"--backend": BACKENDS, "--live": ("auto", "on", "off")}
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|\#[^\n]*|/\*.*?(\*/|\Z))
-      | (?P<string>"(\\.|[^"\\])*(?P<closed>"|\Z))
-      | (?P<arrow>->)
-      | (?P<word>[^\s"\[\]{}=,;]+?(?=->|[\s"\[\]{}=,;]|\Z))
-      | (?P<mark>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A word that fits. ``kind`` is for the icon in the editor's list, ``meaning`` for its hint."""
-
-    text: str
-    kind: str
-    meaning: str = ""
+def _no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a list of models
+    return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestions:
-    """The words that fit, and the text before the cursor that they replace."""
+def suggest(
+    cell: str, cursor: int, listed_models: Callable[[str], Sequence[str]] = _no_models
+) -> Suggestions:
+    """The words that fit at an offset of a cell; nothing for a cell of another kind.
 
-    fragment: str
-    items: tuple[Completion, ...]
-
-
-NOTHING: Final = Suggestions("", ())
-
-
-def suggest(cell: str, cursor: int) -> Suggestions:
-    """The words that fit at an offset of a cell; nothing for a cell of another kind."""
+    Args:
+        cell: The cell, with the line of the magic.
+        cursor: The offset.
+        listed_models: Gives the models of a provider that a price list names; of all for an empty name.
+    """
     first, line_end, _ = cell.partition("\n")
     if not first.startswith(MAGIC):
         return NOTHING
     if not line_end or cursor <= len(first):
-        return _on_magic_line(cell[:cursor])
-    body = cell[len(first) + 1 :]
-    return _in_body(body[: cursor - len(first) - 1], body)
+        return _on_magic_line(cell[:cursor], cell[len(first) :])
+    body, at = cell[len(first) + 1 :], cursor - len(first) - 1
+    return _in_body(body[:at], body[at:], listed_models)
 
 
-def _on_magic_line(text: str) -> Suggestions:
+def _on_magic_line(text: str, body: str) -> Suggestions:
     words = re.split(r"\s+", text)
     if len(words) < 2:  # the magic's own name is still being typed
         return NOTHING
     fragment, before = words[-1], words[-2]
     if before in _VALUES_OF_OPTION:
-        return _fitting(fragment, (Completion(word, "param") for word in _VALUES_OF_OPTION[before]))
+        return fitting(fragment, (Completion(word, "param") for word in _VALUES_OF_OPTION[before]))
+    if before == "--param":
+        inputs = outline_of("", body).inputs
+        return fitting(fragment, (Completion(f"{name}=", "param", "input") for name in inputs))
     if fragment.startswith("-"):
-        return _fitting(fragment, (Completion(word, "param") for word in _OPTIONS))
+        return fitting(fragment, (Completion(word, "param", meaning) for word, meaning in OPTIONS.items()))
     return NOTHING
 
 
@@ -88,6 +88,7 @@ class _Place:
     name: str = ""
     statement: str = ""
     has_arrow: bool = False
+    provider: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -96,26 +97,28 @@ class _Place:
         return Scope.GRAPH if self.statement == "graph" or not self.is_in_list else Scope.NODE
 
 
-def _in_body(before: str, body: str) -> Suggestions:
+def _in_body(before: str, after: str, listed_models: Callable[[str], Sequence[str]]) -> Suggestions:
     place = _scan(before)
     if place.is_value:
-        spec = attribute(place.scope, place.name)
-        return _fitting(place.fragment, () if spec is None else _values(spec, body))
+        outline = outline_of(before, after)
+        return fitting_value(
+            Value(place.scope, place.name, place.fragment, after, place.provider, outline, listed_models)
+        )
     if place.is_in_string:
         return NOTHING
     if place.is_in_list:
         rows = attributes_of(place.scope)
-        return _fitting(
+        return fitting(
             place.fragment,
             (Completion(row.name, "property", row.meaning) for row in rows if not row.alias_of),
         )
-    words = [Completion(name, "variable", "node") for name in node_ids(body, place.fragment)]
-    return _fitting(place.fragment, (*words, *(Completion(word, "keyword") for word in KEYWORDS)))
+    words = [Completion(name, "variable", "node") for name in node_ids(before + after, place.fragment)]
+    return fitting(place.fragment, (*words, *(Completion(word, "keyword") for word in KEYWORDS)))
 
 
 def _scan(before: str) -> _Place:
     place = _Place()
-    for token in _TOKEN.finditer(before):
+    for token in TOKEN.finditer(before):
         is_last = token.end() == len(before)
         text = token.group()
         match token.lastgroup:
@@ -134,6 +137,8 @@ def _scan(before: str) -> _Place:
                     place.fragment = text.removeprefix('"')
                 elif place.is_value:
                     place.is_value = False
+                    if place.name == "llm_provider":
+                        place.provider = text.strip('"')
                 else:
                     place.name = text.strip('"')
                     place.statement = place.statement or ("" if place.is_in_list else place.name)
@@ -150,52 +155,3 @@ def _after_mark(place: _Place, mark: str) -> _Place:
     else:  # a bracket, a brace or a semicolon ends the statement
         return _Place()
     return place
-
-
-def _values(spec: AttributeSpec, body: str) -> list[Completion]:
-    if spec.name == "shape":
-        return [Completion(shape, "value", kind) for shape, kind in SHAPE_TO_TYPE.items()]
-    if spec.name == "type":
-        return [Completion(kind, "value", f"as shape={shape}") for shape, kind in SHAPE_TO_TYPE.items()]
-    match spec.type:
-        case AttrType.BOOLEAN:
-            return [Completion("true", "value"), Completion("false", "value")]
-        case AttrType.CHOICE:
-            return [Completion(choice, "value") for choice in spec.choices]
-        case AttrType.NODE_ID:
-            return [Completion(name, "variable", "node") for name in node_ids(body, "")]
-        case _:
-            return []
-
-
-def node_ids(body: str, unfinished: str) -> list[str]:
-    """Identifiers that stand where a node's id may stand, in order of first mention.
-
-    The word under the cursor is left out when it is only mentioned there.
-
-    >>> node_ids("digraph g { plan [label=x] plan -> build }", "")
-    ['plan', 'build']
-    """
-    found: list[str] = []
-    depth = 0
-    is_name_next = False
-    for token in _TOKEN.finditer(body):
-        text = token.group()
-        if token.lastgroup == "mark":
-            depth += {"[": 1, "]": -1}.get(text, 0)
-            if text == "=" and depth == 0 and found:
-                found.pop()  # a graph attribute, not a node
-                is_name_next = True
-        elif token.lastgroup == "word" and depth == 0:
-            if is_name_next:
-                is_name_next = False
-            elif text in {"digraph", "subgraph"}:
-                is_name_next = True
-            elif _IDENTIFIER.match(text) and text not in KEYWORDS:
-                found.append(text)
-    counts = {name: found.count(name) for name in dict.fromkeys(found)}
-    return [name for name, count in counts.items() if name != unfinished or count > 1]
-
-
-def _fitting(fragment: str, words: Iterable[Completion]) -> Suggestions:
-    return Suggestions(fragment, tuple(word for word in words if word.text.startswith(fragment)))

@@ -23,9 +23,10 @@ from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.pipeline.draft import find_place, value_problem
 from attractor_nb.pipeline.editor_form import form_of
 from attractor_nb.redaction import redacted
-from attractor_nb.views.findings import finding_plain
+from attractor_nb.views.findings import can_fix, finding_plain
 from attractor_nb.views.frontend import script, styles
 from attractor_nb.views.markup import element
+from attractor_nb.views.still import picture_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 CELL: Final = "<cell>"
 MOST_VIEWS: Final = 24
 """How many views of a session stay alive; those before them show what they showed last."""
+MOST_LEFT: Final = 3
+"""How many findings are named that are left after all was mended that can be."""
 _STALE: Final = "the text has changed since this table was made"
 
 
@@ -104,6 +107,8 @@ class EditorDesk:
                 return [{"kind": "checked", "name": name, "words": redacted(words)}]
             case "save":
                 return [{"kind": "said", "words": f"Saved to {redacted(str(self.editor.save()))}."}]
+            case "fix_all":
+                return [{"kind": "said", "words": self._fix_all()}]
             case _:
                 self._change(message)
                 return []
@@ -120,13 +125,23 @@ class EditorDesk:
             "add_edge": lambda: editor.add_edge(_text(message, "source"), _text(message, "target")),
             "remove": lambda: editor.remove(_target(message.get("target"))),
             "fix": lambda: self._fix(message),
-            "fix_all": editor.fix,
             "undo": editor.undo,
             "redo": editor.redo,
         }
         if kind not in changes:
             raise OptionError(f"an editor knows no message {redacted(kind)!r}", hint="load the page again")
         changes[kind]()
+
+    def _fix_all(self) -> str:
+        """Mend what can be mended; in words what was done, and what is left."""
+        before = self.editor.diagnostics
+        after = self.editor.fix().diagnostics
+        left = [found.message for found in after]
+        still = {(found.rule, found.message) for found in after}
+        fixed = [found for found in before if can_fix(found) and (found.rule, found.message) not in still]
+        words = f"{len(fixed)} fixed, {len(left) or 'none'} left"
+        named = "; ".join(left[:MOST_LEFT]) + ("; …" if len(left) > MOST_LEFT else "")
+        return f"{words}: {named}" if left else f"{words}."
 
     def _fix(self, message: Mapping[str, Any]) -> None:
         number, found = message.get("number"), self.editor.diagnostics
@@ -222,7 +237,7 @@ def editor_html(editor: Editor, place: str) -> str:
         element(
             "div",
             {"data-attractor-place": place},
-            Markup(editor.to_svg()),  # noqa: S704 - written by our own writer
+            Markup(picture_html(editor.to_svg(), "")),  # noqa: S704 - written by our own writer
             words,
         )
     )
@@ -236,9 +251,7 @@ def place_of(pipeline: Pipeline) -> str:
 
 def can_be_fixed(pipeline: Pipeline) -> bool:
     """Whether a finding has a fix that a click can apply."""
-    return pipeline.source is not None and any(
-        found.fix and found.fix.edits for found in pipeline.diagnostics
-    )
+    return pipeline.source is not None and any(map(can_fix, pipeline.diagnostics))
 
 
 def _target(given: object) -> Any:

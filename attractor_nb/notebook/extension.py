@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
+from attractor_nb.notebook.names import Names
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.pipeline.presenters import register_presenter
+from attractor_nb.pipeline.presenters import register_namer, register_presenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,8 @@ _INBOX: Final = ("attractor_nb.pipeline.inbox", "Inbox")
 _RUNS: Final = ("attractor_nb.pipeline.history", "RunTable")
 _TIMELINE: Final = ("attractor_nb.pipeline.timing", "RunTimeline")
 _REPLAY: Final = ("attractor_nb.pipeline.replaying", "Replay")
+_COMPARISON: Final = ("attractor_nb.pipeline.comparing", "Comparison")
+_STAGE: Final = ("attractor_nb.pipeline.inspection", "StageInspection")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
 _FORM: Final = ("attractor_nb.pipeline.run_form", "RunForm")
@@ -37,9 +40,12 @@ def load(shell: InteractiveShell) -> None:
     """Register everything with a shell, once."""
     if shell in _loaded:
         return
-    presenter = Presenter(shell)
+    names = Names(shell)
+    forget_names = register_namer(names.name_of)
+    presenter = Presenter(shell, names)
     remove_presenter = register_presenter(presenter.present, presenter.check_wait, presenter.can_click)
     forget_cells = stop_runs_with_their_cell(shell)
+    shell.events.register("post_run_cell", presenter.offer_to_reopen)
     shell.register_magics(AttractorMagics(shell, presenter))
     completer = shell.Completer
     completer.custom_matchers.append(cell_matcher)
@@ -55,14 +61,18 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_MAP, presenter.display_map)
         formatter.ipython_display_formatter.for_type_by_name(*_INBOX, presenter.display_inbox)
         formatter.mimebundle_formatter.for_type_by_name(*_MAP_RESULT, presenter.bundle_map_result)
-        past = PastViews(shell)
+        past = PastViews(shell, presenter)
         formatter.ipython_display_formatter.for_type_by_name(*_RUNS, past.display_runs)
         formatter.ipython_display_formatter.for_type_by_name(*_TIMELINE, past.display_timeline)
         formatter.ipython_display_formatter.for_type_by_name(*_REPLAY, past.display_replay)
+        formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, past.display_comparison)
+        formatter.ipython_display_formatter.for_type_by_name(*_STAGE, past.display_stage)
 
     def take_out() -> None:
         remove_presenter()
+        forget_names()
         forget_cells()
+        shell.events.unregister("post_run_cell", presenter.offer_to_reopen)
         if cell_matcher in completer.custom_matchers:
             completer.custom_matchers.remove(cell_matcher)
         for name, kind in (("cell", "attractor"), *(("line", line) for line in LINE_MAGICS)):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
 """Whose answers another card announces as given elsewhere: those of interviewers speak for themselves."""
+NONE_WAITS: Final = "No question waits now; the next one appears here."
 MAX_LINES: Final = 50
 """Past answers that are kept on the screen."""
 
@@ -60,6 +61,7 @@ class GateCards(anywidget.AnyWidget):
         shows_all: All at once, or one after the other.
         has_gates: Room for a card is kept from the beginning.
         none: What is said when none waits.
+        place: The key that marks the place in a static output where it stands in.
     """
 
     _esm = script("gates_view")
@@ -70,6 +72,7 @@ class GateCards(anywidget.AnyWidget):
     shows_all = traitlets.Bool(default_value=False).tag(sync=True)
     has_gates = traitlets.Bool(default_value=False).tag(sync=True)
     none = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, answer: Callable[[HandedIn], object], **traits: Any) -> None:
         """Make the widget, in the cell that shows it.
@@ -113,9 +116,9 @@ class GateCards(anywidget.AnyWidget):
             self.gates = [each for each in self.gates if each["key"] != key]
 
     def dismiss(self) -> None:
-        """No question waits any more."""
+        """No question waits any more, and none will come."""
         with self._changes:
-            self.refusals, self.gates = {}, []
+            self.refusals, self.gates, self.none = {}, [], ""
 
     def hand_in(self, handed: HandedIn) -> None:
         """Give an answer to the run; what the run says against it is shown in place."""
@@ -152,7 +155,8 @@ class GateCards(anywidget.AnyWidget):
         if key in self.refusals:
             self.refusals = {each: said for each, said in self.refusals.items() if each != key}
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _hear(self, widget: object, content: dict[str, Any], buffers: object) -> None:
+        del widget, buffers
         if content.get("kind") != "answer":
             return
         given = content.get("form")

@@ -1,7 +1,7 @@
 """The inbox in a notebook: a card for each question of all runs of this kernel, coming and going with them.
 
-There is one for a shell, shown in as many cells as ask for it. While no question waits and no run is under
-way its place is taken by the static table, so that a saved notebook shows that and no widget.
+There is one for a shell, shown in as many cells as ask for it. The output of such a cell is the static
+table of what waits; the cards stand in for it while there is a kernel.
 """
 
 from __future__ import annotations
@@ -9,27 +9,26 @@ from __future__ import annotations
 # IPython's display and ipywidgets have no types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 import sys
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle, display
 
 from attractor_nb.errors import NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
-from attractor_nb.notebook.gate_card import GateCards, HandedIn
+from attractor_nb.notebook.gate_card import NONE_WAITS, GateCards, HandedIn
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
-from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.pipeline.inbox import Inbox, question_here, resume_call
+from attractor_nb.notebook.pictures import bundle_of, placed
+from attractor_nb.pipeline.inbox import Inbox, WaitingQuestion, question_here, resume_call
 from attractor_nb.pipeline.open_gates import ENDED, listen, runs_under_way
 from attractor_nb.views.questions import BY_INBOX, plain_question
 
 if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import Event
-    from attractor_nb.pipeline.inbox import WaitingQuestion
     from attractor_nb.pipeline.run import Run
 
 Change = tuple["Run", "Gate | None", "Event | None"]
-NONE_WAITS = "No question waits now; the next one appears here."
 
 
 class LiveInbox:
@@ -41,11 +40,11 @@ class LiveInbox:
 
     def __init__(self) -> None:
         """Make the widget, and begin to follow; call it in the cell that shows it first."""
-        self.cards = GateCards(self._answer, shows_all=True, none=NONE_WAITS)
+        self._key = urandom(8).hex()
+        self.cards = GateCards(self._answer, shows_all=True, none=NONE_WAITS, place=self._key)
         self._runs: dict[str, Run] = {}
         self._resting: tuple[WaitingQuestion, ...] = ()
         self._handles: list[DisplayHandle] = []
-        self._is_static = False
         has_threads = sys.platform != "emscripten"
         painter: Any = ThreadPainter(self._follow, last=()) if has_threads else LoopPainter(self._follow)
         self.stop = listen(lambda run, gate, event: painter.put((run, gate, event)))
@@ -53,11 +52,7 @@ class LiveInbox:
     def show(self, inbox: Inbox) -> None:
         """Show it in the current cell's output, with what an inbox has found on the disk."""
         self.place(inbox)
-        self._is_static = self._is_idle()
-        if self._is_static:
-            handle = display(bundle_of(inbox), raw=True, display_id=True)
-        else:
-            handle = display(self.cards, display_id=True)
+        handle = display(self._kept(), raw=True, display_id=True)
         assert handle is not None, "a display id was asked for"
         self._handles.append(handle)
 
@@ -92,8 +87,7 @@ class LiveInbox:
                     self._runs.pop(_key(run.id, gate.id), None)
                 case _:
                     pass
-        if self._is_idle() != self._is_static:
-            self._swap()
+        self._keep()
 
     def _ask(self, run: Run, event: InterviewStarted) -> None:
         key = _key(run.id, event.question_id)
@@ -101,22 +95,23 @@ class LiveInbox:
         about = f"{run.pipeline.name} · {event.stage} · run {run.id}"
         self.cards.ask(plain_question(event, key=key, about=about, resume=resume_call(run.logs_root)))
 
-    def _is_idle(self) -> bool:
-        return not self.cards.gates and not runs_under_way()
-
-    def _swap(self) -> None:
-        """Put the static table in the widget's place, or the widget back."""
-        self._is_static = not self._is_static
+    def _keep(self) -> None:
+        """Renew what is kept in the outputs."""
+        kept = self._kept()
         for handle in self._handles:
-            if self._is_static:
-                handle.update(self._static(), raw=True)
-            else:
-                handle.update(self.cards)
+            handle.update(kept, raw=True)
 
-    def _static(self) -> dict[str, str]:
+    def _kept(self) -> dict[str, str]:
+        """The table of what waits here and on the disk, and a line for each past answer."""
+        here = [
+            WaitingQuestion(asked.event, asked.pipeline, asked.logs_root, None, resume_call(asked.logs_root))
+            for run in runs_under_way()
+            for asked in (question_here(run, gate.as_event(), gate.since) for gate in run.gates)
+        ]
         past: list[dict[str, Any]] = self.cards.answers
-        lines = tuple(f"{'✓ ' if line['is_answered'] else ''}{line['words']}" for line in past)
-        return bundle_of(Inbox((), lines))
+        lines = [f"{'✓ ' if line['is_answered'] else ''}{line['words']}" for line in past]
+        bundle = bundle_of(Inbox((*here, *self._resting), tuple(lines)))
+        return {**bundle, "text/html": placed(self._key, bundle["text/html"])}
 
     def _answer(self, handed: HandedIn) -> None:
         run = self._runs.get(handed.gate)

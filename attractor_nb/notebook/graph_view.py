@@ -15,15 +15,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import anywidget
 import traitlets
 
-from attractor_nb.views.folding import merge_deltas
+from attractor_nb.notebook.acting import ActingView
+from attractor_nb.notebook.gate_card import GateCards
+from attractor_nb.views.folding import take_delta
 from attractor_nb.views.frontend import script, styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor_nb.notebook.gate_card import HandedIn
     from attractor_nb.views.state import Delta
 
 WHOLE_INTERVAL_SECONDS: Final = 0.2
@@ -34,8 +36,8 @@ TAILS: Final = 8
 _PARTS: Final = ("nodes", "edges", "children")
 
 
-class GraphView(anywidget.AnyWidget):
-    """A drawing that follows a run.
+class GraphView(ActingView, GateCards):
+    """A drawing that follows a run, with the cards of its questions beside it.
 
     Attributes:
         svg: The drawing, by ``views.svg``.
@@ -46,7 +48,8 @@ class GraphView(anywidget.AnyWidget):
         has_output: Whether room is reserved for streamed output.
         states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
             (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
-            (``Debugger.to_plain``).
+            (``Debugger.to_plain``), ``others`` (``beside``), ``answer`` (``node`` and ``text``, at the end).
+        has_beside: Whether it can open its replay, its timeline and other runs beside itself.
     """
 
     _esm = script("live_view")
@@ -58,59 +61,69 @@ class GraphView(anywidget.AnyWidget):
     has_beats = traitlets.Bool(default_value=False).tag(sync=True)
     has_output = traitlets.Bool(default_value=False).tag(sync=True)
     states = traitlets.Dict().tag(sync=True)
+    has_beside = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(
         self,
         *,
+        on_answer: Callable[[HandedIn], object],
         on_stop: Callable[[], None],
         on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
         on_debug: Callable[[dict[str, Any]], dict[str, Any]],
+        on_beside: Callable[[dict[str, Any]], dict[str, Any]],
         **traits: Any,
     ) -> None:
         """Make the widget, in the cell that shows it.
 
         Args:
+            on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``pipeline.inspecting.answer_inspection``.
             on_debug: Does what the debugger's bar asks for; see ``pipeline.debug_requests``.
+            on_beside: Opens what is asked for beside the run; see ``beside``.
             traits: Initial values.
         """
         super().__init__(
-            states={"nodes": {}, "edges": {}, "children": {}, "line": {}, "tails": {}},
+            on_answer,
+            states={
+                **{part: {} for part in (*_PARTS, "line", "tails", "answer")},
+                "others": [],
+            },
             **traits,
         )
         self._on_stop = on_stop
         self._on_inspect = on_inspect
         self._on_debug = on_debug
+        self._on_beside = on_beside
         self._is_heard = False
         self._whole_at = 0.0
-        self.on_msg(self._hear)
 
     def show(self, delta: Delta) -> None:
-        """Show a change: ``nodes``, ``edges``, ``children``, ``line``, and ``tails`` (words to append)."""
+        """Show a change: parts of ``states``; ``tails`` are words to append."""
         self._remember(delta)
         if self._is_heard:
             self.send({"kind": "delta", **delta})
         elif time.monotonic() >= self._whole_at + WHOLE_INTERVAL_SECONDS:
-            self._show_whole()
+            self.show_whole()
 
     def beat(self) -> None:
         """Say that the kernel lives, when nothing else was to be said."""
         if self._is_heard:
             self.send({"kind": "beat"})
 
-    def settle(self) -> None:
-        """Send the truth once more, whole: the last thing that a run does."""
-        self._show_whole()
+    def show_whole(self) -> None:
+        """Send the truth once more, whole; it is also the last thing that a run does."""
+        self._whole_at = time.monotonic()
+        self.states = dict(self.states)
+        self.send_state("states")  # equal values would not be sent by the assignment alone
 
     def _remember(self, delta: Delta) -> None:
         """Change the trait's value in place: kept, but not sent."""
         states: dict[str, Any] = self.states
-        kept = merge_deltas(
-            {part: states[part] for part in _PARTS}, {part: delta[part] for part in _PARTS if part in delta}
-        )
-        states.update(kept)
-        for part in ("line", "debugger"):
+        for part in _PARTS:
+            if part in delta:
+                take_delta(states, {part: delta[part]})
+        for part in ("line", "debugger", "others", "answer"):
             if part in delta:
                 states[part] = delta[part]
         tails: dict[str, str] = states["tails"]
@@ -119,21 +132,20 @@ class GraphView(anywidget.AnyWidget):
         for node_id in [*tails][:-TAILS]:
             del tails[node_id]
 
-    def _show_whole(self) -> None:
-        self._whole_at = time.monotonic()
-        self.states = dict(self.states)
-        self.send_state("states")  # equal values would not be sent by the assignment alone
-
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _hear(self, widget: object, content: dict[str, Any], buffers: object) -> None:
         match content.get("kind"):
             case "ready":
                 self._is_heard = True
-                self._show_whole()
+                self.show_whole()
             case "stop":
                 self._on_stop()
             case "inspect":
-                self.send(self._on_inspect(content))
+                self.send(self.with_actions(self._on_inspect(content)))
             case "debug":
                 self.send(self._on_debug(content))
+            case "act":
+                self.act(content)
+            case "beside":
+                self.send(self._on_beside(content))
             case _:
-                pass
+                super()._hear(widget, content, buffers)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 # anywidget and traitlets have no types: whatever is theirs is unknown here.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
+from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS, diff
 from attractor_nb.pipeline.history import RunTable
+from attractor_nb.pipeline.inbox import shown_place
 from attractor_nb.redaction import redacted
+from attractor_nb.views.comparison_html import comparison_values
 from attractor_nb.views.frontend import script, styles
 from attractor_nb.views.history_table import run_plain
 from attractor_nb.views.marks import MARK_PATHS
@@ -49,6 +51,7 @@ class HistoryDesk:
             "tag": lambda row: _tagged(row, row.tag(str(message.get("tag", ""))), "tag", message),
             "untag": lambda row: _tagged(row, row.untag(str(message.get("tag", ""))), "untag", message),
             "delete": _deleted,
+            "compare": lambda row: _compared(row, self._row(str(message.get("other", "")))),
         }
         said: dict[str, Any] | None = None
         try:
@@ -107,13 +110,6 @@ class HistoryView(anywidget.AnyWidget):
             self.send(said)
 
 
-def shown_place(path: Path) -> str:
-    """A path as short as it can be written here."""
-    here = Path.cwd()
-    whole = path.absolute()
-    return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
-
-
 def _loading(row: RunRow) -> str:
     return f'Run.load("{redacted(shown_place(row.logs_root))}")'
 
@@ -138,6 +134,19 @@ def _opened(row: RunRow) -> dict[str, Any]:
         "svg": svg,
         "marks": marks,
         "states": states,
+    }
+
+
+def _compared(a: RunRow, b: RunRow) -> dict[str, Any]:
+    both = diff(a.logs_root, b.logs_root)
+    places = ", ".join(f'"{redacted(shown_place(row.logs_root))}"' for row in (a, b))
+    first = both.first_difference
+    words = "No step differs." if first is None else f"They first differ at {first.node}."
+    return {
+        "title": f"A {a.logs_root.name} · B {b.logs_root.name}",
+        "words": f"{both.a.headline}\n{both.b.headline}\n{words}",
+        "call": f"diff({places})",
+        "both": comparison_values(both.compared, text_chars=PLAIN_TEXT_CHARS),
     }
 
 

@@ -19,6 +19,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.option_meanings import OF_A_RUN
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.source import SourceText
 
@@ -40,12 +41,8 @@ LINE_MAGICS: Final = (
     "attractor_watch",
 )
 _RUN_ARGUMENTS: Final = (
-    argument("--param", action="append", default=[], metavar="K=V", help="value in the run's context"),
-    argument(
-        "--backend",
-        default=None,
-        help="what answers prompts: simulated, local, llm, claude, codex, gemini",
-    ),
+    argument("--param", action="append", default=[], metavar="K=V", help=OF_A_RUN["params"]),
+    argument("--backend", default=None, help=OF_A_RUN["backend"]),
     argument("--auto-approve", action="store_true", help="answer every gate with its first choice"),
     argument("--live", default="", metavar="MODE", help="live view: auto, on or off"),
 )

@@ -1,6 +1,6 @@
 """Events to pictures at a bounded rate: whoever emits never waits, whoever paints gets batches.
 
-A run may emit thousands of events a second; a front-end follows about thirty messages. A painter
+A run may emit thousands of events a second; a front-end follows about fifty messages. A painter
 collects what comes and hands it on at most so often, the first after a quiet time at once. It knows
 neither widgets nor what is painted.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 LOGGER = own_logger(__name__)
-INTERVAL_SECONDS: Final = 1 / 30
+INTERVAL_SECONDS: Final = 1 / 50
 BEAT_SECONDS: Final = 5.0
 """After so long a silence a painter says that it lives; the front-end waits for three of them."""
 
@@ -81,9 +81,10 @@ class ThreadPainter:
                 self._say_that_it_lives()
                 continue
             self._has_events.clear()
+            begun = time.monotonic()
             batch = _paint_safely(self._paint, self._events)
             is_over = any(isinstance(event, self._last) for event in batch)
-            time.sleep(INTERVAL_SECONDS)
+            time.sleep(max(0.0, begun + INTERVAL_SECONDS - time.monotonic()))
 
     def _say_that_it_lives(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Lists of runs, timelines and replays as values of cells: widgets where somebody clicks, else what lasts."""
+"""Lists of runs, timelines, replays, stages, comparisons as values of cells: widgets, else what lasts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections import OrderedDict
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.notebook.pictures import bundle_of
+from attractor_nb.notebook.pictures import bundle_of, placed
 from attractor_nb.notebook.surroundings import is_live, probe
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.notebook.presenting import Presenter
+    from attractor_nb.pipeline.comparing import Comparison
     from attractor_nb.pipeline.history import RunTable
+    from attractor_nb.pipeline.inspection import StageInspection
     from attractor_nb.pipeline.replaying import Replay
     from attractor_nb.pipeline.timing import RunTimeline
 
@@ -25,8 +28,9 @@ MOST_VIEWS: Final = 16
 class PastViews:
     """The views of one shell."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: InteractiveShell, presenter: Presenter) -> None:
         self._shell = shell
+        self._presenter = presenter
         self._views: OrderedDict[str, Any] = OrderedDict()
 
     def display_runs(self, table: RunTable) -> None:
@@ -45,7 +49,7 @@ class PastViews:
         key = urandom(8).hex()
         self._keep(key, HistoryView(table, key))
         html = table_html(table.table)
-        display({"text/html": _placed(key, html), "text/plain": str(table)}, raw=True)
+        display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 
     def display_timeline(self, shown: RunTimeline) -> None:
         """A timeline as a cell's value; while the run goes on it grows, and its end stays."""
@@ -71,10 +75,37 @@ class PastViews:
         from attractor_nb.notebook.replay_view import ReplayView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
-        self._keep(key, ReplayView(replay, key))
+        self._keep(key, ReplayView(replay, key, self._presenter.open_runs()))
         bundle = bundle_of(replay)
-        html = _placed(key, bundle["image/svg+xml"])
+        html = placed(key, bundle["text/html"])
         display({"text/html": html, "text/plain": bundle["text/plain"]}, raw=True)
+
+    def display_stage(self, shown: StageInspection) -> None:
+        """A stage as a cell's value: with what can be done with it."""
+        if shown.run is None or not is_live(probe(self._shell)):
+            raise NotImplementedError
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.stage_view import StageView  # noqa: PLC0415 - as above
+
+        key = urandom(8).hex()
+        self._keep(key, StageView(shown, shown.run, key, self._presenter.open_runs()))
+        bundle = bundle_of(shown)
+        display({**bundle, "text/html": placed(key, bundle["text/html"])}, raw=True)
+
+    def display_comparison(self, shown: Comparison) -> None:
+        """Two runs beside each other as a cell's value."""
+        if not is_live(probe(self._shell)):
+            raise NotImplementedError
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.compare_view import CompareView  # noqa: PLC0415 - as above
+        from attractor_nb.views.comparison_html import comparison_html  # noqa: PLC0415 - as above
+
+        key = urandom(8).hex()
+        self._keep(key, CompareView(shown, key))
+        html = comparison_html(shown.compared, place=key)
+        display({"text/html": html, "text/plain": str(shown)}, raw=True)
 
     def _keep(self, key: str, view: Any) -> None:
         self._views[key] = view
@@ -84,14 +115,4 @@ class PastViews:
 
 def _timeline_bundle(key: str, shown: RunTimeline) -> dict[str, str]:
     bundle = bundle_of(shown)
-    return {"text/html": _placed(key, bundle["image/svg+xml"]), "text/plain": bundle["text/plain"]}
-
-
-def _placed(key: str, html: str) -> str:
-    """A static output that a view stands in for."""
-    from markupsafe import Markup  # noqa: PLC0415 - %load_ext stays light
-
-    from attractor_nb.views.markup import element  # noqa: PLC0415 - as above
-
-    inner = Markup(html)  # noqa: S704 - by our own writers, which escape
-    return str(element("div", {"data-attractor-place": key}, inner))
+    return {"text/html": placed(key, bundle["text/html"]), "text/plain": bundle["text/plain"]}

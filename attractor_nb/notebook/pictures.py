@@ -1,4 +1,4 @@
-"""The static picture of a pipeline, run or result: what a saved notebook shows."""
+"""What lasts of a pipeline, run or result: what a saved notebook shows, and what a view may stand in for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from typing import Any
 
 
 def bundle_of(shown: Any) -> dict[str, str]:
-    """The bundle that an object of ours gives Jupyter: SVG and plain text, no widget, nothing volatile."""
+    """The bundle that an object of ours gives Jupyter: HTML and words; no widget, nothing volatile."""
     bundle: dict[str, str] = shown._repr_mimebundle_()
     return bundle
+
+
+def placed(key: str, html: str) -> str:
+    """A static output that the view with that key stands in for."""
+    from markupsafe import Markup  # noqa: PLC0415 - %load_ext stays light
+
+    from attractor_nb.views.markup import element  # noqa: PLC0415 - as above
+
+    inner = Markup(html)  # noqa: S704 - by our own writers, which escape
+    return str(element("div", {"data-attractor-place": key}, inner))

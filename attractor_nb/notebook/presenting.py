@@ -1,4 +1,4 @@
-"""How runs and pipelines appear in a shell: the live view once, the picture at the end once.
+"""How runs and pipelines appear in a shell: live where somebody can click, as what lasts elsewhere.
 
 The pipeline package knows no notebook; it calls who registered. Here is who registers. Widgets are
 imported when the first run is shown live, not before.
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from attractor_nb.notebook.editing import Desks
     from attractor_nb.notebook.gate_inbox import LiveInbox
     from attractor_nb.notebook.live_map import LiveMap
-    from attractor_nb.notebook.live_run import LiveRun
+    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.names import Names
     from attractor_nb.pipeline.editor import Editor
     from attractor_nb.pipeline.inbox import Inbox
     from attractor_nb.pipeline.maps.map_run import MapRun
@@ -37,10 +38,13 @@ class Presenter:
         live_mode: ``auto``, ``on``, ``off``, or empty for what the environment says.
     """
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: InteractiveShell, names: Names) -> None:
         self.live_mode = ""
         self._shell = shell
-        self._views: WeakKeyDictionary[Any, LiveRun | LiveMap] = WeakKeyDictionary()
+        self._names = names
+        self._runs: LiveRuns | None = None
+        self._reopener: object | None = None
+        self._maps: WeakKeyDictionary[Any, LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
         self._desks: Desks | None = None
@@ -55,11 +59,7 @@ class Presenter:
         if isinstance(run.view, MapView):
             self._present_map(run)
             return
-        from attractor_nb.notebook.live_run import LiveRun  # noqa: PLC0415 - the first widget imports widgets
-
-        view = LiveRun(run)
-        view.show()
-        self._views[run] = view
+        self.open_runs().present(run)
         self._cells[run] = self._shell.execution_count
         self._live_run_ids.add(run.id)
 
@@ -69,7 +69,7 @@ class Presenter:
         view = LiveMap(run)
         view.show()
         view.follow()
-        self._views[run] = view
+        self._maps[run] = view
         self._cells[run] = self._shell.execution_count
         self._live_run_ids.add(run.id)
 
@@ -86,18 +86,20 @@ class Presenter:
     # -- formatters ----------------------------------------------------------------------------------
 
     def display_run(self, run: Any) -> None:
-        """A run as a cell's value: its live view while it runs, otherwise its own picture.
+        """A run as a cell's value: its live view, whether it runs, has ended or was loaded; else its picture.
 
         The value of the very cell that started it is not shown twice.
         """
-        view = self._views.get(run)
-        if view is None or view.is_over:
+        self._names.note(run)
+        if not self._is_live():
             self._display_with_words(run)
         elif self._cells.get(run) != self._shell.execution_count:
-            view.show()
+            runs = self.open_runs()
+            (runs.view_of(run) or runs.open(run)).show()
 
     def display_result(self, result: Any) -> None:
         """A result as a cell's value, where no live view has shown it: its picture, and its words below."""
+        self._names.note(result)
         if result.run_id in self._live_run_ids:
             raise NotImplementedError  # IPython then asks ``bundle_result``
         self._display_with_words(result)
@@ -121,17 +123,13 @@ class Presenter:
         """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the form itself
-        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.run_form import RunFormView  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.run_form import run_form  # noqa: PLC0415 - as above
-
-        widget: Any = run_form(form)
-        bundle = widget._repr_mimebundle_() or {}
-        display({**bundle, "text/plain": str(form)}, raw=True)  # what a saved notebook shows without a kernel
+        RunFormView(form, self.open_runs()).show()
 
     def display_map(self, run: Any) -> None:
         """A map as a cell's value: its live table while it runs, otherwise as it stands."""
-        view = self._views.get(run)
+        view = self._maps.get(run)
         if view is None or view.is_over:
             raise NotImplementedError  # IPython then asks the map itself
         if self._cells.get(run) != self._shell.execution_count:
@@ -172,6 +170,21 @@ class Presenter:
 
     def _is_live(self) -> bool:
         return is_live(probe(self._shell), self.live_mode)
+
+    def open_runs(self) -> LiveRuns:
+        """The live views of this shell."""
+        if self._runs is None:
+            from attractor_nb.notebook.live_runs import LiveRuns  # noqa: PLC0415 - the first imports widgets
+
+            self._runs = LiveRuns()
+        return self._runs
+
+    def offer_to_reopen(self, _result: object = None) -> None:
+        """After the first cell: runs that the notebook shows from before this kernel get a button."""
+        if self._reopener is None and self._is_live():
+            from attractor_nb.notebook.reopening import Reopener  # noqa: PLC0415 - %load_ext stays light
+
+            self._reopener = Reopener(lambda run, key: self.open_runs().open(run, key=key))
 
     def _open_desks(self) -> Desks:
         if self._desks is None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 
-from attractor_nb.pipeline.inspecting import answer_inspection
+from attractor_nb.notebook.acting import ActingView
 from attractor_nb.views.frontend import script, styles
 
 if TYPE_CHECKING:
+    from attractor_nb.notebook.live_runs import LiveRuns
     from attractor_nb.pipeline.replaying import Replay
 
 
-class ReplayView(anywidget.AnyWidget):
+class ReplayView(ActingView):
     """A replay with its drawing.
 
     Attributes:
@@ -41,11 +41,11 @@ class ReplayView(anywidget.AnyWidget):
     stages = traitlets.Dict().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, shown: Replay, place: str = "") -> None:
+    def __init__(self, shown: Replay, place: str = "", views: LiveRuns | None = None) -> None:
         super().__init__(place=place, **shown.values())
         self._run = shown.run
+        self.act_on(shown.run, views)
         self.on_msg(self._hear)
 
     def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        if content.get("kind") == "inspect":
-            self.send(answer_inspection(self._run, content))
+        self.hear_acts(self._run, content)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from attractor_nb.engine.instructions import Instructions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.wiring import Wired
     from attractor_nb.protocols import Clock
@@ -138,6 +139,12 @@ class LiveChild:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and who waited with it
             self._loop.call_soon_threadsafe(self._something.set)
 
+    @property
+    def _instructions(self) -> Instructions:
+        found = self._setup.instructions
+        assert found is not None, "a child run takes instructions"
+        return found
+
     def snapshot(self) -> ChildSnapshot:
         """How it stands now."""
         setup, future = self._setup, self._job.future
@@ -145,14 +152,14 @@ class LiveChild:
         status = "waiting" if self.run.gates else "running"  # until its task has ended, with its result
         if future.done():
             status = "interrupted" if future.cancelled() else self.run.status
-        last = setup.instructions.last_at
+        last = self._instructions.last_at
         return ChildSnapshot(
             run_id=self.run.id,
             logs_root=str(setup.store.logs_root),
             status=status,
             outcome=_OUTCOME.get(status, ""),
             reason="" if result is None else result.reason,
-            active_stage=setup.instructions.active_stage,
+            active_stage=self._instructions.active_stage,
             completed=tuple(setup.state.completed),
             outcomes={node: str(found) for node, found in setup.state.outcomes.items()},
             retries=dict(self._failures),
@@ -165,7 +172,7 @@ class LiveChild:
         """Wait until something happens in it, or the time is over; the seconds that it took."""
         began = self._clock.monotonic()
         waiting = asyncio.ensure_future(self._something.wait())
-        time = self._setup.debugging and self._setup.debugging.time  # which a debugger can hold
+        time = self._setup.debugging.time  # which a debugger can hold
         timer = (
             None
             if timeout_seconds is None
@@ -187,7 +194,7 @@ class LiveChild:
         if self.is_done:
             return False
         scope = self.scope
-        stage = self._setup.instructions.give(text, f"{scope.run_id}/{scope.node_id}")
+        stage = self._instructions.give(text, f"{scope.run_id}/{scope.node_id}")
         scope.announce(ChildSteered(**scope.place, child_id=self.run.id, child_stage=stage, text=text))
         return True
 

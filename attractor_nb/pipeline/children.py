@@ -22,7 +22,7 @@ from attractor_nb.pipeline.child_run import (
     announce_start,
     finished_run,
 )
-from attractor_nb.pipeline.lending import LentInterviewer
+from attractor_nb.pipeline.lending import Above, Lent, LentInterviewer
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.resuming import complete_end, continue_run
 from attractor_nb.pipeline.run import Run
@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from attractor_nb.cassettes import Tape
-    from attractor_nb.decisions.bounds import Bounds
-    from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.graph import Node
-    from attractor_nb.model.outcome import Usage
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -57,21 +55,6 @@ if TYPE_CHECKING:
 
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Above:
-    """What a child run knows of its parent.
-
-    Attributes:
-        debugging: The parent's debugger.
-        node_id: The stage whose child it is.
-        stores: Gives the stores of the parent and of those above it, the nearest first.
-    """
-
-    debugging: Debugging
-    node_id: str
-    stores: Callable[[], tuple[RunStore, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +70,7 @@ class Household:
         processes: What starts its commands.
         workspace: Where it works, and its children where their node names no other place.
         tape: What its calls are recorded on or replayed from, if they are.
-        bounds: The parent's bounds.
-        usage: What the parent has consumed so far.
-        debugging: The parent's debugger, which stops its children, too.
-        stores: Gives the stores of the parent and of those above it; another one after a restart.
+        setup: What the parent is made of; its store is another one after a restart.
         wire: Introduces everybody to everybody in a child.
     """
 
@@ -102,11 +82,12 @@ class Household:
     processes: Processes
     workspace: Workspace
     tape: Tape | None
-    bounds: Bounds
-    usage: Callable[[], Usage]
-    debugging: Debugging
-    stores: Callable[[], tuple[RunStore, ...]]
+    setup: RunSetup
     wire: Callable[..., Wired]
+
+    def stores(self) -> tuple[RunStore, ...]:
+        """The stores of the parent and of those above it, the nearest first."""
+        return (self.setup.store, *self.setup.above())
 
 
 @dataclass(slots=True)
@@ -270,12 +251,7 @@ class ChildRuns:
                 self._household.seams,
                 start,
                 is_waited_for=True,
-                is_child=True,
-                workspace=self._workspace(options),
-                tape=None if self._household.tape is None else self._household.tape.inside(_path(scope)),
-                backend=None if "backend" in pipeline.run_defaults else self._household.backend,
-                above=Above(self._household.debugging, scope.node_id, self._household.stores),
-                funds=scope.lend(),
+                lent=self._lent(pipeline, options, scope),
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
@@ -285,6 +261,17 @@ class ChildRuns:
         child.start()
         self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
         return child
+
+    def _lent(self, pipeline: Pipeline, options: RunOptions, scope: StageScope) -> Lent:
+        """What a child has of its parent."""
+        household = self._household
+        return Lent(
+            workspace=self._workspace(options),
+            tape=None if household.tape is None else household.tape.inside(_path(scope)),
+            backend=None if "backend" in pipeline.run_defaults else household.backend,
+            above=Above(household.setup.debugging, scope.node_id, household.stores),
+            funds=scope.lend(),
+        )
 
     def _workspace(self, options: RunOptions) -> Workspace | None:
         """The parent's place, when the child works there: its commits and its end are the parent's, too."""
@@ -317,6 +304,7 @@ class ChildRuns:
             host="kernel",
             stop_after=None,
             breakpoints=(),
+            pins={},
             trust=True,  # the parent's surface has its commands, and somebody vouched for that
             observers=(),
             tracer=None,
@@ -329,7 +317,7 @@ class ChildRuns:
 
     def _left(self, pipeline: Pipeline) -> dict[str, Any]:
         """What the child may spend: what its graph says, and no more than is left of the parent's."""
-        bounds, usage = self._household.bounds, self._household.usage()
+        bounds, usage = self._household.setup.plan.bounds, self._household.setup.state.usage
         found: dict[str, Any] = {}
         if bounds.max_budget_usd is not None:
             left = max(0.0, bounds.max_budget_usd - (usage.cost_usd or 0.0))

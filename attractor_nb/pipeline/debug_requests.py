@@ -13,6 +13,7 @@ from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.variables import lookup_in, rendered
+from attractor_nb.views.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,10 +62,12 @@ def _look(run: Run, debugger: Debugger, branch: str | None, number: int) -> dict
     values = debugger.context(branch)
     keys = sorted(values, key=lambda key: (is_of_the_engine(key), key))
     prompt = None if stop.path else _prompt(run.graph, stop.node, debugger.prompts)
+    sent = None if prompt is None else _sent(run.graph, prompt, values)
     return {
         "number": stop.number,
         "prompt": prompt,
-        "sent": None if prompt is None else _sent(run.graph, prompt, values),
+        "sent": sent,
+        "sent_shown": prose_of(sent),
         "context": [_row(key, values[key]) for key in keys[:MAX_VALUES]],
         "more": max(0, len(keys) - MAX_VALUES),
     }
@@ -87,8 +90,8 @@ def _row(key: str, value: Any) -> dict[str, Any]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     is_long = len(text) > MAX_VALUE_CHARACTERS
     shown = f"{text[:MAX_VALUE_CHARACTERS]}…" if is_long else text
-    if isinstance(value, str) and _read(text) != text:
-        shown = json.dumps(shown, ensure_ascii=False)  # the text "3" is not the number
+    if isinstance(value, str) and (_read(text) != text or "\r" in text):
+        shown = json.dumps(shown, ensure_ascii=False)  # the text "3" is not the number; a field keeps no CR
     return {"key": key, "text": shown, "is_fixed": is_long or is_of_the_engine(key)}
 
 

@@ -11,11 +11,13 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Self
 
 from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, read_breakpoint
-from attractor_nb.decisions.overrides import check_key
+from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.engine.debug_desk import SLICE_SECONDS
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline.stand_ins import check_can_stand_in, pin_of, read_outcome, stand_in_of
+from attractor_nb.pipeline.kept import kept_of
+from attractor_nb.pipeline.run_signatures.of_a_stage import Rerunning
+from attractor_nb.pipeline.stand_ins import check_can_stand_in, pin_of, read_outcome, read_pins, stand_in_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.rerun import Rerun
     from attractor_nb.pipeline.run import Run
 
 _PROMPTED = frozenset({"codergen", "parallel.fan_in", "stack.manager_loop"})
@@ -44,12 +45,15 @@ def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
     return [read_breakpoint(text, graph) for text in texts]
 
 
-def check_breakpoints(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse breakpoints that are none, and those at which nobody could have the run go on.
+def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
+    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on.
 
     Raises:
-        OptionError, ConditionSyntaxError: As ``read_breakpoints`` does; or the caller waits for the end.
+        OptionError, ConditionSyntaxError: As ``read_breakpoints`` and ``read_pins`` do; or the caller waits
+            for the end.
+        RunError: A pinned node came to nothing in the run that is named.
     """
+    read_pins(options.pins, graph)
     if not options.breakpoints:
         return
     read_breakpoints(options.breakpoints, graph)
@@ -60,7 +64,7 @@ def check_breakpoints(options: RunOptions, graph: Graph, *, is_waited_for: bool)
         )
 
 
-class Debugger:
+class Debugger(Rerunning):
     """Stops a run between its stages, steps it, and changes what is to come; by calls from any thread.
 
     >>> from attractor_nb.pipeline.pipeline import Pipeline
@@ -114,6 +118,9 @@ class Debugger:
     def clear(self, *breakpoints: str) -> Self:
         """Take breakpoints away; all of them without an argument.
 
+        Args:
+            *breakpoints: The breakpoints, as they were set; all without any.
+
         Raises:
             OptionError: There is no such breakpoint.
         """
@@ -145,6 +152,9 @@ class Debugger:
 
     def wait_for_stop(self, timeout: float | None = None) -> Stop | None:
         """Block until the run stands, and say where; None when it has ended instead.
+
+        Args:
+            timeout: Seconds to wait at most; without it for ever.
 
         Raises:
             TimeoutError: Neither came in time; the run goes on.
@@ -183,6 +193,9 @@ class Debugger:
     def continue_(self, branch: str | None = None) -> Self:
         """Have the run go on to the next breakpoint; one branch alone if it is named.
 
+        Args:
+            branch: Path or name of the branch that goes on; all of them by default.
+
         Raises:
             RunError: It does not stand.
         """
@@ -210,7 +223,11 @@ class Debugger:
         return self._step(branch, into=True)
 
     def step_over(self, branch: str | None = None) -> Self:
-        """Execute one stage, a fan-out with all its branches, and stop at the next; otherwise as ``step``."""
+        """Execute one stage, a fan-out with all its branches, and stop at the next; otherwise as ``step``.
+
+        Args:
+            branch: Path or name of the branch that steps; the one that stands longest by default.
+        """
         return self._step(branch, into=False)
 
     def _step(self, branch: str | None, *, into: bool) -> Self:
@@ -234,6 +251,11 @@ class Debugger:
     def set_context(self, key: str, value: Any, *, branch: str | None = None) -> None:
         """Set a value of the context where the run stands; the record of it is in the log.
 
+        Args:
+            key: The key.
+            value: The value, as JSON has it.
+            branch: Path or name of the branch; the place that stands longest by default.
+
         Raises:
             OptionError: The key is the engine's own.
             ContextValueError: The value is no JSON value.
@@ -244,6 +266,9 @@ class Debugger:
 
     def context(self, branch: str | None = None) -> dict[str, Any]:
         """All values of the context where the run stands; large ones as references.
+
+        Args:
+            branch: Path or name of the branch; the place that stands longest by default.
 
         Raises:
             RunError: The run does not stand.
@@ -292,6 +317,10 @@ class Debugger:
     def set_prompt(self, node: str, text: str) -> None:
         """Give a node another prompt, for this run only; variables stand for values as in the graph.
 
+        Args:
+            node: The node.
+            text: The prompt.
+
         Raises:
             OptionError: There is no such node, it asks no model, or the prompt is empty.
         """
@@ -306,22 +335,36 @@ class Debugger:
             raise OptionError(f"a prompt is a text, not {text!r:.80}")
         live.set_prompt(node, text)
 
-    def pin(self, node: str, outcome: str | Outcome | None = None, *, response: str | None = None) -> None:
+    def pin(
+        self,
+        node: str,
+        outcome: str | Outcome | None = None,
+        *,
+        response: str | None = None,
+        visit: int | None = None,
+    ) -> None:
         """Have a node come to an outcome without being executed, from now on, after a resume too.
+
+        Of a run that has ended, or was loaded, it is kept by the handle: what is forked, rewound or resumed
+        with it from now on has the pin, in its log, too.
 
         Args:
             node: The node.
             outcome: An Outcome or a status; None: success with ``response``, or without one what the node
                 came to last.
             response: The text of its response.
+            visit: What it came to in that visit, by number.
 
         Raises:
             OptionError: There is no such node, or it cannot be pinned.
             RunError: It has not ended yet, so there is nothing to pin.
         """
-        live = self._live()
         check_can_stand_in(node, self._type_of(node))
-        live.pin(node, pin_of(self._run, node, outcome, response))
+        pin = pin_of(self._run, node, outcome, response, visit)
+        if self._is_over or self._debugging is None:
+            kept_of(self._run).pins[node] = pin
+        else:
+            self._debugging.pin(node, pin)
 
     def mock(self, node: str, answer: str | Callable[..., Any]) -> None:
         """Have something else execute a node, as long as this process has the run.
@@ -343,11 +386,16 @@ class Debugger:
     def unpin(self, node: str) -> None:
         """Have a pinned or mocked node executed again.
 
+        Args:
+            node: The node.
+
         Raises:
             OptionError: It is neither.
         """
-        live = self._live()
         self._type_of(node)
+        if kept_of(self._run).pins.pop(node, None) is not None:
+            return
+        live = self._live()
         if node not in live.overrides.pins and node not in live.overrides.mocks:
             raise OptionError(f"node {node} is neither pinned nor mocked")
         live.unpin(node)
@@ -355,10 +403,9 @@ class Debugger:
     @property
     def pins(self) -> dict[str, str]:
         """What is not executed as the graph says: of each node in words what stands for it."""
-        if self._debugging is None:
-            return {}
-        overrides = self._debugging.overrides
-        pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in overrides.pins.items()}
+        overrides = Overrides() if self._debugging is None else self._debugging.overrides
+        pins = {**overrides.pins, **kept_of(self._run).pins}
+        pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in pins.items()}
         return {**pinned, **dict.fromkeys(overrides.mocks, "mocked")}
 
     @property
@@ -366,36 +413,18 @@ class Debugger:
         """Prompts in place of those of the graph, by node."""
         return {} if self._debugging is None else dict(self._debugging.overrides.prompts)
 
-    def rerun(self, node: str, visit: int | None = None, **options: Any) -> Rerun:
-        """Execute one stage once more on its stored input, in a directory of its own; the run stays as it is.
-
-        Works for loaded runs and for those that have ended, too.
-
-        Args:
-            node: The node.
-            visit: Which of its visits, by number; the latest by default.
-            **options: See ``RunOptions``, such as ``backend``.
-
-        Raises:
-            OptionError, RunError: There is no such node or visit, or nothing of the run is stored.
-        """
-        from attractor_nb.pipeline.rerun import rerun_stage  # noqa: PLC0415 - few runs need it
-
-        return rerun_stage(self._run, node, visit, options)
-
     # -- looking -------------------------------------------------------------------------------------
 
     def to_plain(self) -> dict[str, Any]:
         """How it stands, as JSON values, for a view."""
         live = self._debugging
-        is_over = live is None or live.desk.is_over
         return {
             "breakpoints": list(self.breakpoints),
             "stops": [stop.to_plain() for stop in self.stops],
             "pins": self.pins,
             "prompts": self.prompts,
             "is_pausing": live is not None and live.desk.is_pausing,
-            "is_over": is_over,
+            "is_over": self._is_over,
         }
 
     def __str__(self) -> str:
@@ -412,6 +441,10 @@ class Debugger:
 
     def __repr__(self) -> str:
         return str(self)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._debugging is None or self._debugging.desk.is_over
 
     # -- finding -------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Never, Self, cast
 
 from attractor_nb.backends.llm.tools import checked_functions
 from attractor_nb.decisions.estimates import Assumptions
@@ -19,20 +19,25 @@ from attractor_nb.handlers.supervision import GuardFunction, checked_guards
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.estimating import Estimate, estimate
 from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
+from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.mending import Mendable
 from attractor_nb.pipeline.model_report import ModelReport, model_report
 from attractor_nb.pipeline.options import (
+    BOUNDS,
     BackendSpec,
+    DurationSpec,
     ExecutorSpec,
     InterviewerSpec,
     as_dict,
     as_list,
     as_path,
+    check_names,
     check_observer,
 )
 from attractor_nb.pipeline.preflight import Preflight, examine
@@ -45,6 +50,7 @@ from attractor_nb.pipeline.text_files import TextFiles
 from attractor_nb.pipeline.trust import Origin, absolute_origin
 from attractor_nb.views.findings import findings_text
 from attractor_nb.views.mermaid import to_mermaid
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import graph_text
 
@@ -91,39 +97,45 @@ class Definition(Mendable, Sharing):
         tools: Mapping[str, Callable[..., Any]] | None = None,
         child_roots: Sequence[str | Path] = (),
         ancestry: Ancestry | None = None,
+        **unknown: Never,
     ) -> None:
         """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
 
         Args:
             source: DOT text, a path to a .dot file, or a graph.
-            backend: What answers prompts: ``simulated``, ``local``, a callable, or a backend.
-            interviewer: Who answers gates; see ``RunOptions``.
-            executor: Where tool and model stages are done; see ``RunOptions``.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
             handlers: Custom handlers by type.
             transforms: Custom transforms, after the built-in ones.
             rules: Custom lint rules.
-            severity: Severities in place of the rules' own.
+            severity: Severities in place of the rules' own, by the name of the rule.
             params: Values that every run's context starts with.
             name: Name to show, in place of the graph's.
-            runs_dir: Where runs are kept; ``.attractor/runs`` by default.
+            runs_dir: Where run directories are made; .attractor/runs by default.
             strict: Generous readings of DOT are errors.
             allow_many_exits: More than one exit node may stand (ruling 7).
-            origin: Where a text came from that is not the caller's own: its commands then need ``trust=``
-                of ``run``. A file that ``source`` names is its own origin.
-            pipelines: Pipelines that nodes run by name (``pipeline.name``, ``stack.child_pipeline``).
-            guards: Functions by name that judge a supervised child (``manager.guard_function``).
-            schemas: Pydantic models by name that ``response_schema`` or ``human.form`` of a node, or
-                ``inputs_schema`` of the graph, may name.
-            tools: Functions by name that ``allowed_tools`` of a node may name, for models that are asked
-                directly (``backend="llm"``).
-            child_roots: Directories in which child files may be, besides those below the file that names
-                them and below the working directory.
+            origin: Where a text came from that is not the caller's own: its commands then need trust= of run.
+                A file that source names is its own origin.
+            pipelines: Pipelines that nodes run by name (pipeline.name, stack.child_pipeline).
+            guards: Functions by name that judge a supervised child (manager.guard_function).
+            schemas: Pydantic models by name that response_schema or human.form of a node, or inputs_schema of
+                the graph, may name.
+            tools: Functions by name that allowed_tools of a node may name, for models that are asked directly
+                (backend=llm).
+            child_roots: Directories in which child files may be, besides those below the file that names them
+                and below the working directory.
             ancestry: Of a child pipeline: where it stands. For the package alone.
+            **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:
             DotSyntaxError: The text does not parse.
             OptionError: The source cannot be read.
         """
+        check_names(unknown, OF_A_PIPELINE)
         learn_environment()
         self._own_origin = absolute_origin(named_file(source) if origin is None else origin)
         self._files = _text_files(absolute_origin(named_file(source)) or self._own_origin)
@@ -229,13 +241,22 @@ class Definition(Mendable, Sharing):
     # -- plugging in ---------------------------------------------------------------------------------
 
     def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
-        """Register a handler for a type, replacing any earlier one (spec 4.12)."""
+        """Register a handler for a type, replacing any earlier one (spec 4.12).
+
+        Args:
+            handler_type: The type, as nodes name it.
+            handler: A handler, or a function of node, context, graph and directory.
+        """
         HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
         self._prepare()
 
     def register_schema(self, name: str, model: type[BaseModel]) -> None:
         """Register a pydantic model that ``response_schema`` or ``human.form`` of nodes may name (ruling 26).
+
+        Args:
+            name: The name, as nodes write it.
+            model: The pydantic model.
 
         Raises:
             OptionError: The name is none, or it is no pydantic model.
@@ -244,7 +265,11 @@ class Definition(Mendable, Sharing):
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
-        """Add a transform after all others (spec 9.3)."""
+        """Add a transform after all others (spec 9.3).
+
+        Args:
+            transform: Has ``apply(graph)``, which returns a graph.
+        """
         self._transforms.append(transform)
         try:
             self._prepare()
@@ -253,7 +278,11 @@ class Definition(Mendable, Sharing):
             raise
 
     def on_event(self, observer: EventObserver) -> None:
-        """Call ``observer`` with every event of every run from now on (spec 9.6)."""
+        """Call ``observer`` with every event of every run from now on (spec 9.6).
+
+        Args:
+            observer: A function of an event.
+        """
         check_observer(observer)
         self.observers.append(observer)
 
@@ -300,7 +329,11 @@ class Definition(Mendable, Sharing):
         return made
 
     def take_over(self, other: Definition) -> None:
-        """Take what a pipeline needs that has become part of this one; what both have stays this one's."""
+        """Take what a pipeline needs that has become part of this one; what both have stays this one's.
+
+        Args:
+            other: The pipeline that has become part of this one.
+        """
         self.handlers = {**other.handlers, **self.handlers}
         self.pipelines = {**other.pipelines, **self.pipelines}
         self.guards = {**other.guards, **self.guards}
@@ -343,7 +376,14 @@ class Definition(Mendable, Sharing):
         *,
         backend: BackendSpec = None,
         assumptions: Assumptions | None = None,
-        **bounds: Any,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        **unknown: Never,
     ) -> Estimate:
         """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
 
@@ -351,12 +391,20 @@ class Definition(Mendable, Sharing):
             params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
             backend: The backend whose own model holds for nodes that nobody names one for.
             assumptions: What is taken for granted where nothing says otherwise.
-            **bounds: Bounds in place of the graph's own, as of ``run``.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:
             ValidationError: Lint found errors.
             OptionError: A bound or the backend is none, or an input is misspelt.
         """
+        given = locals()
         self.refuse_errors()
         return estimate(
             self.graph,
@@ -364,7 +412,7 @@ class Definition(Mendable, Sharing):
             values=checked_inputs(self, {**self.params, **as_dict("params", params or {})}, is_whole=False),
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or Assumptions(),
-            bounds=bounds,
+            bounds=given_options(given, of=BOUNDS),
             schemas=self.schemas,
         )
 
@@ -408,7 +456,7 @@ class Definition(Mendable, Sharing):
 
     def to_svg(self) -> str:
         """The graph as a picture, errors marked."""
-        return render_svg(self.graph, diagnostics=self.diagnostics)
+        return render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""
@@ -423,7 +471,11 @@ class Definition(Mendable, Sharing):
         return result
 
     def compile(self, bounds: Bounds) -> Plan:
-        """The graph made ready to run within bounds; most of the work is done once for all runs."""
+        """The graph made ready to run within bounds; most of the work is done once for all runs.
+
+        Args:
+            bounds: The bounds.
+        """
         if self._plan is None or self._plan.graph is not self.graph:
             self._plan = compile_plan(self.graph, bounds=bounds)
         return replace(self._plan, bounds=bounds)
@@ -461,7 +513,7 @@ class Definition(Mendable, Sharing):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 def _text_files(origin: Origin | None) -> TextFiles:

@@ -153,6 +153,9 @@ class RunDiagnosis:
 def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
     """Look at every file of a stored run; nothing is changed, and its owner may go on.
 
+    Args:
+        logs_root: The run directory.
+
     Raises:
         RunNotFound: There is no such directory, or it holds nothing of a run.
         StorageError: The directory cannot be read.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
@@ -16,6 +16,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.source import SourceText
 from attractor_nb.storage.user_files import write_file
 from attractor_nb.views.findings import findings_text
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.draft import Target
     from attractor_nb.pipeline.lint_report import LintReport
     from attractor_nb.pipeline.pipeline import Pipeline
+
+_MOST_ROUNDS: Final = 10
 
 
 class Editor:
@@ -173,8 +176,20 @@ class Editor:
         return self._change(lambda tree: remove_edge(tree, place.position))
 
     def fix(self, *rules: str) -> Editor:
-        """Apply the fixes of all findings, or of those of some rules."""
-        return self.replace(self.lint().fix(*rules).text)
+        """Apply the fixes of all findings, or of those of some rules, as one change.
+
+        What a fix lays bare is mended, too: errors come first, then what is left (``LintReport.fix``).
+
+        Args:
+            *rules: Names of rules; all without any.
+        """
+        mended = self._now
+        for _ in range(_MOST_ROUNDS):
+            text = mended.lint().fix(*rules).text
+            if text == mended.written:
+                break
+            mended = self._made(text)
+        return self.replace(mended.written)
 
     def fix_one(self, finding: Diagnostic) -> Editor:
         """Apply the fix of one finding.
@@ -282,7 +297,7 @@ class Editor:
         return render_svg(self._now.parsed, diagnostics=self.diagnostics)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 def _diff(before: str, after: str, name: str, new_name: str) -> str:

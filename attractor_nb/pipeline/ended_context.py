@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.context import Context
+from attractor_nb.context import Context, is_reference
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
@@ -42,6 +42,10 @@ class StoredValues:
                 return ArtifactStore(SystemClock(), disk=disk, root=root).resolve(reference)
             finally:
                 root.close()
+
+    def whole(self, value: Any) -> Any:
+        """A recorded value, read where the record only refers to it."""
+        return self.resolve(value) if is_reference(value) else value
 
 
 def ended_context(values: Mapping[str, Any], logs: tuple[str, ...], store: ValueStore) -> Context:

@@ -24,6 +24,7 @@ from attractor_nb.views.export import stages_table
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.pages import json_text, page
+from attractor_nb.views.prose import shown_stage
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.table import table_html
 
@@ -100,7 +101,7 @@ def fitting_values(run: Run) -> tuple[dict[str, Any], list[str]]:
             },
         }
         if len(json_text(values)) <= MAX_BYTES:
-            return values, _notes(step, limit)
+            return values, [*_notes(step, limit), *_rendered(values)]
     return _with_fewer_stages(values)
 
 
@@ -111,6 +112,19 @@ def _notes(step: int, limit: int) -> list[str]:
     if step >= FILE_SHARE:
         notes.append("The texts of other files are left out.")
     return notes
+
+
+def _rendered(values: dict[str, Any]) -> list[str]:
+    """Add the trees of texts while there is room, of the newest visits first; whether some are left out."""
+    stages: dict[str, Any] = values["stages"]
+    left = MAX_BYTES - len(json_text(values))
+    for count, (name, stage) in enumerate(reversed(list(stages.items()))):
+        shown = shown_stage(stage)
+        left -= len(json_text(shown)) - len(json_text(stage))
+        if left < 0:
+            return [f"The texts of the first {len(stages) - count:,} visits are shown as they were written."]
+        stages[name] = shown
+    return []
 
 
 def _with_fewer_stages(values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

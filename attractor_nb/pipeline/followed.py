@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.events import ChildStarted, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    CheckpointSaved,
+    ChildStarted,
+    PipelineStarted,
+    StageEnd,
+    StageOutput,
+    StageStarted,
+)
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView
 
@@ -14,9 +24,14 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.model.outcome import Outcome
 
+_TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
+MOST_WAITING = 1000
+"""Events that nobody has looked at: so many are kept as they are, and then folded without being asked for."""
 
-class Followed:
-    """A fold over the events of a run.
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a run.
 
     Attributes:
         view: States of nodes and edges.
@@ -27,20 +42,20 @@ class Followed:
         child_roots: The directories of child runs, by the stage that has them.
     """
 
-    def __init__(self) -> None:
-        self.view = RunView()
-        self.outcomes: dict[str, Outcome] = {}
-        self.visits: dict[str, int] = {}
-        self.kept: dict[str, str | None] = {}
-        self.branches: dict[str, str] = {}
-        self.child_roots: dict[str, str] = {}
+    view: RunView = field(default_factory=RunView)
+    outcomes: dict[str, Outcome] = field(default_factory=dict[str, "Outcome"])
+    visits: dict[str, int] = field(default_factory=dict[str, int])
+    kept: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    branches: dict[str, str] = field(default_factory=dict[str, str])
+    child_roots: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, event: Event) -> None:
-        """Fold an event in; a sink of the run's stream."""
+        """Fold an event in."""
         take_event(self.view, event)
-        if isinstance(event, StageEnd) and event.is_commit:
-            self.outcomes[event.name] = event.outcome
-            self.visits[event.name] = self.visits.get(event.name, 0) + 1
+        if isinstance(event, StageEnd):
+            if event.is_commit:
+                self.outcomes[event.name] = event.outcome
+                self.visits[event.name] = self.visits.get(event.name, 0) + 1
         elif isinstance(event, ChildStarted):
             self.child_roots[event.stage_path] = event.child_root
         elif isinstance(event, StageStarted):
@@ -49,14 +64,39 @@ class Followed:
         elif isinstance(event, PipelineStarted):
             self.kept, self.visits = {}, {}
 
+
+class Followed:
+    """The events of a run, folded when somebody looks."""
+
+    def __init__(self) -> None:
+        self._known = Known()
+        self._waiting: deque[Event] = deque()
+        self._lock = threading.Lock()
+
+    @property
+    def known(self) -> Known:
+        """What is known now; also from another thread than the run's."""
+        with self._lock:
+            while self._waiting:
+                self._known.take(self._waiting.popleft())
+        return self._known
+
+    def take(self, event: Event) -> None:
+        """Take an event; a sink of the run's stream."""
+        if type(event) in _TELL_NOTHING:
+            return
+        self._waiting.append(event)
+        if len(self._waiting) >= MOST_WAITING:
+            _ = self.known
+
     def recall(self, way: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
         """Take what was recorded before.
 
         Args:
             way: The events that count.
-            kept: As the attribute.
+            kept: As the attribute of ``Known``.
             visits: Committed visits of each node.
         """
         for event in way:
-            self.take(event)
-        self.kept, self.visits = dict(kept), {**self.visits, **visits}
+            self._known.take(event)
+        self._known.kept, self._known.visits = dict(kept), {**self._known.visits, **visits}

@@ -26,12 +26,14 @@ from attractor_nb.model.events import (
 from attractor_nb.model.isolation import WORKSPACE
 from attractor_nb.pipeline.beginning import seams_of
 from attractor_nb.pipeline.hosts import check_host
+from attractor_nb.pipeline.kept import with_what_is_kept
 from attractor_nb.pipeline.options import as_list, as_path, read_options
 from attractor_nb.pipeline.recorded import recorded_commit, restored_state
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
 from attractor_nb.pipeline.rewinding import Place, check_rewind, find_place, read_rewind
 from attractor_nb.pipeline.run_inputs import later_inputs
 from attractor_nb.pipeline.secrets import learn_for_run, stored_source
+from attractor_nb.pipeline.stand_ins import read_pins
 from attractor_nb.pipeline.trust import note_run
 from attractor_nb.pipeline.wiring import check_plugs
 from attractor_nb.pipeline.worktrees import BRANCH_BEGINNING, worktree_facts
@@ -91,25 +93,7 @@ def fork_run(
     on_graph_change: str | None = None,
     **options: Any,
 ) -> Run:
-    """Begin a run that goes another way from just before a visit of a node, and start it.
-
-    Args:
-        run: The parent: live, up to its last commit, or ended, or loaded.
-        node: The node that is visited first.
-        visit: Before which of its visits, by number; the latest by default.
-        context: Values of the context that are others in the fork.
-        prompt: The prompt of that node in the fork.
-        pipeline: What goes on in place of what the parent ran.
-        on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
-        **options: See ``RunOptions``: ``logs_root`` or ``runs_dir`` say where (beside the parent by default);
-            bounds and backend are the parent's unless others are given.
-
-    Raises:
-        RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at, and why.
-        OptionError, ContextValueError: An option, a value or the prompt is unusable.
-        UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
-        StorageError: The disk refused; there is no fork then.
-    """
+    """Begin a run that goes another way from just before a visit, and start it; see ``Run.fork``."""
     chosen = pipeline or run.pipeline
     change = on_graph_change or ("error" if pipeline is None else "accept")
     if change not in GRAPH_CHANGES:
@@ -117,6 +101,7 @@ def fork_run(
     rewind = read_rewind(node, visit, context, prompt)
     if rewind is None:
         raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')
+    options = with_what_is_kept(run, options, chosen)
     with held_interrupts():
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}
@@ -139,6 +124,7 @@ def _make_fork(
     pipeline.refuse_errors()
     options = read_options(pipeline.run_defaults, given)
     learn_for_run(as_list("secrets", options.secrets))
+    read_pins(options.pins, pipeline.graph)
     if options.params:
         raise OptionError(
             "a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})"

@@ -12,6 +12,7 @@ from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline.past import Past
 from attractor_nb.storage.listing import RunSummary
 from attractor_nb.views.heat import MEASURES, Heat, heat_of
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class HeatMap:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 def heat(runs: Any, by: str = BY) -> HeatMap:

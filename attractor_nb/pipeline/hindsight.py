@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.context import is_reference
 from attractor_nb.decisions.hindsight import Foretold, foretell
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.decisions.plan import compile_plan
@@ -189,9 +188,7 @@ def _foretold(plan: Plan, run: Run) -> Foretold:
     stored = read_run(run.logs_root)
     journal = Journal(stored.events, plan.graph.mirrored())
     values = StoredValues(stored.logs_root)
-    return foretell(
-        plan, run.graph, journal, lambda value: values.resolve(value) if is_reference(value) else value
-    )
+    return foretell(plan, run.graph, journal, values.whole)
 
 
 def _ended(run: Run) -> str:

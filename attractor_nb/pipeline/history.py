@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Never, overload
 
 from attractor_nb.engine.system_clock import SystemClock
-from attractor_nb.errors import OptionError, RunError
-from attractor_nb.pipeline.history_filter import Filter
+from attractor_nb.errors import OptionError
+from attractor_nb.pipeline.given import given_options
+from attractor_nb.pipeline.history_filter import CONDITIONS, Filter
 from attractor_nb.pipeline.options import as_path
+from attractor_nb.pipeline.run_signatures.of_a_row import Resumable
 from attractor_nb.pipeline.worktrees import worktrees_in
 from attractor_nb.storage.listing import RunSummary
 from attractor_nb.storage.removal import remove_run
@@ -26,6 +28,7 @@ from attractor_nb.views.history_table import history_table
 from attractor_nb.views.table import table_html, table_text
 
 if TYPE_CHECKING:
+    from datetime import date
     from pathlib import Path
 
     from attractor_nb.pipeline.run import Run
@@ -36,7 +39,7 @@ _VALUES = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow(RunSummary):
+class RunRow(Resumable, RunSummary):
     """A line of ``runs()``: what is known of a run without opening it, and what can be done with it."""
 
     def load(self) -> Run | RunTable:
@@ -52,21 +55,11 @@ class RunRow(RunSummary):
 
         return load_run(self.logs_root)
 
-    def resume(self, **options: Any) -> Run:
-        """Go on with it; options as of ``Pipeline.resume``.
-
-        Raises:
-            RunError: It is a map, it runs, or it has ended.
-        """
-        found = self.load()
-        if isinstance(found, RunTable):
-            raise RunError(
-                f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) goes on with it"
-            )
-        return found.resume(**options)
-
     def tag(self, *tags: str) -> tuple[str, ...]:
         """Put tags on it; those that it has then.
+
+        Args:
+            *tags: The tags.
 
         Raises:
             OptionError: A word is no tag.
@@ -75,7 +68,11 @@ class RunRow(RunSummary):
         return change_tags(self.logs_root, add=tags)
 
     def untag(self, *tags: str) -> tuple[str, ...]:
-        """Take tags away; those that it has then. What it does not have is passed over."""
+        """Take tags away; those that it has then. What it does not have is passed over.
+
+        Args:
+            *tags: The tags.
+        """
         return change_tags(self.logs_root, remove=tags)
 
     def delete(self, *, confirm: bool = False) -> str:
@@ -134,18 +131,32 @@ class RunTable(Sequence[RunRow]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def where(self, **conditions: Any) -> RunTable:
+    def where(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        pipeline: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        since: str | float | date | None = None,
+        text: str | None = None,
+        kind: str | None = None,
+        **unknown: Never,
+    ) -> RunTable:
         """Those of its rows that fit all conditions.
 
         Args:
-            **conditions: ``status`` (a word, or several), ``pipeline`` (its name), ``tag`` (one, or several
-                that it must all have), ``since`` (a time, ``"2026-11-01"``, or an age as ``"24h"``), ``text``
-                (occurs in any column), ``kind`` (``run`` or ``map``).
+            status: A status, or several of which it has one.
+            pipeline: The name of its pipeline.
+            tag: A tag, or several that it must all have.
+            since: When it began, or later: a time, ``"2026-11-01"``, or an age as ``"24h"``.
+            text: Occurs in any column.
+            kind: ``run`` or ``map``.
+            **unknown: Any other keyword: an error that names the nearest condition.
 
         Raises:
             OptionError: There is no such condition, or its value means nothing.
         """
-        narrowed = self.filter.narrowed(**conditions)
+        narrowed = self.filter.narrowed(**given_options(locals(), of=CONDITIONS))
         return RunTable(self.base, narrowed.chosen(self._rows), narrowed)
 
     def refreshed(self) -> RunTable:
@@ -153,23 +164,38 @@ class RunTable(Sequence[RunRow]):
         return RunTable(self.base, self.filter.chosen(runs(self.base)), self.filter)
 
     def open(self, index: int) -> Run | RunTable:
-        """The run of a row; of a map the table of its rows. The same as ``table[index].load()``."""
+        """The run of a row; of a map the table of its rows. The same as ``table[index].load()``.
+
+        Args:
+            index: The number of the row, from 0.
+        """
         return self[index].load()
 
     def tag(self, *tags: str) -> RunTable:
-        """Put tags on all its rows; the table as it is then."""
+        """Put tags on all its rows; the table as it is then.
+
+        Args:
+            *tags: The tags.
+        """
         for row in self:
             row.tag(*tags)
         return self.refreshed()
 
     def untag(self, *tags: str) -> RunTable:
-        """Take tags away from all its rows; the table as it is then."""
+        """Take tags away from all its rows; the table as it is then.
+
+        Args:
+            *tags: The tags.
+        """
         for row in self:
             row.untag(*tags)
         return self.refreshed()
 
     def delete(self, *, confirm: bool = False) -> RunTable:
         """Remove all its rows for good; the table as it is then. Stops at the first that must stay.
+
+        Args:
+            confirm: Say True; without it nothing happens but an error.
 
         Raises:
             OptionError: It was not confirmed; as of ``RunRow.delete`` else.

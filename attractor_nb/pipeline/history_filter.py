@@ -49,12 +49,11 @@ class Filter:
         Raises:
             OptionError: There is no such condition, or its value means nothing.
         """
-        names = [entry.name for entry in fields(Filter)]
         changes: dict[str, Any] = {}
         for name, value in conditions.items():
-            if name not in names:
-                near = did_you_mean(name, names)
-                raise OptionError(f"runs cannot be chosen by {name!r}{near}", hint=f"by {', '.join(names)}")
+            if name not in CONDITIONS:
+                near, known = did_you_mean(name, CONDITIONS), ", ".join(CONDITIONS)
+                raise OptionError(f"runs cannot be chosen by {name!r}{near}", hint=f"by {known}")
             changes[name] = _READERS[name](value)
         if "tag" in changes:
             changes["tag"] = tuple(dict.fromkeys((*self.tag, *changes["tag"])))
@@ -75,6 +74,9 @@ class Filter:
             and (not self.kind or row.kind == self.kind)
             and (not wanted or any(wanted in text.casefold() for text in _texts(row)))
         )
+
+
+CONDITIONS = tuple(entry.name for entry in fields(Filter))
 
 
 def _texts(row: RunSummary) -> tuple[str, ...]:

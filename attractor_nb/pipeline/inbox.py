@@ -178,12 +178,21 @@ def _questions_of(summary: RunSummary) -> list[WaitingQuestion]:
     ]
 
 
-def resume_call(logs_root: Path) -> str:
-    """The call that goes on with a run, as short as it can be written here."""
+def shown_place(path: Path) -> str:
+    """A path as short as it can be written here."""
     here = Path.cwd()
-    path = logs_root.absolute()
-    place = path.relative_to(here) if path.is_relative_to(here) else path
-    return f'Run.load("{place.as_posix()}").resume()'
+    whole = path.absolute()
+    return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
+
+
+def load_call(logs_root: Path) -> str:
+    """The call that shows a stored run."""
+    return f'Run.load("{shown_place(logs_root)}")'
+
+
+def resume_call(logs_root: Path) -> str:
+    """The call that goes on with a run."""
+    return f"{load_call(logs_root)}.resume()"
 
 
 def _answers(asked: WaitingQuestion) -> str:

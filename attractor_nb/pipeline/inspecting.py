@@ -6,6 +6,7 @@ What is not stored, or cannot be read, is said in ``problems`` beside what is kn
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFound
@@ -18,6 +19,7 @@ from attractor_nb.pipeline.inspection import (
 )
 from attractor_nb.pipeline.lookback import KnownVisit, look_back
 from attractor_nb.pipeline.stage_reading import not_reached, read_stage, said, stage_from_view
+from attractor_nb.views.prose import prose_of, shown_stage
 from attractor_nb.views.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
@@ -70,14 +72,15 @@ def inspect_stage(
     try:
         past = look_back(run)
     except RunError as error:
-        return stage_from_view(run, spec, error)
+        return replace(stage_from_view(run, spec, error), run=run)
     known = past.visits_of(node)
     if not known:
         if visit is not None:
             raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
-        return not_reached(run, spec)
+        return replace(not_reached(run, spec), run=run)
     chosen = _chosen(known, node, visit, branch)
-    return read_stage(run, past, spec, known, chosen, attempt, is_context_whole=is_context_whole)
+    found = read_stage(run, past, spec, known, chosen, attempt, is_context_whole=is_context_whole)
+    return replace(found, run=run)
 
 
 def inspect_edge(run: Run, edge: str | int) -> EdgeInspection:
@@ -196,7 +199,7 @@ def answer_inspection(run: Run, request: dict[str, Any], *, with_place: bool = T
                 "attempt": stage.attempt,
                 **_file(stage, file),
             }
-        return {"kind": "stage", **stage.to_plain(with_place=with_place), "node": node}
+        return {"kind": "stage", **shown_stage(stage.to_plain(with_place=with_place)), "node": node}
     except AttractorError as error:
         asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
         return {**asked, "problems": [said(error)]}
@@ -216,4 +219,4 @@ def _file(stage: StageInspection, name: Any) -> dict[str, Any]:
         return {"name": str(name), "text": None, "bytes": 0, "problem": error.message}
     if found is None:
         return {"name": str(name), "text": None, "bytes": 0, "problem": "the file is gone"}
-    return {"name": str(name), "text": found[0], "bytes": found[1]}
+    return {"name": str(name), "text": found[0], "bytes": found[1], "shown": prose_of(found[0], str(name))}

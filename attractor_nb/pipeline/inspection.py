@@ -6,6 +6,7 @@ cut with their length said.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.ways import Candidate, WayOn
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.storage.stage_listing import StageFile
 
 MAX_TEXT: Final = 20_000
@@ -29,11 +31,13 @@ MAX_VALUE: Final = 4_000
 """Characters of one context value in the plain form."""
 MAX_FILES_TEXT: Final = 200_000
 """Characters of all files of a stage in the plain form, where their texts are wanted."""
+_FOLDERS: Final = re.compile(r'^( *(?:\| *)?File ")[^"\n]*[/\\]', re.MULTILINE)
+"""The folders of a file that a traceback names."""
 Reader = Callable[[str, int], "tuple[str, int] | None"]
 """Reads the beginning of a file of the attempt: name and bytes at most, to its text and size, or None."""
-_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes")
+_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes", "traceback")
 _OF_TEXTS: Final = frozenset(
-    {"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt", "changes.diff"}
+    {"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt", "changes.diff", "traceback.txt"}
 )
 """Files whose text the plain form has already."""
 
@@ -60,6 +64,7 @@ class StageInspection:
         stdout: What its command wrote, or None.
         stderr: The same of its errors, or None.
         changes: What it changed in the run's worktree, as a diff, or None.
+        traceback: Where Python of the user's failed in it (``traceback.txt``), or None.
         context: Each key of the context before and behind the visit; changed ones first.
         files: The files of the attempt.
         usage: What the visit consumed, all its attempts; None when it did not say.
@@ -71,6 +76,7 @@ class StageInspection:
         directory: Where the files are; None when nothing is stored.
         workdir: Where commands, agents and tools of the run work, or empty.
         problems: What could not be read, and why.
+        run: The run that it is a stage of; None where nobody has it.
     """
 
     node: str
@@ -90,6 +96,7 @@ class StageInspection:
     stdout: str | None = None
     stderr: str | None = None
     changes: str | None = None
+    traceback: str | None = None
     context: tuple[ContextChange, ...] = ()
     files: tuple[StageFile, ...] = ()
     usage: Usage | None = None
@@ -101,6 +108,7 @@ class StageInspection:
     directory: Path | None = None
     workdir: str = ""
     problems: tuple[str, ...] = ()
+    run: Run | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
 
@@ -132,6 +140,8 @@ class StageInspection:
             if short is not None and whole > len(short):
                 cut[name] = whole
             (output if name in output else texts)[name] = short
+        if texts["traceback"] and not with_place:
+            texts["traceback"] = _FOLDERS.sub(r"\1…/", texts["traceback"])
         usage = self.usage
         return {
             "node": self.node,

@@ -1,18 +1,60 @@
-"""What a run lends to its child runs: its people."""
+"""What a run is lent by who starts it: a parent's people, a map's workers, a cassette."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.pipeline.asking import is_somebody_asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from attractor_nb.cassettes import Tape
+    from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.gates import Gates
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.pipeline.workplaces import Workspace
+    from attractor_nb.protocols import CodergenBackend, RunStore
+    from attractor_nb.workers.shipping import Shipping
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What a child run knows of its parent.
+
+    Attributes:
+        debugging: The parent's debugger.
+        node_id: The stage whose child it is.
+        stores: Gives the stores of the parent and of those above it, the nearest first.
+    """
+
+    debugging: Debugging
+    node_id: str
+    stores: Callable[[], tuple[RunStore, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a run does not make for itself, because its caller has it for several runs.
+
+    Attributes:
+        backend: One that is open already, for a run without an executor.
+        shipping: The way to workers, open already.
+        workspace: Of a child: its parent's place, when it works there; else its own.
+        tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
+        above: Of a child, which a stage of another run has started and may steer: what it knows of that.
+        funds: Of a child or a row of a map: what it may spend, with others.
+    """
+
+    backend: CodergenBackend | None = None
+    shipping: Shipping | None = None
+    workspace: Workspace | None = None
+    tape: Tape | None = None
+    above: Above | None = None
+    funds: Funds | None = None
 
 
 class LentInterviewer:

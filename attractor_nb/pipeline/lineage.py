@@ -19,6 +19,7 @@ from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.standing import standing_of
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.views.lineage import Kin, lineage_svg, lineage_text
+from attractor_nb.views.still import picture_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +58,7 @@ class Lineage:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 def lineage(run: Run | str | Path, base: str | Path | None = None) -> Lineage:
@@ -116,11 +117,7 @@ def _kin(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth:
             for other, theirs in known.items()
             if other != path and run_id and _parent_id(theirs) == run_id
         ),
-        key=lambda other: (
-            int(known[other]["fork_of"].get("sequence", 0)),
-            str(known[other].get("start_time", "")),
-            other.name,
-        ),
+        key=lambda other: (_begun(other), int(known[other]["fork_of"].get("sequence", 0)), other.name),
     )
     below = [*_turns(path)]
     if depth < MAX_DEPTH:
@@ -135,13 +132,24 @@ def _kin(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth:
     return Kin(kind, words, standing.status, detail, path.name, run_id, path == here, tuple(below))
 
 
+def _record_of(path: Path) -> PipelineForked | None:
+    """The record of a fork: its own is the last, those before are its parent's."""
+    return next((event for event in reversed(_events(path)) if isinstance(event, PipelineForked)), None)
+
+
+def _begun(path: Path) -> float:
+    """When a fork began; its manifest knows the second, and several may begin in one."""
+    record = _record_of(path)
+    return 0.0 if record is None else record.time
+
+
 def _changes(path: Path) -> str:
-    """What a fork changed, in words: its own record is the last, those before are its parent's."""
-    for event in reversed(_events(path)):
-        if isinstance(event, PipelineForked):
-            changed = [*event.context, *(["the prompt"] if event.prompt else [])]
-            return f"changed: {', '.join(changed)}" if changed else "nothing changed"
-    return ""
+    """What a fork changed, in words."""
+    record = _record_of(path)
+    if record is None:
+        return ""
+    changed = [*record.context, *(["the prompt"] if record.prompt else [])]
+    return f"changed: {', '.join(changed)}" if changed else "nothing changed"
 
 
 def _turns(first: Path) -> Iterator[Kin]:

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from attractor_nb.context import is_reference
 from attractor_nb.decisions.explaining import way_on_of, ways_on
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.decisions.plan import compile_plan
@@ -130,7 +129,7 @@ class RecordedDirectory:
         Raises:
             CheckpointCorrupt: It is kept in a file, and that is gone or was changed.
         """
-        return self._values.resolve(value) if is_reference(value) else value
+        return self._values.whole(value)
 
 
 class Lookback:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.cache_keys import Place
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.model.events import PipelineForked
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
@@ -57,13 +58,19 @@ TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
 def texts_of(run: Run, known: KnownVisit) -> dict[str, str]:
     """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
 
-    The run's own id and directory are marks in them, for they differ always and tell nothing.
+    The run's own id and directory are marks in them, for they differ always and tell nothing. So are those of
+    the runs that it was forked from: the stages that a fork has of them were asked there.
     """
-    place = Place(run.id, (str(run.logs_root), str(run.logs_root.absolute())))
+    own = Place(run.id, (str(run.logs_root), str(run.logs_root.absolute())))
+    forks = [event for event in known.journal.way if isinstance(event, PipelineForked)]
+    places = [own, *(Place(event.parent_id, (event.parent_root,)) for event in forks)]
     directory = known.place.files_of(known.record, known.record.attempts[-1].number)
     found: dict[str, str] = {}
     for name, file in TEXTS.items():
         with contextlib.suppress(StorageError):
             if (text := read_stage_text(directory, file)) is not None:
-                found[name] = place.without(redacted(text))
+                text = redacted(text)
+                for place in places:
+                    text = place.without(text)
+                found[name] = text
     return found

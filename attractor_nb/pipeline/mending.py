@@ -22,5 +22,8 @@ class Mendable:
         """This pipeline with the fixes of all findings, or of those of some rules, applied.
 
         ``lint().fix()`` shows what they change; a fix may lay bare the next finding.
+
+        Args:
+            *rules: Names of rules; those of all findings without any.
         """
         return cast("Self", self.edit().fix(*rules).pipeline())

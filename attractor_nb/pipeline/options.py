@@ -1,9 +1,13 @@
-"""How one run differs from the next: everything ``pipeline.run()`` takes, checked once."""
+"""How one run differs from the next: everything ``pipeline.run()`` takes, checked once.
+
+A new option is a field of ``RunOptions`` and a line of ``model/option_meanings.py``; ``make docs`` writes it
+into the signatures.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
@@ -25,96 +29,49 @@ if TYPE_CHECKING:
 BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
 ExecutorSpec = Executor | Callable[[], Executor] | None
+DurationSpec = float | str | Duration
 DURABILITIES = ("full", "fast", "none")
 CASSETTE_MODES = ("record", "replay", "auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of one run.
-
-    Attributes:
-        params: Values put into the context before the first stage.
-        logs_root: The run's own directory (spec 5.6); it must be new or empty.
-        runs_dir: Where a named directory is made when there is no ``logs_root``.
-        backend: What answers prompts: ``simulated``, ``local``, ``llm``, ``claude``, ``codex``, ``gemini``, a
-            callable, or a backend.
-        executor: Where tool and model stages are done: a ``concurrent.futures.Executor``, or a function that
-            makes one and is called again when it broke. None: here.
-        worker_wait: How long an executor is waited for that does not answer or has no workers: seconds, a
-            Duration, or its text.
-        interviewer: Who answers gates: ``auto``, ``console``, ``deferred`` (``run.answer``), a
-            callable, or an interviewer. None: whoever shows the run; else the terminal.
-        max_steps, max_node_visits, max_restarts, max_goal_gate_redirects, max_budget_usd,
-            max_tokens_total, max_duration: Bounds in place of the graph's own (ruling 18).
-        durability: ``full``: commits survive a power loss, though the newest files of stages, which are
-            evidence beside them, may not; ``fast``: all survives a killed process; ``none``: nothing
-            is stored.
-        checkpoint_every_stage: Write checkpoint.json after every stage (the letter of spec 5.3).
-        host: ``thread``, or ``kernel``: a task in the running loop.
-        stop_after: Pause after that many stages.
-        on_interrupted: For a resume: ``rerun``, ``ask`` or ``fail`` in place of the node's own rule.
-        take_over: For a resume: take the run from an owner that is frozen, or gone with its machine. Should
-            it go on after all, it loses.
-        secrets: Values that nothing of ours may let out (``redact_also``).
-        observers: Called with every event.
-        trust: Vouches for the commands of a pipeline from elsewhere: True, or their hash, which then decides
-            alone. For this one call.
-        workdir: Where the commands of the graph, agents and the tools of models work: a directory that is
-            there. None: the current directory when the run begins; a resume works where the run did.
-        isolation: ``workspace``: a fresh folder in the run directory instead; ``worktree``: a git worktree
-            and a branch of the run, with a commit for each stage; ``none``: neither, whatever the graph says.
-        workspace_from: A folder, or a pattern of files below the current directory: the workspace begins with
-            copies of them.
-        cache: Take results of stages from a cache, and keep them there: True for ``cache`` beside the runs
-            base (``.attractor/cache``), or a directory.
-        cassette: The file in which the calls of models, commands and people are recorded, or from which they
-            are replayed.
-        cassette_mode: ``replay``: call nothing; ``record``: call everything, and write the file anew;
-            ``auto``, the default: replay what is there, and record the rest.
-        session: Keep the status of the branches of fan-outs in ``.founder-mode/status`` of this directory
-            (status-schema); True: of the working directory.
-        tracer: Make an OpenTelemetry trace of the run: True for the global provider, a TracerProvider, a
-            Tracer, or a ``Tracing`` of one of them.
-        breakpoints: Where the run stands until ``run.debugger`` has it go on: ``plan``, ``plan->review``,
-            ``after:plan``, ``on:error``, a condition, ``review>draft`` in a child run.
-        is_shown: Whether presenters (the notebook) show the run.
-        clock, randomness, processes, disk: The seams that tests replace.
-    """
+    """Options of one run; what each means is in ``model/option_meanings.py``."""
 
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    logs_root: str | Path | None = None
-    runs_dir: str | Path | None = None
     backend: BackendSpec = None
-    executor: ExecutorSpec = None
-    worker_wait: Any = "30s"
     interviewer: InterviewerSpec = None
+    trust: bool | str = False
     max_steps: int | None = None
     max_node_visits: int | None = None
     max_restarts: int | None = None
     max_goal_gate_redirects: int | None = None
     max_budget_usd: float | None = None
     max_tokens_total: int | None = None
-    max_duration: Any = None
+    max_duration: DurationSpec | None = None
+    logs_root: str | Path | None = None
+    runs_dir: str | Path | None = None
     durability: str = "full"
-    checkpoint_every_stage: bool = False
-    host: str = "thread"
-    stop_after: int | None = None
-    on_interrupted: str | None = None
-    take_over: bool = False
-    secrets: Sequence[str] = field(default=(), repr=False)
-    observers: Sequence[EventObserver] = ()
-    trust: bool | str = False
     workdir: str | Path | None = None
     isolation: str | None = None
     workspace_from: str | Path | None = None
     cache: bool | str | Path = False
     cassette: str | Path | None = None
     cassette_mode: str | None = None
+    stop_after: int | None = None
+    breakpoints: Sequence[str] = ()
+    pins: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    observers: Sequence[EventObserver] = ()
+    is_shown: bool = True
+    executor: ExecutorSpec = None
+    worker_wait: DurationSpec = "30s"
+    host: str = "thread"
+    on_interrupted: str | None = None
+    take_over: bool = False
+    secrets: Sequence[str] = field(default=(), repr=False)
     session: bool | str | Path = False
     tracer: Any = None
-    breakpoints: Sequence[str] = ()
-    is_shown: bool = True
+    checkpoint_every_stage: bool = False
     clock: Clock | None = None
     randomness: Randomness | None = None
     processes: Processes | None = None
@@ -152,10 +109,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     Raises:
         OptionError: A keyword is unknown, or a value is out of its range.
     """
-    for name in given:
-        if name not in _NAMES:
-            hint = f"options: {', '.join(sorted(_NAMES))}"
-            raise OptionError(f"unknown option {name!r}{did_you_mean(name, _NAMES)}", hint=hint)
+    check_names(given)
     merged = {**defaults, **{name: value for name, value in given.items() if value is not None}}
     options = RunOptions(**merged)
     if options.durability not in DURABILITIES:
@@ -172,10 +126,23 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     for observer in as_list("observers", options.observers):
         check_observer(observer)
     as_list("breakpoints", options.breakpoints)
+    as_dict("pins", options.pins, hint='pins={"plan": "the text of its response"}')
     if options.session not in (True, False):
         as_path(options.session, "session")
     read_tracing(options.tracer)
     return _with_places(options)
+
+
+def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
+    """Refuse a keyword that is no option.
+
+    Raises:
+        OptionError: One is none; names the nearest.
+    """
+    for name in given:
+        if name not in known:
+            hint = f"options: {', '.join(sorted(known))}"
+            raise OptionError(f"unknown option {name!r}{did_you_mean(name, known)}", hint=hint)
 
 
 def _with_places(options: RunOptions) -> RunOptions:

@@ -6,7 +6,7 @@ for one that has ended, and for one that was loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.errors import RunNotFound
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.stop import Stop
     from attractor_nb.pipeline.debugger import Debugger
@@ -37,6 +38,7 @@ class Past:
     graph: Graph
     logs_root: Path
     _debugging: Debugging | None = None
+    _failures: Failures | None = None
     _work: Work[RunResult]
 
     def journal(self) -> Journal:
@@ -56,28 +58,50 @@ class Past:
     def inspect(
         self, what: str | int, visit: int | None = None, attempt: int | None = None
     ) -> StageInspection | EdgeInspection:
-        """What is known of a stage, by its node's id, or of an edge, by ``"a -> b"``; see ``inspecting``."""
+        """What is known of a stage, by its node's id, or of an edge, by ``"a -> b"``; see ``inspecting``.
+
+        Args:
+            what: A node (``node>inner``: of a child run), an edge as ``a -> b``, or an edge's number.
+            visit: Which visit of the node, by number; the latest by default.
+            attempt: Which attempt of the visit, by number; the last by default.
+        """
         from attractor_nb.pipeline.inspecting import inspect  # noqa: PLC0415 - most runs are not looked into
 
         return inspect(cast("Run", self), what, visit, attempt)
 
+    def error(self, node: str = "") -> BaseException | None:
+        """The latest exception of the run's Python; see ``failing.error_of``.
+
+        ``raise run.error()`` shows its traceback, and ``%debug`` after it stands in the frame that failed.
+
+        Args:
+            node: Of this node's stages; ``node>inner`` is a stage of the node's child run.
+        """
+        from attractor_nb.pipeline.failing import error_of  # noqa: PLC0415 - most runs succeed
+
+        return error_of(cast("Run", self), self._failures, node)
+
     def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
-        """Why a stage was reached and left as it was; without a node the whole way; see ``explained``."""
+        """Why a stage was reached and left as it was; without a node the whole way; see ``explained``.
+
+        Args:
+            node: The node; the whole way by default.
+            visit: Which of its visits, by number; the latest by default.
+        """
         from attractor_nb.pipeline.explained import explain  # noqa: PLC0415 - as above
 
         return explain(cast("Run", self), node, visit)
 
     def explain_loop(self, node: str, branch: str = "") -> LoopExplanation:
-        """Why a node was visited again and again; see ``explained.explain_loop``."""
+        """Why a node was visited again and again; see ``explained.explain_loop``.
+
+        Args:
+            node: The node.
+            branch: The branch in which it was visited; none by default.
+        """
         from attractor_nb.pipeline.explained import explain_loop  # noqa: PLC0415 - as above
 
         return explain_loop(cast("Run", self), node, branch)
-
-    def fork(self, node: str, visit: int | None = None, **options: Any) -> Run:
-        """Begin a run of its own that goes another way from just before a visit; see ``forking.fork_run``."""
-        from attractor_nb.pipeline.forking import fork_run  # noqa: PLC0415 - as above
-
-        return fork_run(cast("Run", self), node, visit, **options)
 
     def replay(self) -> Replay:
         """All that happened, moment by moment; see ``replaying``."""
@@ -98,25 +122,43 @@ class Past:
         return () if self._debugging is None else self._debugging.desk.stops
 
     def timeline(self, by: str = "node") -> RunTimeline:
-        """What each node did when, with retries, waits for people and calls; ``by`` is node or branch."""
+        """What each node did when, with retries, waits for people and calls; ``by`` is node or branch.
+
+        Args:
+            by: A line for each ``node``, or each ``branch``.
+        """
         from attractor_nb.pipeline.timing import RunTimeline  # noqa: PLC0415 - as above
 
         return RunTimeline(cast("Run", self), by)
 
     def heat(self, by: str = "time") -> HeatMap:
-        """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``; see ``heating``."""
+        """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``; see ``heating``.
+
+        Args:
+            by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
+        """
         from attractor_nb.pipeline.heating import heat  # noqa: PLC0415 - as above
 
         return heat(self, by)
 
     def export_html(self, path: str | PathLike[str] | None = None) -> Path:
-        """Write the run as one page that opens without kernel and network; see ``exporting``."""
+        """Write the run as one page that opens without kernel and network; see ``exporting``.
+
+        Args:
+            path: The file; ``run-<id>.html`` in the current directory by default.
+        """
         from attractor_nb.pipeline.exporting import export_html  # noqa: PLC0415 - as above
 
         return export_html(cast("Run", self), path)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
-        """Write the drawing as PNG, with the extra ``png``; see ``picturing``."""
+        """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
+
+        Args:
+            path: The file.
+            theme: ``light`` or ``dark``.
+            scale: Pixels for each unit of the drawing.
+        """
         from attractor_nb.pipeline.picturing import write_png  # noqa: PLC0415 - as above
 
         return write_png(cast("Run", self).to_svg(), path, theme=theme, scale=scale)

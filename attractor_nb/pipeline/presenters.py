@@ -38,10 +38,19 @@ class ClickRule(Protocol):
         ...
 
 
+class Namer(Protocol):
+    """Says what the user calls a thing."""
+
+    def __call__(self, thing: object, *, of_run: bool = False) -> str:
+        """Its name, or that of the run of a result; empty when it has none here."""
+        ...
+
+
 Presenter = Callable[[Presentable], None]
 _presenters: list[Presenter] = []
 _waiting_rules: list[WaitingRule] = []
 _click_rules: list[ClickRule] = []
+_namers: list[Namer] = []
 
 
 def register_presenter(
@@ -63,6 +72,22 @@ def register_presenter(
             _click_rules.remove(click_rule)
 
     return remove
+
+
+def register_namer(namer: Namer) -> Callable[[], None]:
+    """Have words about runs use the names that the user has; returns how to stop that."""
+    _namers.append(namer)
+
+    def remove() -> None:
+        if namer in _namers:
+            _namers.remove(namer)
+
+    return remove
+
+
+def name_of(thing: object, *, of_run: bool = False) -> str:
+    """What the user calls a run or a result, or the run of a result; empty where nobody knows."""
+    return next((name for namer in tuple(_namers) if (name := namer(thing, of_run=of_run))), "")
 
 
 def are_runs_shown() -> bool:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.errors import OptionError, RunError, RunNotFound
 from attractor_nb.model.events import ChildEnded, ChildEvent, ChildStarted, Event, PipelineRestarted
+from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.pipeline.recorded import MAX_RESTART_HOPS, directory_before
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import has_event_log, read_run
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.replay import context_at, replay_of, view_at
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.summary import run_summary
 from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import run_table
@@ -60,6 +62,7 @@ class Moment:
             edges=view.edges,
             children=view.children,
             is_ended=view.status.is_ended,
+            is_whole=False,
         )
 
     def __str__(self) -> str:
@@ -70,7 +73,7 @@ class Moment:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 class Replay:
@@ -124,12 +127,13 @@ class Replay:
     def __str__(self) -> str:
         count = len(self.events)
         last = view_at(self.events, count)
-        return f"replay of {count} event{'s' * (count != 1)}: {run_summary(last, self.graph)}"
+        words = run_summary(last, self.graph, name=name_of(self.run))
+        return f"replay of {count} event{'s' * (count != 1)}: {words}"
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.at(-1).to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.at(-1).to_svg(), str(self))
 
 
 def replay_run(run: Run) -> Replay:

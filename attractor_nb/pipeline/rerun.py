@@ -93,7 +93,10 @@ def rerun_stage(run: Run, node: str, visit: int | None, options: Mapping[str, An
                 f"{node} was pinned in visit {visits[-1].number}: nothing was executed that could be again",
                 hint=f'another visit: rerun("{node}", visit=…)',
             )
-    fork = run.fork(node, visit, **{"is_shown": False, **options}, stop_after=1)
+    given: Mapping[str, Any] = options.get("pins") or {}
+    pins = {**given, node: None}  # one that the handle keeps does not stand for this stage
+    whole: dict[str, Any] = {**options, "pins": pins, "stop_after": 1}
+    fork = run.fork(node, visit, **whole)
     fork.result()
     outcome = fork.outcomes.get(node)
     if outcome is None or not visits:

@@ -10,7 +10,6 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import NAMED, ProviderBackend
-from attractor_nb.context import is_reference
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.cut_off import cut_off_usage
@@ -21,7 +20,13 @@ from attractor_nb.model.calls import AGENT_TASK_FILE, request_file
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.asking import is_somebody_asked
-from attractor_nb.pipeline.beginning import Beginning, Seams, is_answered_by_nobody
+from attractor_nb.pipeline.beginning import (
+    Beginning,
+    Seams,
+    backend_facts,
+    describe_backend,
+    is_answered_by_nobody,
+)
 from attractor_nb.pipeline.ended_context import StoredValues
 from attractor_nb.pipeline.legacy import CONTINUED_FROM, continue_legacy
 from attractor_nb.pipeline.options import BOUNDS
@@ -96,16 +101,17 @@ def continue_run(
         stored, state, left = latest.stored, latest.state, None
         options = with_recorded_bounds(options, stored.manifest)
         plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+        cut_off = _cut_off(store, stored, state)
         way_on = _way_on(plan, latest, wish)
         if way_on.whole.logs_root != stored.logs_root:
             store, left = _open(way_on.whole.logs_root, options, seams), store
             owned.callback(store.close)
         stored, state = way_on.stored, way_on.state
         _reopen(state)
-        cut_off = _cut_off(store, stored, state)
         context = restored_context(plan, stored, way_on.inputs, store=store.values)
         if way_on.rewound is not None:
             context.restore(way_on.rewound.context)
+            cut_off = {}  # what is set aside was spent: the record of the rewind carries it
         added = later_inputs(pipeline, context)
         context.restore(added)
         if rewind is None and store.manifest.get("restarted_as"):
@@ -188,7 +194,13 @@ def _record_options(
     store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]
 ) -> None:
     """Keep what a later resume shall find, where it is not what the run had before."""
-    now: dict[str, Any] = {"bounds": options.recorded_bounds, **place}
+    now: dict[str, Any] = {
+        "bounds": options.recorded_bounds,
+        "backend": describe_backend(options.backend),
+        "backend_facts": {},
+        **backend_facts(options, graph),
+        **place,
+    }
     if is_answered_by_nobody(graph, options):
         now["is_simulated"] = True
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
@@ -454,7 +466,7 @@ def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any
     if recorded is None:
         return inputs
     values = StoredValues(stored.logs_root)
-    return {key: values.resolve(value) if is_reference(value) else value for key, value in recorded.items()}
+    return {key: values.whole(value) for key, value in recorded.items()}
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:

@@ -15,16 +15,20 @@ from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.changes import changes_of, place_facts
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
+from attractor_nb.pipeline.kept import kept_of
 from attractor_nb.pipeline.options import as_path, check_observer
 from attractor_nb.pipeline.past import Past
+from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
+from attractor_nb.pipeline.run_signatures.of_a_run import GoingOn
 from attractor_nb.pipeline.why import Why, why
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import read_run
+from attractor_nb.views.run_details import run_details
 from attractor_nb.views.spending import so_far
-from attractor_nb.views.summary import run_summary, usage_words
+from attractor_nb.views.still import picture_bundle
+from attractor_nb.views.summary import duration_text, run_summary, usage_words
 from attractor_nb.views.svg import render_svg
-from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,16 +36,19 @@ if TYPE_CHECKING:
 
     from attractor_nb.engine.debugging import Debugging
     from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.pipeline.followed import Followed
     from attractor_nb.pipeline.handle import Work
+    from attractor_nb.pipeline.options import BackendSpec
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.views.changes import Changes
+    from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
 
 
-class Run(Past, Handle[RunResult]):
+class Run(GoingOn, Past, Handle[RunResult]):
     """One execution of a pipeline.
 
     Attributes:
@@ -64,6 +71,8 @@ class Run(Past, Handle[RunResult]):
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Run]] | None = None,
         debugging: Debugging | None = None,
+        failures: Failures | None = None,
+        backend: BackendSpec = None,
     ) -> None:
         super().__init__(work)
         self.id = run_id
@@ -76,23 +85,25 @@ class Run(Past, Handle[RunResult]):
         self._stream = stream
         self._gates = gates
         self._debugging = debugging
+        self._failures = failures
+        kept_of(self).backend = backend
 
     # -- looking -------------------------------------------------------------------------------------
 
     @property
     def view(self) -> RunView:
         """States of nodes and edges, folded from its events."""
-        return self._followed.view
+        return self._followed.known.view
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
         """Latest outcome of each committed node."""
-        return self._followed.outcomes
+        return self._followed.known.outcomes
 
     @property
     def visits(self) -> Mapping[str, int]:
         """Committed visits of each node."""
-        return self._followed.visits
+        return self._followed.known.visits
 
     @property
     def status(self) -> str:
@@ -117,14 +128,22 @@ class Run(Past, Handle[RunResult]):
     def why(self, node_id: str) -> Why:
         """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
 
+        Args:
+            node_id: The node.
+
         Raises:
             OptionError: The graph has no such node.
         """
         return why(node_id, self.graph, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
-        """The text of a file in a stage's directory; None when there is none."""
-        followed = self._followed
+        """The text of a file in a stage's directory; None when there is none.
+
+        Args:
+            node_id: The node.
+            name: The file's name, such as ``response.md``.
+        """
+        followed = self._followed.known
         if node_id not in followed.kept:
             return self._read(node_id, name, followed.branches.get(node_id, ""))
         directory = followed.kept[node_id]
@@ -138,7 +157,7 @@ class Run(Past, Handle[RunResult]):
         directories; one that cannot be read is left out.
         """
         found = dict(self._live_children()) if self._live_children else {}
-        for name, root in self._followed.child_roots.items():
+        for name, root in self._followed.known.child_roots.items():
             if name not in found:
                 with contextlib.suppress(RunError):
                     found[name] = Run.load(self.logs_root / root)
@@ -159,23 +178,34 @@ class Run(Past, Handle[RunResult]):
         """The graph with its present states."""
         view = self.view
         return render_svg(
-            self.graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=self.is_done
+            self.graph,
+            states=view.nodes,
+            edges=view.edges,
+            children=view.children,
+            is_ended=self.is_done,
+            is_whole=False,
         )
 
-    def details(self) -> str:
-        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands."""
-        facts = [f"run {self.id}", f"directory {self.logs_root}", f"status {self.status}"]
+    def details(self) -> RunDetails:
+        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands.
+
+        It is a text, and a notebook shows it as tables.
+        """
+        facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
         if workdir := place_facts(self.logs_root).get("workdir"):
-            facts.append(f"works in {workdir}")
-        facts.append(f"duration {self.view.duration:.1f} s")
+            facts["works in"] = str(workdir)
+        facts["duration"] = duration_text(self.view.duration)
         if words := usage_words(so_far(self.view)):
-            facts.append(f"used {', '.join(words)}")
-        return "\n".join([*facts, "", run_table(self.view, self.graph)])
+            facts["used"] = ", ".join(words)
+        return run_details(self.view, self.graph, facts)
 
     # -- listening -----------------------------------------------------------------------------------
 
     def on_event(self, observer: EventObserver) -> Callable[[], None]:
         """Call ``observer`` with every event from now on, in a thread of its own.
+
+        Args:
+            observer: A function of an event.
 
         Returns:
             A function that stops it.
@@ -249,26 +279,6 @@ class Run(Past, Handle[RunResult]):
                 raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
             self._gates.wait(left)
 
-    def resume(self, **options: Any) -> Run:
-        """Go on with this run where it stopped; see ``Pipeline.resume``."""
-        is_elsewhere = self._work.job is None
-        if not self.is_done and not (is_elsewhere and options.get("take_over")):
-            hint = "wait for it, or cancel it first"
-            if is_elsewhere:
-                hint = "wait for it; from an owner that is frozen or gone: resume(take_over=True)"
-            raise RunError(f"run {self.id} is {self.status}", hint=hint)
-        return self.pipeline.resume(self.logs_root, **options)
-
-    def rewind(self, node: str, visit: int | None = None, **options: Any) -> Run:
-        """Go on from just before a visit of a node; what came after is set aside and stays in the log.
-
-        Args:
-            node: The node.
-            visit: Which of its visits, by number; the latest by default.
-            **options: See ``Pipeline.resume``; among them ``context`` and ``prompt``.
-        """
-        return self.resume(rewind_to=node, visit=visit, **options)
-
     # -- stopping ------------------------------------------------------------------------------------
 
     def _interruption(self) -> RunInterrupted:
@@ -301,14 +311,14 @@ class Run(Past, Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = "\n".join([run_summary(self.view, self.graph), *map(str, self.stops)])
+        text = "\n".join([run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 _LONG_STATUS = {"success": "completed", "fail": "failed"}

@@ -62,7 +62,8 @@ class RunForm:
             for name, given in values.items()
             if not (isinstance(given, str) and not given.strip())
         }
-        run = self.pipeline.run(wait=False, **{**self.options, "params": params})
+        given: dict[str, Any] = {**self.options, "params": params}
+        run = self.pipeline.run(wait=False, **given)
         self.run = run
         return run
 

@@ -10,7 +10,9 @@ from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
 from attractor_nb.pipeline.changes import changes_of
+from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.pipeline.why import Why, why
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.summary import run_summary, usage_words
 from attractor_nb.views.svg import render_svg
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.pipeline.followed import Followed
     from attractor_nb.views.changes import Changes
     from attractor_nb.views.spending import AttemptSpending
     from attractor_nb.views.state import RunView
@@ -117,7 +120,6 @@ class RunResult:
         logs_root: Its directory.
         completed_nodes: Committed stages in order.
         node_outcomes: Latest status of each node that was executed.
-        outcomes: Latest outcome of each node.
         visits: Committed visits of each node.
         context: The final context, a mapping.
         usage: What all model calls consumed, those of failed attempts too; of an attempt that was cut off
@@ -128,7 +130,7 @@ class RunResult:
         bound: Name of the bound that ended it, such as ``max_steps``, or empty: with a higher one it goes
             on, ``run.resume(max_steps=…)``.
         graph: The graph that ran.
-        view: States of nodes and edges, for drawings.
+        followed: What its events told.
         read: Reads a file of a stage.
         cassette: What it had of its cassette; None without one.
         workdir: Where its commands, agents and tools worked; None for a run with an executor.
@@ -141,7 +143,6 @@ class RunResult:
     logs_root: Path
     completed_nodes: tuple[str, ...]
     node_outcomes: Mapping[str, StageStatus]
-    outcomes: Mapping[str, Outcome]
     visits: Mapping[str, int]
     context: Context = field(repr=False)
     usage: Usage
@@ -150,11 +151,21 @@ class RunResult:
     next_node: str
     bound: str
     graph: Graph = field(repr=False)
-    view: RunView = field(repr=False)
+    followed: Followed = field(repr=False)
     read: StageReader = field(repr=False)
     cassette: CassetteReport | None = None
     workdir: Path | None = None
     branch: str = ""
+
+    @property
+    def view(self) -> RunView:
+        """States of nodes and edges, for drawings."""
+        return self.followed.known.view
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Latest outcome of each node."""
+        return self.followed.known.outcomes
 
     @property
     def is_success(self) -> bool:
@@ -176,7 +187,11 @@ class RunResult:
         return changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
-        """Why a stage was executed, or why it was not; see ``Run.why``."""
+        """Why a stage was executed, or why it was not; see ``Run.why``.
+
+        Args:
+            node_id: The node.
+        """
         return why(node_id, self.graph, self.view, self.read)
 
     def __getitem__(self, node_id: str) -> StageView:
@@ -189,13 +204,20 @@ class RunResult:
         """The graph with the states in which the run left it."""
         view = self.view
         return render_svg(
-            self.graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=True
+            self.graph,
+            states=view.nodes,
+            edges=view.edges,
+            children=view.children,
+            is_ended=True,
+            is_whole=False,
         )
 
     def __str__(self) -> str:
-        return run_summary(self.view, self.graph, has_usage=True)
+        own, run = name_of(self), name_of(self, of_run=True)
+        name = own if own.strip("_") or not run else run  # `_` is its name until the next cell only
+        return run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))

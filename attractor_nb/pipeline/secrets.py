@@ -20,6 +20,9 @@ def redact_also(*values: str) -> None:
     Values of environment variables whose name says so (``…_API_KEY``, ``…_TOKEN``, ``…_PASSWORD`` …) are
     known without it, and well-known keys have a form.
 
+    Args:
+        *values: The secrets, as texts.
+
     Raises:
         OptionError: A value is no text, or is too short to be told from an ordinary word.
     """

@@ -41,7 +41,13 @@ class Sharing:
         return hindsight(self.graph, runs)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
-        """Write the drawing as PNG, with the extra ``png``; see ``picturing``."""
+        """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
+
+        Args:
+            path: The file.
+            theme: ``light`` or ``dark``.
+            scale: Pixels for each unit of the drawing.
+        """
         from attractor_nb.pipeline.picturing import write_png  # noqa: PLC0415 - as above
 
         return write_png(self.to_svg(), path, theme=theme, scale=scale)

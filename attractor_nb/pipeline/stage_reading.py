@@ -8,6 +8,7 @@ from attractor_nb.context import is_reference
 from attractor_nb.decisions.arrivals import arrival_of
 from attractor_nb.decisions.carried import CARRIED_FILE
 from attractor_nb.engine.attempts import CHANGES_FILE
+from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.cached import INPUTS_FILE
 from attractor_nb.model.events import DebuggerChanged
@@ -35,6 +36,7 @@ _FILES: Final = {
     "stdout": "stdout.txt",
     "stderr": "stderr.txt",
     "changes": CHANGES_FILE,
+    "traceback": TRACEBACK_FILE,
 }
 _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 

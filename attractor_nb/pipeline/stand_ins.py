@@ -12,10 +12,14 @@ from attractor_nb.errors import OptionError, RunError
 from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
 from attractor_nb.handlers.registry import FunctionHandler
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
+from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.lookback import look_back
+from attractor_nb.storage.stage_directories import read_stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Handler
 
@@ -79,43 +83,92 @@ def read_outcome(
     )
 
 
-def pin_of(run: Run, node: str, outcome: object, response: str | None) -> Pin:
+def pin_of(run: Run, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
     """What a node is pinned to.
 
     Raises:
-        OptionError: The outcome is none.
-        RunError: Nothing is given, and the node has not come to anything yet.
+        OptionError: The outcome is none, or it is given and a visit, too.
+        RunError: Nothing is given, and the node has not come to anything yet, or not in that visit.
     """
+    if visit is not None and (outcome is not None or response is not None):
+        raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"a response is a text, not a {type(response).__name__}")
     if outcome is None and response is None:
-        return _last(run, node)
+        return _answer_of(run, node, visit)
     given = read_outcome("success" if outcome is None else outcome, notes="by hand", node=node)
     if response is None:
         return Pin(given)
+    return _saying_pin(node, response, given)
+
+
+def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
+    """What nodes are pinned to, as the option ``pins`` says.
+
+    Raises:
+        OptionError: There is no such node, it cannot be pinned, or what it comes to is none.
+        RunError: A run is named in which the node came to nothing.
+    """
+    found: dict[str, Pin] = {}
+    for node, wanted in pins.items():
+        if node not in graph.nodes:
+            raise OptionError(f"the pipeline has no node {node!r}{did_you_mean(node, graph.nodes)}")
+        check_can_stand_in(node, graph.handler_types[node])
+        found[node] = _read_pin(node, wanted)
+    return found
+
+
+def _read_pin(node: str, wanted: object) -> Pin:
+    from attractor_nb.pipeline.looking_up import as_run  # noqa: PLC0415 - runs are made of modules that import this
+    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.run_result import RunResult  # noqa: PLC0415 - as above
+
+    if isinstance(wanted, Pin):
+        return wanted
+    if isinstance(wanted, str):
+        return _saying_pin(node, wanted, read_outcome("success", notes="by hand"))
+    if isinstance(wanted, Outcome):
+        return Pin(read_outcome(wanted))
+    if isinstance(wanted, Run | RunResult):
+        return _answer_of(as_run(wanted), node, None)
+    raise OptionError(
+        f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
+        hint=f'pins={{"{node}": run}} keeps what it came to there',
+    )
+
+
+def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
+    """A pin that leaves a response where a stage of a model would."""
     said = {
         "last_stage": node,
         "last_response": response[:EXCERPT_CHARACTERS],
         f"{node}.response": response,
     }
-    return Pin(replace(given, context_updates={**said, **given.context_updates}), response)
+    return Pin(replace(outcome, context_updates={**said, **outcome.context_updates}), response)
 
 
-def _last(run: Run, node: str) -> Pin:
-    """What a node came to last, with what it set."""
-    commits = [visit.commit for visit in run.journal().visits_of(node) if visit.commit is not None]
-    if not commits:
-        raise RunError(
-            f"{node} has not come to anything yet, so there is nothing to pin",
-            hint=f'give an outcome or a response: pin("{node}", response="…")',
-        )
-    commit = commits[-1]
+def _answer_of(run: Run, node: str, visit: int | None) -> Pin:
+    """What a node came to in a visit, the latest by default, with what it set."""
+    ended = [one for one in look_back(run).visits_of(node) if one.record.commit is not None]
+    fitting = [
+        one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
+    ]
+    if not fitting:
+        listed = ", ".join(str(one.record.number) for one in ended)
+        hint = f"visits that ended: {listed}" if listed else f'pin("{node}", response="…") gives it an answer'
+        when = "yet" if visit is None else f"in visit {visit}"
+        raise RunError(f"{node} has not come to anything {when}, so there is nothing to pin", hint=hint)
+    chosen = fitting[-1]
+    commit = chosen.record.commit
+    assert commit is not None, "those without were left out"
     kept = {
-        key: value
+        key: chosen.place.resolve(value)
         for key, value in commit.context.items()
         if key not in _ROUTING and not key.startswith(_ENGINES_OWN)
     }
-    return Pin(replace(commit.outcome, context_updates=kept), run.read_stage_file(node, "response.md") or "")
+    directory = chosen.place.files_of(chosen.record, chosen.record.attempts[-1].number)
+    response = read_stage_text(directory, "response.md") or ""
+    return Pin(replace(commit.outcome, context_updates=kept), response)
 
 
 def stand_in_of(run: Run, node: str, handler_type: str, answer: object) -> Handler:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.heating import heat
 from attractor_nb.views.heat import MEASURES
+from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.table import table_text
 from attractor_nb.views.timeline import BY, Timeline, timeline_of, timeline_plain
 from attractor_nb.views.timeline_svg import timeline_svg
@@ -62,7 +63,7 @@ class RunTimeline:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"image/svg+xml": self.to_svg(), "text/plain": str(self)}
+        return picture_bundle(self.to_svg(), str(self))
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:

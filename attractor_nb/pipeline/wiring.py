@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
-from attractor_nb.engine.runner import Runner, RunOutcome, RunSetup
+from attractor_nb.engine.run_setup import RunSetup
+from attractor_nb.engine.runner import Runner, RunOutcome
 from attractor_nb.errors import OptionError, RunLocked, TerminalError
 from attractor_nb.handlers.attachments import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
@@ -47,6 +49,7 @@ from attractor_nb.pipeline.debugger import read_breakpoints
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.followed import Followed
 from attractor_nb.pipeline.handle import Work
+from attractor_nb.pipeline.lending import Lent
 from attractor_nb.pipeline.open_gates import gates_open, tell
 from attractor_nb.pipeline.recording import (
     Recording,
@@ -59,6 +62,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
+from attractor_nb.pipeline.stand_ins import read_pins
 from attractor_nb.pipeline.tracing_feed import trace
 from attractor_nb.pipeline.workplaces import InWorkspace, RunWorkplace, check_places
 from attractor_nb.pipeline.worktrees import worktree_facts
@@ -74,15 +78,19 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.engine.funds import Funds
-    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.beginning import Beginning, Seams
-    from attractor_nb.pipeline.children import Above
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Workspace
-    from attractor_nb.protocols import CodergenBackend, EventSink, Handler, Interviewer, Processes
-    from attractor_nb.workers.shipping import Shipping
+    from attractor_nb.protocols import (
+        BackendLifetime,
+        CodergenBackend,
+        EventSink,
+        Handler,
+        Interviewer,
+        Processes,
+    )
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
@@ -95,6 +103,7 @@ class Wired:
 
     run: Run
     behind: Work[RunResult]
+    followed: Followed
     runner: Runner
     gates: Gates
     recording: Recording | None = None
@@ -119,7 +128,7 @@ class Wired:
         is_in_memory = isinstance(setup.store, MemoryRunStore)
         values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
         context = ended_context(*setup.context.committed(), values)
-        result = result_of(self.run, setup.state, context, ended)
+        result = result_of(self.run, self.followed, setup.state, context, ended)
         if self.recording is not None:
             result = replace(result, cassette=self.recording.end(ended.status))
         self.behind.result = result
@@ -161,6 +170,27 @@ class Wired:
                 timer.cancel()
 
 
+@dataclass(frozen=True, slots=True)
+class _Works:
+    """What answers prompts and executes nodes.
+
+    Attributes:
+        handlers: The handler of each node.
+        answering: What answers prompts.
+        processes: What starts commands, wherever that is.
+        place: Where the run works.
+        workplace: The same, as its stages have it.
+        lifetimes: What is opened with the run and ended with it.
+    """
+
+    handlers: dict[str, Handler]
+    answering: CodergenBackend
+    processes: Processes
+    place: Workspace
+    workplace: RunWorkplace
+    lifetimes: tuple[BackendLifetime, ...]
+
+
 def wire(
     pipeline: Pipeline,
     options: RunOptions,
@@ -168,13 +198,7 @@ def wire(
     start: Beginning,
     *,
     is_waited_for: bool,
-    is_child: bool = False,
-    backend: CodergenBackend | None = None,
-    shipping: Shipping | None = None,
-    workspace: Workspace | None = None,
-    tape: Tape | None = None,
-    above: Above | None = None,
-    funds: Funds | None = None,
+    lent: Lent | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -184,69 +208,90 @@ def wire(
         seams: Clock, randomness and disk.
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
-        is_child: A stage of another run has started it, and may steer it.
-        backend: One that the caller has opened for several runs without an executor, in place of one of
-            the run's own.
-        shipping: The way to the workers that the caller has opened for several runs.
-        workspace: Of a child: its parent's place, when it works there; else its own.
-        tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
-        above: Of a child: what it knows of its parent.
-        funds: Of a child or a row of a map: what it may spend, with others.
+        lent: What the caller has for several runs.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
     """
+    lent = lent or Lent()
     stream = EventStream(start.store, seams.clock, start.run_id)
-    servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
     gates = Gates(
-        people_behind(interviewer_of(options, is_waited_for=is_waited_for), tape),
-        lambda event: stream.announce(event, is_synced=True),
+        people_behind(interviewer_of(options, is_waited_for=is_waited_for), lent.tape),
+        partial(stream.announce, is_synced=True),
         seams.clock,
         recorded=start.interviews,
-        on_change=None if is_child else lambda gate, event: tell(run, gate, event),
     )
+    works = _works(pipeline, options, seams, start, gates, lent)
+    setup = _setup(options, seams, start, stream, gates, works, lent)
+    if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
+        household = Household(
+            pipeline,
+            options,
+            seams,
+            gates,
+            works.answering,
+            works.processes,
+            works.place,
+            lent.tape,
+            setup,
+            wire,
+        )
+        setup.children = children = _children(household, stream, start)
+        setup.lifetimes = (*setup.lifetimes, children)
+    feed = feed_of(options.session, start.plan.graph, str(pipeline.origin or ""), start.events, stream)
+    setup.lifetimes = (*feed, *setup.lifetimes)
+    wired = _wired(pipeline, options, start, setup, gates, lent)
+    for observer in (*pipeline.observers, *options.observers):
+        stream.observe(observer)
+    trace(options.tracer, pipeline.name, start, stream, seams.clock, setup.read_stage_file)
+    return wired
+
+
+def _works(
+    pipeline: Pipeline, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, lent: Lent
+) -> _Works:
+    """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
-    place = workspace or start.workspace
-    at_work = InWorkspace(processes, place)
-    answering = backend or answering_backend(options, tape)
-    plugs = Plugs(answering, at_work)
-    is_shared = backend is not None or shipping is not None
-    if way := shipping or shipping_of(options, start.plan):
-        plugs = shipped_plugs(plugs, options, way)
-    lifetimes = () if is_shared else plugs.lifetimes
-    plugs = on_tape(plugs, answering, tape)
-    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, tape))
+    place = lent.workspace or start.workspace
+    servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
+    answering = lent.backend or answering_backend(options, lent.tape)
+    here = Plugs(answering, InWorkspace(processes, place))
+    way = lent.shipping or shipping_of(options, start.plan)
+    plugs = shipped_plugs(here, options, way) if way else here
+    is_shared = lent.backend is not None or lent.shipping is not None
+    own = () if place is lent.workspace else (place,)
+    lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
+    plugs = on_tape(plugs, answering, lent.tape)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, lent.tape))
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
+    at_work = on_tape(here, answering, lent.tape).processes
+    workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
+    return _Works(handlers, answering, processes, place, workplace, lifetimes)
+
+
+def _setup(
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    stream: EventStream,
+    gates: Gates,
+    works: _Works,
+    lent: Lent,
+) -> RunSetup:
+    """What the run is made of, but for its children."""
+    above = lent.above
     debugging = Debugging(
         start.plan,
         stream,
-        handlers,
+        works.handlers,
         recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
         breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
+        pins=read_pins(options.pins, start.plan.graph),
         above=None if above is None else (above.debugging, above.node_id),
     )
-    children = None
-    if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
-        shared = Household(
-            pipeline=pipeline,
-            options=options,
-            seams=seams,
-            gates=gates,
-            backend=answering,
-            processes=processes,
-            workspace=place,
-            tape=tape,
-            bounds=start.plan.bounds,
-            usage=lambda: setup.state.usage,
-            debugging=debugging,
-            stores=lambda: (setup.store, *setup.above()),
-            wire=wire,
-        )
-        children = _children(shared, stream, start)
-    feed = feed_of(options.session, start.plan.graph, str(pipeline.origin or ""), start.events, stream)
-    setup = RunSetup(
+    return RunSetup(
         plan=start.plan,
-        handlers=handlers,
+        handlers=works.handlers,
         context=start.context,
         inputs=start.inputs,
         state=start.state,
@@ -255,13 +300,7 @@ def wire(
         clock=seams.clock,
         randomness=seams.randomness,
         run_id=start.run_id,
-        lifetimes=(
-            *feed,
-            *(() if place is workspace else (place,)),
-            servers,
-            *lifetimes,
-            *((children,) if children else ()),
-        ),
+        lifetimes=works.lifetimes,
         gates=gates,
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,
@@ -271,45 +310,43 @@ def wire(
         rewound=start.rewound,
         left=start.left,
         backend=describe_backend(options.backend),
-        children=children,
-        instructions=_instructions(stream, start, is_child=is_child),
-        cache=cache_of(options, start.plan, place) if tape is None else None,
+        instructions=_instructions(stream, start, is_child=above is not None),
+        cache=cache_of(options, start.plan, works.place) if lent.tape is None else None,
         debugging=debugging,
-        funds=run_funds(start.plan.bounds, start.state.usage, funds),
+        funds=run_funds(start.plan.bounds, start.state.usage, lent.funds),
         above=tuple if above is None else above.stores,
-        workplace=RunWorkplace(
-            start.plan.graph,
-            place,
-            on_tape(Plugs(answering, at_work), answering, tape).processes,
-            pipeline.tools,
-            servers,
-        ),
+        workplace=works.workplace,
     )
 
-    def read(node_id: str, name: str, branch: str) -> str | None:
-        return setup.store.read_stage_file(node_id, name, branch)  # the store changes with a restart
 
+def _wired(
+    pipeline: Pipeline, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, lent: Lent
+) -> Wired:
+    """The handle of the run, and who drives it."""
     behind: Work[RunResult] = Work(f"run {start.run_id}")
     followed = Followed()
     followed.recall(start.events, start.kept, start.state.visits)
+    setup.stream.add_sink(followed.take)
+    children = setup.children
     run = Run(
         pipeline,
         start.run_id,
         start.store.logs_root,
-        read,
+        setup.read_stage_file,
         work=behind,
         followed=followed,
-        stream=stream,
+        stream=setup.stream,
         gates=gates,
-        live_children=children.live if children else None,
-        debugging=debugging,
+        live_children=children.live if isinstance(children, ChildRuns) else None,
+        debugging=setup.debugging,
+        failures=setup.failures,
+        backend=None if isinstance(options.backend, str) else options.backend,
     )
-    stream.add_sink(followed.take)
-    for observer in (*pipeline.observers, *options.observers):
-        stream.observe(observer)
-    trace(options.tracer, pipeline.name, start, stream, seams.clock, read)
-    recording = None if tape is None or tape.child_of else Recording(tape)
-    return Wired(run, behind, Runner(setup), gates, recording, is_child)
+    is_child = lent.above is not None
+    if not is_child:
+        gates.on_change = partial(tell, run)
+    recording = None if lent.tape is None or lent.tape.child_of else Recording(lent.tape)
+    return Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
 
 
 def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
@@ -320,12 +357,13 @@ def _children(shared: Household, stream: EventStream, start: Beginning) -> Child
     return children
 
 
-def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions:
+def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions | None:
     """What a supervisor tells the run, and has told it before; nobody but a child's parent gives any."""
+    if not is_child and not any(isinstance(event, InstructionGiven) for event in start.events):
+        return None
     instructions = Instructions(lambda event: stream.announce(event, is_synced=True))
-    if is_child or any(isinstance(event, InstructionGiven) for event in start.events):
-        instructions.recall(start.events)
-        stream.add_sink(instructions.take)
+    instructions.recall(start.events)
+    stream.add_sink(instructions.take)
     return instructions
 
 
@@ -346,51 +384,46 @@ def check_plugs(
     """
     answering = answering_backend(options, tape)
     if "codergen" not in handlers:
-        _check_attaching(graph, answering)
+        _check_asking(graph, lambda node, _: check_takes_attachments(answering, node))
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
         if isinstance(answering, ProviderBackend):
-            _check_tools(graph, functions, is_elsewhere=options.executor is not None)
+            tools = partial(_check_tools, functions, is_elsewhere=options.executor is not None)
+            _check_asking(graph, tools)
     resolve_interviewer(options.interviewer)
     check_shipping(options, handlers)
     check_places(options, graph)
 
 
-def _check_attaching(graph: Graph, backend: CodergenBackend) -> None:
-    """Refuse a node that attaches what its backend would never send.
+def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
+    """Check each node that asks a model, those of children included.
 
     Raises:
-        OptionError: A node does.
+        OptionError: The check says that one cannot be run.
     """
     for node in nodes_that_ask(graph):
         try:
-            check_takes_attachments(backend, node)
+            check(node, graph)
         except TerminalError as error:
             raise OptionError(error.message, hint=error.hint) from None
     for child in graph.children.values():
-        _check_attaching(child, backend)
+        _check_asking(child, check)
 
 
-def _check_tools(graph: Graph, functions: Collection[str], *, is_elsewhere: bool) -> None:
+def _check_tools(functions: Collection[str], node: Node, graph: Graph, *, is_elsewhere: bool) -> None:
     """Refuse tools that there are not, or not where the stages are done.
 
     Raises:
-        OptionError: A node allows one.
+        TerminalError, OptionError: The node allows one.
     """
-    for node in nodes_that_ask(graph):
-        try:
-            check_tools(node, functions, declared_servers(graph))
-        except TerminalError as error:
-            raise OptionError(error.message, hint=error.hint) from None
-        allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
-        if is_elsewhere and (allowed.own or allowed.served):
-            raise OptionError(
-                f"{node.id} allows its model functions of yours or MCP servers, which stay on this machine",
-                hint="run it without executor=",
-            )
-    for child in graph.children.values():
-        _check_tools(child, functions, is_elsewhere=is_elsewhere)
+    check_tools(node, functions, declared_servers(graph))
+    allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+    if is_elsewhere and (allowed.own or allowed.served):
+        raise OptionError(
+            f"{node.id} allows its model functions of yours or MCP servers, which stay on this machine",
+            hint="run it without executor=",
+        )
 
 
 def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
@@ -432,7 +465,9 @@ def _registry(
     return registry
 
 
-def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) -> RunResult:
+def result_of(
+    run: Run, followed: Followed, state: RunState, context: Context, ended: RunOutcome
+) -> RunResult:
     """The result of a run that has stopped."""
     place = place_facts(run.logs_root)
     worktree = worktree_facts(place) or {}
@@ -443,7 +478,6 @@ def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) ->
         logs_root=run.logs_root,
         completed_nodes=tuple(state.completed),
         node_outcomes=dict(state.outcomes),
-        outcomes=dict(run.outcomes),
         visits=dict(state.visits),
         context=context,
         usage=state.usage,
@@ -452,7 +486,7 @@ def result_of(run: Run, state: RunState, context: Context, ended: RunOutcome) ->
         next_node=state.next_node,
         bound=state.bound,
         graph=run.graph,
-        view=run.view,
+        followed=followed,
         read=run.read_stage_file,
         workdir=Path(place["workdir"]) if place.get("workdir") else None,
         branch=str(worktree.get("branch", "")),

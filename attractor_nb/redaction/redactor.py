@@ -14,6 +14,7 @@ from attractor_nb.redaction.forms import KEY_FORMS, MIN_LENGTH, base64_cores, li
 
 MARK: Final = "[redacted]"
 """What stands in place of a secret."""
+_CONTAINERS: Final = frozenset({dict, list, tuple})
 PROBED_CHARACTERS: Final = 24
 """Of a known value the first look needs no more: what begins like it is looked at closely."""
 
@@ -29,6 +30,7 @@ class Redactor:
         self._values: dict[str, None] = {}
         self._is_prepared = False
         self._probes: tuple[Probe, Probe] | None = None
+        self._to_json: Callable[..., bytes] | None = None
         self.literals: tuple[str, ...] = ()
         self.cores: tuple[str, ...] = ()
         self.openings: Openings = _openings((), ())
@@ -45,7 +47,9 @@ class Redactor:
     def prepare(self) -> None:
         """Make the first look fast: it loads what takes a while, so who looks once had better not."""
         if not self._is_prepared:
-            self._is_prepared = True
+            from pydantic_core import to_json  # noqa: PLC0415 - slow to import
+
+            self._is_prepared, self._to_json = True, to_json
             self._compile()
 
     def _compile(self) -> None:
@@ -110,6 +114,15 @@ class Redactor:
 
     def redacted_value(self, value: Any) -> Any:
         """A JSON value without secrets, keys included; the same object when there is none."""
+        if type(value) in _CONTAINERS and self._to_json is not None:
+            try:
+                if not self.may_hold(self._to_json(value)):  # one look at all of it
+                    return value
+            except (ValueError, RecursionError):  # it has no such form: each text by itself
+                pass
+        return self._redacted_value(value)
+
+    def _redacted_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.redacted(value)
         if value is None or isinstance(value, int | float):
@@ -119,13 +132,13 @@ class Redactor:
             clean: dict[Any, Any] = {}
             is_same = True
             for key, item in entries.items():
-                clean_key, clean_item = self.redacted_value(key), self.redacted_value(item)
+                clean_key, clean_item = self._redacted_value(key), self._redacted_value(item)
                 clean[clean_key] = clean_item
                 is_same = is_same and clean_key is key and clean_item is item
             return cast("Any", value) if is_same else clean
         if isinstance(value, list | tuple):
             items = cast("list[Any] | tuple[Any, ...]", value)
-            copies = [self.redacted_value(item) for item in items]
+            copies = [self._redacted_value(item) for item in items]
             if all(copy is item for copy, item in zip(copies, items, strict=True)):
                 return cast("Any", value)
             return tuple(copies) if isinstance(value, tuple) else copies

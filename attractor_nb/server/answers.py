@@ -212,7 +212,7 @@ class StageFileText(Sent):
 class Validation(Sent):
     """What lint says of a source, what it is given (``inputs``), and what it would execute.
 
-    Of a fix the text that it made, else empty.
+    ``source`` is the text that a fix or a renaming made, else empty; ``outline`` has the nodes, if asked for.
     """
 
     is_valid: bool
@@ -224,6 +224,7 @@ class Validation(Sent):
     inputs: list[Plain] = []
     svg: str = ""
     source: str = ""
+    outline: list[Plain] = []
 
 
 class Ticket(Sent):

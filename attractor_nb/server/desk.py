@@ -44,7 +44,7 @@ KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
 """Gates wait for an answer that comes by a request; nobody shows the run in this process."""
-_OF_ITS_OWN: Final = {"isolation": WORKSPACE}
+_OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
 """What comes by a request works in a place of its own, never where the server was started (ruling 41)."""
 
 
@@ -170,7 +170,7 @@ class Desk:
                         logs_root=place,
                         params=wish.params,
                         durability=wish.durability,
-                        session=place if wish.session else None,
+                        session=place if wish.session else False,
                         **_given(wish, "backend", "trust"),
                         **_OF_ITS_OWN,
                         **_HOW,
@@ -215,7 +215,7 @@ class Desk:
         with self._room(), self.started.noted(run_id, **tried):
             run = Run.load(place).resume(
                 on_graph_change=wish.on_graph_change,
-                session=place if (place / ".founder-mode").is_dir() else None,
+                session=place if (place / ".founder-mode").is_dir() else False,
                 **_given(wish, *names),
                 **_own_place(place),
                 **_HOW,

@@ -10,7 +10,14 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server import files, looking
 from attractor_nb.server.answers import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.findings import mended, plain_finding, plain_surface, plain_syntax_error
+from attractor_nb.server.findings import (
+    mended,
+    plain_finding,
+    plain_outline,
+    plain_surface,
+    plain_syntax_error,
+    renamed,
+)
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.questions import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.replies import Reply
@@ -156,12 +163,15 @@ def get_session(call: Call) -> Reply:
 
 
 def validate(call: Call) -> Reply:
-    """What lint says of a source, after a fix of it if one is named; nothing of it is run."""
+    """What lint says of a source, after a fix or a renaming if one is asked for; nothing of it is run."""
     asked = call.body
+    is_changed = asked.fix is not None or asked.rename is not None
     try:
         pipeline = posted_pipeline(asked.source, strict=asked.strict)
         if asked.fix is not None:
             pipeline = mended(pipeline, asked.fix)
+        if asked.rename is not None:
+            pipeline = renamed(pipeline, asked.rename.node, asked.rename.to)
     except SourceError as error:
         found: list[dict[str, Any]] = [plain_syntax_error(error)]
         executes: dict[str, Any] = {"hash": "", "commands": []}
@@ -178,7 +188,8 @@ def validate(call: Call) -> Reply:
             executes=plain_surface(pipeline.graph),
             inputs=plain_inputs(pipeline),
             svg=pipeline.to_svg() if asked.with_drawing else "",
-            source=pipeline.to_dot() if asked.fix is not None else "",
+            source=pipeline.to_dot() if is_changed else "",
+            outline=plain_outline(pipeline.graph) if asked.with_outline else [],
         )
     )
 

@@ -16,7 +16,8 @@ from attractor_nb.views.marks import SEVERITY_LETTERS
 if TYPE_CHECKING:
     from attractor_nb.errors import SourceError
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.pipeline.editor import Editor
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.source import Span
 
@@ -82,9 +83,43 @@ def mended(pipeline: Pipeline, number: int) -> Pipeline:
     found = pipeline.diagnostics
     if number >= len(found):
         raise OptionError(f"there is no finding {number}: the text has {len(found)}")
-    editor = pipeline.edit().fix_one(found[number])
+    return _sendable(pipeline.edit().fix_one(found[number]))
+
+
+def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
+    """The pipeline with another id for a node.
+
+    Raises:
+        OptionError: There is no such node, the id is taken or is none, or the text holds a secret.
+    """
+    return _sendable(pipeline.edit().rename(node, new_id))
+
+
+def plain_outline(graph: Graph) -> list[dict[str, Any]]:
+    """The nodes in the order of the text: what each is, where it stands, and its edges."""
+    return redacted_value(
+        [
+            {
+                "node": node.id,
+                "label": node.label,
+                "type": graph.handler_types[node.id],
+                **_place(node.span),
+                "incoming": [_end(edge, edge.source) for edge in graph.edges if edge.target == node.id],
+                "outgoing": [_end(edge, edge.target) for edge in graph.edges if edge.source == node.id],
+            }
+            for node in graph.nodes.values()
+        ]
+    )
+
+
+def _end(edge: Edge, other: str) -> dict[str, str]:
+    return {"node": other, "label": edge.label, "condition": edge.condition}
+
+
+def _sendable(editor: Editor) -> Pipeline:
+    """The pipeline of a changed text, if the text may be sent back as it is."""
     if redacted(editor.source) != editor.source:
-        raise OptionError("the text holds a secret, and no answer repeats it", hint="mend it by hand")
+        raise OptionError("the text holds a secret, and no answer repeats it", hint="change it by hand")
     return editor.pipeline()
 
 

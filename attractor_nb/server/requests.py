@@ -59,6 +59,13 @@ class Submission(Bounds):
     session: bool = Field(default=False, description="Keep a status-schema session of its branches.")
 
 
+class Renaming(Body):
+    """Another id for a node, wherever the text names it."""
+
+    node: Name
+    to: Name
+
+
 class Source(Body):
     """A DOT source to look at; nothing of it is run."""
 
@@ -68,6 +75,8 @@ class Source(Body):
     fix: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
         default=None, description="Number of a finding whose fix is applied first."
     )
+    rename: Renaming | None = Field(default=None, description="A node that gets another id first.")
+    with_outline: bool = Field(default=False, description="List its nodes and where they stand.")
 
 
 class Resumption(Bounds):

@@ -185,6 +185,7 @@ class MemoryRunStore:
     """The store of a run that nobody will resume (``protocols.RunStore``).
 
     Attributes:
+        logs_root: Where the run directory is once something needed one; removed at the end.
         sequence: Number of the last event.
     """
 
@@ -192,7 +193,7 @@ class MemoryRunStore:
         self._values = ArtifactStore(clock)
         self._clock = clock
         self._manifest = dict(manifest or {})
-        self._logs_root = Path(tempfile.gettempdir()) / f"attractor-{uuid4().hex}"
+        self.logs_root = Path(tempfile.gettempdir()) / f"attractor-{uuid4().hex}"
         self._first_root: Path | None = None
         self._lock = threading.RLock()
         self._kept: dict[MemoryStageFiles, None] = {}
@@ -204,11 +205,6 @@ class MemoryRunStore:
         self._threads: dict[str, Thread] = {}
         self._is_closed = False
         self.sequence = 0
-
-    @property
-    def logs_root(self) -> Path:
-        """Where the run directory is once something needed one; removed at the end."""
-        return self._logs_root
 
     @property
     def values(self) -> ArtifactStore:
@@ -279,8 +275,8 @@ class MemoryRunStore:
     def make_restart(self, number: int, run_id: str) -> MemoryRunStore:
         """A fresh store for a ``loop_restart`` (ruling 21)."""
         fresh = MemoryRunStore(clock=self._clock, manifest={**self._manifest, "run_id": run_id})
-        fresh._first_root = self._first_root or self._logs_root
-        fresh._logs_root = fresh._first_root / f"restart-{number}"
+        fresh._first_root = self._first_root or self.logs_root
+        fresh.logs_root = fresh._first_root / f"restart-{number}"
         return fresh
 
     def close(self) -> None:
@@ -333,7 +329,7 @@ class MemoryRunStore:
         """
         with self._lock:
             if self._is_closed:
-                raise StorageError("the run is closed", path=str(self._logs_root))
+                raise StorageError("the run is closed", path=str(self.logs_root))
             if self._stages is None:
                 self._stages = self._make_stages()
             if branch:
@@ -351,10 +347,10 @@ class MemoryRunStore:
         try:
             if self._first_root is not None:
                 self._first_root.mkdir(mode=0o700, exist_ok=True)
-            self._logs_root.mkdir(mode=0o700, exist_ok=True)
+            self.logs_root.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise storage_error(error, "make directory", self._logs_root) from error
-        self._root = RunDirectory(disk, self._logs_root)
+            raise storage_error(error, "make directory", self.logs_root) from error
+        self._root = RunDirectory(disk, self.logs_root)
         return StageDirectories(
             disk,
             self._root,

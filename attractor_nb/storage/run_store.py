@@ -79,7 +79,12 @@ _NOT_OF_A_RESTART = (
 
 
 class DirectoryRunStore:
-    """The store of a run directory that this process owns (``protocols.RunStore``)."""
+    """The store of a run directory that this process owns (``protocols.RunStore``).
+
+    Attributes:
+        logs_root: The run directory.
+        check_owner: Checks that this process still owns the run; raises ``RunLocked`` when it does not.
+    """
 
     def __init__(
         self,
@@ -94,6 +99,7 @@ class DirectoryRunStore:
     ) -> None:
         """Take ownership; ``create`` and ``open`` are the ways to come here."""
         self._root = root
+        self.logs_root = root.path
         self._durability: Durability = check_durability(durability)
         self._is_full = durability == "full"
         self._clock = clock
@@ -108,6 +114,7 @@ class DirectoryRunStore:
             if source_text is not None:
                 self._write_sources(source_text, child_sources or {})
             self._log = self._ownership.open_log()
+            self.check_owner = self._log.check
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
             self._values.sweep()
             self._threads = ThreadDirectory(self._disk, root, is_synced=self._is_full)
@@ -268,11 +275,6 @@ class DirectoryRunStore:
             keep_source(self._disk, self._root.path / home, text, is_synced=self._is_full)
 
     @property
-    def logs_root(self) -> Path:
-        """The run directory."""
-        return self._root.path
-
-    @property
     def scan(self) -> LogScan:
         """What the log held when it was opened."""
         return self._log.scan
@@ -310,14 +312,6 @@ class DirectoryRunStore:
             if self._log.sequence or self._manifest.plain.get("restart_of"):
                 raise
             raise before_a_record(error) from error
-
-    def check_owner(self) -> None:
-        """Check that this process still owns the run.
-
-        Raises:
-            RunLocked: Another process took it over.
-        """
-        self._log.check()
 
     def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
         """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28).

@@ -111,10 +111,10 @@ def _status(plain: dict[str, Any]) -> StageStatus:
     read = {key: read_status(word) for key, word in found.items()}
     for key, status in read.items():
         if status is None:
-            word = found[key][:80]
+            word, known = found[key][:80], ", ".join(StageStatus)
+            near = did_you_mean(word, StageStatus) or f"; it is one of {known}"
             raise StatusFileError(
-                f"status.json: {key} {word!r} is not known{did_you_mean(word, StageStatus)}",
-                hint=f"use one of {', '.join(StageStatus)}",
+                f"status.json: {key} {word!r} is not known{near}", hint=f"use one of {known}"
             )
     first, *others = [status for status in read.values() if status is not None]
     if others and others[0] is not first:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.terminal_text import shown
-from attractor_nb.views.markup import element, joined
+from attractor_nb.views.markup import element, style_sheet
+from attractor_nb.views.prose import prose_of
+from attractor_nb.views.prose_html import prose_css, prose_html
+from attractor_nb.views.theme import inspection_css, root_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +18,7 @@ MAX_CHARACTERS: Final = 200_000
 """Of a diff; the rest is on the run's branch."""
 MAX_LINES: Final = 400
 MAX_FILES: Final = 100
+CHANGES_NAME: Final = "changes.diff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,16 @@ class Changes:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, diff = "\n".join(self._head()), shown(self.diff)
         if not self.files:
             return element("pre", None, str(self))
+        diff = shown(self.diff)
         summary = element("summary", None, "diff")
-        return joined(
-            (element("pre", None, head), element("details", None, summary, element("pre", None, diff)))
+        return element(
+            "div",
+            {"class": f"attractor-table attractor-inspection {root_class()} auto"},
+            style_sheet(inspection_css() + prose_css()),
+            element("pre", None, "\n".join(self._head())),
+            element("details", None, summary, prose_html(diff, prose_of(diff, CHANGES_NAME) or [diff])),
         )
 
     def _head(self) -> Iterator[str]:

@@ -19,7 +19,7 @@ from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus
 from attractor_nb.views.summary import duration_text, price_text, usage_words
 from attractor_nb.views.svg import render_svg
 from attractor_nb.views.table import Column, Table
-from attractor_nb.views.text_diff import text_diff
+from attractor_nb.views.text_diff import text_diff, word_diff
 from attractor_nb.views.theme import drawing_rules
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.comparison import Pair, Step, United, ValueChange
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.views.text_diff import Row
     from attractor_nb.views.theme import Theme
 
 NOTHING: Final = "\N{EN DASH}"
@@ -158,7 +159,7 @@ def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, N
     last_a, last_b = in_a[-1], in_b[-1]
     state = NodeState(_status(last_b), visits=len(in_b))
     if last_a.status != last_b.status:
-        note = f"A {STATUS_LETTERS[_status(last_a)]}  B {STATUS_LETTERS[_status(last_b)]}"
+        note = f"A {_short_word(last_a)}, B {_short_word(last_b)}"
         tip = f"A {_word(last_a)}, B {_word(last_b)}"
         return Mark(("changed",), "≠", tip), state._replace(note=note)
     found = dict.fromkeys(name for pair in pairs for name in pair.differences)
@@ -199,6 +200,13 @@ def _status(step: Step) -> NodeStatus:
 
 def _word(step: Step) -> str:
     return step.status.replace("_", " ") or "not ended"
+
+
+def _short_word(step: Step) -> str:
+    """A status for the small line of a node, where every letter counts."""
+    return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(
+        step.status, step.status
+    )
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -316,12 +324,14 @@ class TextChange:
         visit: Number of its visit in the first run.
         name: ``prompt`` or ``response``.
         lines: What differs (``text_diff``).
+        rows: The same with the words that differ (``word_diff``).
     """
 
     node: str
     visit: int
     name: str
     lines: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([f"{self.name} of {self.node}, visit {self.visit}", *self.lines])
@@ -341,7 +351,8 @@ def pair_changes(pair: Pair, *, max_lines: int) -> Iterator[TextChange]:
     for name in dict.fromkeys((*pair.a.texts, *pair.b.texts)):
         before, after = pair.a.texts.get(name, ""), pair.b.texts.get(name, "")
         if lines := text_diff(before, after, max_lines=max_lines):
-            yield TextChange(pair.node, pair.a.number, name, tuple(lines))
+            rows = tuple(word_diff(before, after, max_lines=max_lines))
+            yield TextChange(pair.node, pair.a.number, name, tuple(lines), rows)
 
 
 def comparison_plain(compared: Compared, *, text_chars: int) -> dict[str, Any]:

@@ -19,6 +19,10 @@ from attractor_nb.views.comparison import (
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.pages import page
+from attractor_nb.views.prose import prose_of
+from attractor_nb.views.prose_code import rows_node
+from attractor_nb.views.prose_html import prose_css, shown_html
+from attractor_nb.views.still import picture_html
 from attractor_nb.views.table import table_html
 from attractor_nb.views.theme import compare_css, root_class
 
@@ -29,31 +33,51 @@ if TYPE_CHECKING:
 
 MAX_TEXTS: Final = 40
 MAX_LINES: Final = 80
+TEXT_NAMES: Final = ("prompt", "response")
 LEGEND: Final = (
-    ("only-a", "A", "only A"),
-    ("only-b", "B", "only B"),
+    ("only-a", "A", "only A took it"),
+    ("only-b", "B", "only B took it"),
     ("changed", "≠", "other outcome"),
     ("varied", "≈", "other texts, attempts or visits"),
-    ("both", "", "both alike"),
+    ("both", "", "both took it alike"),
 )
 """What the strokes of the drawing mean: class, sign, words."""
 
 
-def comparison_html(compared: Compared, *, theme: Theme = "auto", has_times: bool = False) -> str:
-    """The drawing, the tables, and behind them the texts that differ, folded."""
-    drawing = Markup(comparison_svg(compared, theme))  # noqa: S704 - by our own writer
+def comparison_html(
+    compared: Compared,
+    *,
+    theme: Theme = "auto",
+    has_times: bool = False,
+    is_inline: bool = False,
+    place: str = "",
+) -> str:
+    """The drawing, the tables, and behind them the texts that differ, folded.
+
+    Args:
+        compared: The two runs.
+        theme: ``light``, ``dark``, or ``auto``.
+        has_times: Whether times are told.
+        is_inline: The drawing is SVG in the page, not an image; an exported page allows no images.
+        place: Key of the view that stands in for the drawing, which is above the tables then.
+    """
+    svg = comparison_svg(compared, theme)
+    words = f"A took: {compared.a.headline}\nB took: {compared.b.headline}"
+    drawing = Markup(svg if is_inline else picture_html(svg, words))  # noqa: S704 - by our own writer
     context = context_table(compared)
     tables = [
         _table(totals_table(compared, has_times=has_times), theme),
         _table(steps_table(compared, has_times=has_times), theme),
         *([_table(context, theme)] if context.rows else []),
     ]
+    heads = [element("div", {"class": "headline"}, side.headline) for side in (compared.a, compared.b)]
+    beside = element("div", {"class": "beside"}, element("div", None, drawing), element("div", None, *tables))
+    above = [*heads, legend_html(), beside]
+    if place:
+        above = [*heads, element("div", {"data-attractor-place": place}, legend_html(), drawing), *tables]
     parts = [
-        style_sheet(compare_css()),
-        element("div", {"class": "headline"}, compared.a.headline),
-        element("div", {"class": "headline"}, compared.b.headline),
-        legend_html(),
-        element("div", {"class": "beside"}, element("div", None, drawing), element("div", None, *tables)),
+        style_sheet(compare_css() + prose_css()),
+        *above,
         *(element("div", {"class": "note"}, f"graph: {words}") for words in compared.graph_changes),
         _texts_html(compared),
     ]
@@ -65,7 +89,9 @@ def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
     plain = comparison_plain(compared, text_chars=text_chars)
     for pair, step in zip(compared.pairs, plain["steps"], strict=True):
         changes = pair_changes(pair, max_lines=MAX_LINES)
-        step["changes"] = [{"name": change.name, "lines": list(change.lines)} for change in changes]
+        step["changes"] = [{"name": change.name, "shown": [rows_node(change.rows)]} for change in changes]
+        for side in filter(None, (step["a"], step["b"])):
+            side["shown"] = {name: prose_of(side.get(name)) for name in TEXT_NAMES}
     return {
         "svg": comparison_svg(compared),
         "marks": {status.value: path for status, path in MARK_PATHS.items()},
@@ -78,7 +104,7 @@ def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
 def comparison_page(compared: Compared, *, text_chars: int) -> str:
     """A page of its own: the drawing with both sides of each stage that is clicked, and the static form."""
     values = comparison_values(compared, text_chars=text_chars)
-    static = Markup(comparison_html(compared, has_times=True))  # noqa: S704 - by our own builders
+    static = Markup(comparison_html(compared, has_times=True, is_inline=True))  # noqa: S704 - by our own builders
     line = f"{compared.a.headline}\n{compared.b.headline}"
     return page("Two runs beside each other", line, "compare", "showCompare", values, static)
 
@@ -87,10 +113,10 @@ def legend_html() -> Markup:
     """What the strokes mean."""
     entries = [
         element(
-            "span",
+            "div",  # a line of its own where a page takes our style sheet out
             {"class": f"entry {name}"},
             element("span", {"class": "stroke", "aria-hidden": "true"}, sign),
-            words,
+            f" {words}",
         )
         for name, sign, words in LEGEND
     ]
@@ -108,7 +134,7 @@ def _texts_html(compared: Compared) -> Markup:
             "details",
             None,
             element("summary", None, f"{change.name} of {change.node}, visit {change.visit}"),
-            element("pre", None, joined([_line(line) for line in change.lines], "\n")),
+            shown_html([rows_node(change.rows)]),
         )
         for change in changes[:MAX_TEXTS]
     ]
@@ -117,8 +143,3 @@ def _texts_html(compared: Compared) -> Markup:
             element("div", {"class": "note"}, f"{len(changes) - MAX_TEXTS} more texts differ: diff.texts()")
         )
     return joined(blocks)
-
-
-def _line(line: str) -> Markup:
-    kinds = {"-": "in-a", "+": "in-b"}
-    return element("span", {"class": kinds.get(line[:1])}, line)

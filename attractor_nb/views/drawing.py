@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.branch_stacks import WIDEST
 from attractor_nb.views.lanes import lanes_of
+from attractor_nb.views.layout.direction import flow_of
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import shorten, text_width, wrap
-from attractor_nb.views.outlines import ROOF, SLANT
+from attractor_nb.views.outlines import ROOF, SIGN_RADIUS, SLANT
 from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
 
 if TYPE_CHECKING:
@@ -51,17 +53,31 @@ class Density:
     has_details: bool
     edge_chars: int
     padding: float
+    gutter: float
+    """On either side of a label: the disc of the state stands there."""
 
 
-FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12)
-COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9)
-DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7)
+FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=22)
+NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10, gutter=21)
+"""For what would be too wide to be read with longer lines."""
+COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gutter=21)
+COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=21)
+DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=20)
+NARROWER: Final = {FULL: NARROW, COMPACT: COMPACT_NARROW}
+"""What is taken where a drawing would be too wide to be read."""
 
+_PILL_GUTTER: Final = 29.0
+_LEAST_WIDTH: Final = 72.0
+_LEAST_WIDTH_WITH_DETAILS: Final = 88.0
+"""Counts and the first letters of a reason find room beside each other."""
+_COUNTS_ROOM: Final = 36.0
+"""For attempts and visits where they are narrowest: in the lower corner of a diamond."""
+_COUNTS_HEIGHT: Final = 11.5
 _AVERAGE_CHAR: Final = 6.6
 _MAX_CHARS: Final = 400
 """Nobody sees more of a text, however long it is."""
 _NOTED_TYPES: Final = frozenset({"parallel", "stack.manager_loop", "pipeline"})
-_NOTE_ROOM: Final = "wait_all: 2 of 4, 1 failed"
+_NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
 """What a fan-out, or a node with a child run, says while it goes on, in its small line."""
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
@@ -73,13 +89,21 @@ def density_of(node_count: int) -> Density:
     return COMPACT if node_count < 300 else DENSE
 
 
-def draw_scene(graph: Graph) -> Scene:
+def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str, str] | None = None) -> Scene:
     """The graph as boxes, links and panels.
 
     An undeclared target is drawn as a box of its own, so that the slip can be seen.
+
+    Args:
+        graph: What to draw.
+        density: How much text; by default as a drawing of so many nodes carries.
+        words: What stands in nodes in place of their counts.
     """
-    density = density_of(len(graph.nodes))
-    boxes = [_box(node, graph.handler_types[node.id], density) for node in graph.nodes.values()]
+    density = density or density_of(len(graph.nodes))
+    boxes = [
+        _box(node, graph.handler_types[node.id], density, (words or {}).get(node.id, ""))
+        for node in graph.nodes.values()
+    ]
     positions = {box.node_id: position for position, box in enumerate(boxes)}
     for edge in graph.edges:
         for node_id in (edge.source, edge.target):
@@ -87,9 +111,9 @@ def draw_scene(graph: Graph) -> Scene:
                 positions[node_id] = len(boxes)
                 boxes.append(_missing_box(node_id, density))
     links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
-    rankdir = graph.get("rankdir", str, "TB").upper()
-    direction = _DIRECTIONS.get(rankdir, Direction.DOWN)
-    scene = Scene(tuple(boxes), links, _panels(graph, positions), direction)
+    direction = _DIRECTIONS.get(graph.get("rankdir", str, "").upper())
+    scene = Scene(tuple(boxes), links, _panels(graph, positions))
+    scene = replace(scene, direction=direction or flow_of(scene, WIDEST))
     return _with_lanes(scene, lanes_of(graph), positions)
 
 
@@ -104,7 +128,7 @@ def detail_of(node: Node, handler_type: str) -> str:
     return handler_type
 
 
-def _box(node: Node, handler_type: str, density: Density) -> Box:
+def _box(node: Node, handler_type: str, density: Density, words: str) -> Box:
     shape = SHAPE_OF_TYPE.get(handler_type, Shape.BOX)
     chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
     label = clean(node.label[:_MAX_CHARS])
@@ -118,8 +142,9 @@ def _box(node: Node, handler_type: str, density: Density) -> Box:
             DETAIL_SIZE,
         )
     room = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
-    width, height = _size(shape, lines, max(detail, room, key=len), density)
-    return Box(node.id, shape, lines, detail, width, height)
+    counts = text_width(words, DETAIL_SIZE, is_bold=True)
+    width, height = _size(shape, lines, max(detail, room, key=len), density, counts)
+    return Box(node.id, shape, lines, detail, width, height, max(_PILL_GUTTER, counts + 8))
 
 
 def _missing_box(node_id: str, density: Density) -> Box:
@@ -134,20 +159,29 @@ def _missing_box(node_id: str, density: Density) -> Box:
     return Box(node_id, Shape.MISSING, lines, detail, width, height)
 
 
-def _size(shape: Shape, lines: tuple[str, ...], detail: str, density: Density) -> tuple[float, float]:
-    """Outline size around a block of text, in whole even pixels so that centres are whole."""
-    text = max(*(text_width(line, LABEL_SIZE) for line in lines), text_width(detail, DETAIL_SIZE))
-    block = len(lines) * LINE_HEIGHT + (DETAIL_HEIGHT if detail else 0)
-    padding = density.padding
+def _size(
+    shape: Shape, lines: tuple[str, ...], detail: str, density: Density, words: float = 0.0
+) -> tuple[float, float]:
+    """Outline size around a label, the signs beside it and the line under it, in whole even pixels."""
+    label = max(text_width(line, LABEL_SIZE) for line in lines)
+    block, padding = len(lines) * LINE_HEIGHT, density.padding
     if shape in {Shape.START, Shape.EXIT}:
-        width, height = max(44.0, text + 2 * padding + 6), block + padding
+        width, height = label + 2 * max(_PILL_GUTTER, words + 8), block + padding
     elif shape is Shape.DIAMOND:
-        height = max(3 * padding + 12, 2.3 * block)
-        width = max(1.5 * height, (text + padding) / (1 - block / height))
+        height = max(3 * padding + 12, 2.3 * block, block + 46)
+        signs, beside = 2 * SIGN_RADIUS / height, 2 * density.gutter
+        counts = max(_COUNTS_ROOM, words) / (1 - (block + 23) / height)
+        width = max(1.5 * height, counts, (label + beside) / (1 - signs), (label + 20) / (1 - block / height))
     else:
-        width, height = max(64.0 if density.has_details else 40.0, text + 2 * padding), block + 1.4 * padding
+        width = max(
+            _LEAST_WIDTH_WITH_DETAILS if density.has_details else _LEAST_WIDTH,
+            words + 2 * padding,
+            label + 2 * density.gutter,
+            text_width(detail, DETAIL_SIZE) + 2 * padding,
+        )
+        height = block + (DETAIL_HEIGHT + 1.4 * padding if density.has_details else 2 * _COUNTS_HEIGHT)
         if shape is Shape.HEXAGON:
-            width += SLANT
+            width += 1.5 * SLANT
         elif shape is Shape.PARALLELOGRAM:
             width += 2 * SLANT
         elif shape is Shape.HOUSE:

@@ -37,6 +37,11 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
     )
 
 
+def can_fix(found: Diagnostic) -> bool:
+    """Whether a click can mend it."""
+    return bool(found.fix and found.fix.edits)
+
+
 def finding_plain(found: Diagnostic) -> dict[str, Any]:
     """A finding as a view is given it."""
     return {
@@ -47,7 +52,7 @@ def finding_plain(found: Diagnostic) -> dict[str, Any]:
         "rule": found.rule,
         "message": found.message,
         "fix": found.fix.title if found.fix else "",
-        "can_fix": bool(found.fix and found.fix.edits),
+        "can_fix": can_fix(found),
     }
 
 

@@ -62,7 +62,7 @@ from attractor_nb.views.spending import (
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from attractor_nb.views.state import Delta, RunView
 
@@ -140,21 +140,29 @@ def _take_in_child(view: RunView, event: ChildEvent) -> tuple[str, ...]:
     return refresh_child(view, event)
 
 
-def merge_deltas(first: Delta, second: Delta) -> Delta:
-    """One delta with the effect of two in a row: how a live view catches up.
+def merge_deltas(deltas: Iterable[Delta]) -> Delta:
+    """One delta with the effect of several in a row: how a live view catches up.
 
-    >>> merge_deltas({"edges": {"1": 1}}, {"edges": {"1": 2}, "run": "fail"})
+    >>> merge_deltas([{"edges": {"1": 1}}, {"edges": {"1": 2}, "run": "fail"}])
     {'edges': {'1': 2}, 'run': 'fail'}
     """
-    merged: Delta = {**first, **second}
-    for part in ("nodes", "edges"):
-        if part in first and part in second:
-            merged[part] = {**first[part], **second[part]}
-    if "children" in first and "children" in second:
-        merged["children"] = {**first["children"]}
-        for node_id, delta in second["children"].items():
-            merged["children"][node_id] = merge_deltas(first["children"].get(node_id, {}), delta)
+    merged: Delta = {}
+    for delta in deltas:
+        take_delta(merged, delta)
     return merged
+
+
+def take_delta(into: Delta, delta: Delta) -> None:
+    """Take a delta into another one, which is changed; the time it takes is that of what has changed."""
+    for part, changed in delta.items():
+        if part in {"nodes", "edges"}:
+            into.setdefault(part, {}).update(changed)
+        elif part == "children":
+            children = into.setdefault(part, {})
+            for node_id, below in changed.items():
+                take_delta(children.setdefault(node_id, {}), below)
+        else:
+            into[part] = changed
 
 
 def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
@@ -178,7 +186,7 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
         count_saved(view, event)
     elif outcome.usage is not None:
         count_attempt(view, event, outcome.usage)
-    if event.is_commit:
+    if status is not NodeStatus.RETRYING:
         view.stages += 1
         if event.edge is not None:
             before = view.edges.get(event.edge)
@@ -238,6 +246,7 @@ def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRe
 def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
     """A view that was folded from the way taken: what was spent behind the rewind counts too."""
     _carry_spending(view, event)
+    view.under_way.clear()  # what an attempt had consumed that was cut off is in what is carried
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
     return ()
 

@@ -12,12 +12,16 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.theme import LOUD_ID
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER: Final = files("attractor_nb.views.web")
+LOUD: Final = f":is(:root, {LOUD_ID})"
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?!default)", re.MULTILINE)
+_KEYFRAMES: Final = re.compile(r"^@keyframes [^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}\n?", re.MULTILINE)
 _DEFAULT: Final = re.compile(r"^export default [^;]*;\n", re.MULTILINE)
 
 
@@ -61,11 +65,16 @@ def script(entry: str, *, is_widget: bool = True, beside: Traversable | None = N
 
 @cache
 def styles(entry: str, beside: Traversable | None = None) -> str:
-    """The style sheets of an entry and of all that it needs, that of the theme first."""
+    """The style sheets of an entry and of all that it needs, that of the theme first.
+
+    They are nested in ``LOUD``, so that each rule counts for more than any of a page that hosts the view.
+    """
     names = ("theme", *modules_of(entry, beside))
-    return "\n".join(
+    sheet = "\n".join(
         _text(sheet, beside) for name in names if _place(sheet := f"{name}.css", beside).is_file()
     )
+    motions = "".join(_KEYFRAMES.findall(sheet))  # which cannot be nested
+    return f"{LOUD} {{\n{_KEYFRAMES.sub('', sheet)}\n}}\n{motions}"
 
 
 def _text(name: str, beside: Traversable | None) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.prose import shown_parts
+from attractor_nb.views.prose_html import prose_css, prose_html
 from attractor_nb.views.table import Column, Table, table_html, table_text
 from attractor_nb.views.theme import inspection_css, root_class
 
@@ -31,6 +33,7 @@ _PARTS: Final = (
     ("stdout", "Output"),
     ("stderr", "Errors"),
     ("changes", "Changes"),
+    ("traceback", "Traceback"),
 )
 _EDGES: Final = (
     Column("edge to", "place"),
@@ -62,10 +65,11 @@ def stage_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
     parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
     if candidates := _candidates(plain):
         parts.append(_section("Why this way", _edge_table(candidates), is_open=False))
+    shown = shown_parts(plain)
     for name, title in _PARTS:
         if text := _part(plain, name):
-            is_open = name in {"prompt", "response"}
-            parts.append(_section(title, element("pre", None, text), is_open=is_open))
+            body = prose_html(text, shown[name]) if name in shown else element("pre", None, text)
+            parts.append(_section(title, body, is_open=name in {"prompt", "response"}))
     return _page(*parts, theme=theme)
 
 
@@ -278,7 +282,7 @@ def _section(title: str, body: Markup, *, is_open: bool) -> Markup:
 
 def _page(*parts: Markup, theme: Theme) -> str:
     classes = f"attractor-table attractor-inspection {root_class()} {theme}"
-    return str(element("div", {"class": classes}, style_sheet(inspection_css()), *parts))
+    return str(element("div", {"class": classes}, style_sheet(inspection_css() + prose_css()), *parts))
 
 
 def _short(value: Any) -> str:

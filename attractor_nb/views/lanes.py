@@ -38,15 +38,24 @@ def lanes_of(graph: Graph) -> list[Lane]:
     """The lanes of all fan-outs, outer ones before those within them; no two overlap but by nesting."""
     found: list[Lane] = []
     for node_id, join in joins_of(graph).items():
-        edges = [edge for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
-        if len(edges) <= MAX_LANES:
-            found += _lanes(graph, node_id, join, [edge.target for edge in edges])
+        starts = _starts(graph, node_id)
+        if len(starts) <= MAX_LANES:
+            found += _lanes(graph, node_id, join, starts)
     found.sort(key=lambda lane: -len(lane.members))
     kept: list[Lane] = []
     for lane in found:
         if all(lane.members < other.members or not lane.members & other.members for other in kept):
             kept.append(lane)
     return kept
+
+
+def branches_of(graph: Graph, fan_out: str) -> list[Lane]:
+    """What each branch of one fan-out alone leads to, however many they are."""
+    return _lanes(graph, fan_out, joins_of(graph)[fan_out], _starts(graph, fan_out))
+
+
+def _starts(graph: Graph, fan_out: str) -> list[str]:
+    return [edge.target for edge in branch_edges(graph, fan_out) if edge.target in graph.nodes]
 
 
 def _lanes(graph: Graph, fan_out: str, join: Join, starts: list[str]) -> list[Lane]:

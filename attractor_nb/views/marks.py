@@ -24,9 +24,11 @@ MARK_PATHS: Final = {
 }
 """Sign of each status, drawn as a stroke inside a disc of radius 8."""
 
+AGAIN_PATH: Final = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"
+"""Before a number of visits: a circle that closes, from the place where it stands."""
 STAR_PATH: Final = "M0-5.2L1.5-1.9L5.1-1.5L2.4 .9L3.2 4.4L0 2.6L-3.2 4.4L-2.4 .9L-5.1-1.5L-1.5-1.9Z"
 """The badge of a goal gate."""
-WARNING_PATHS: Final = ("M0-8L8.5 6.5H-8.5Z", "M0-2.6V1.6M0 4.1V4.2")
+WARNING_PATHS: Final = ("M0-7L7.4 5.7H-7.4Z", "M0-2.4V1.2M0 3.5V3.6")
 """The triangle of a finding and the sign in it."""
 
 STATUS_LETTERS: Final = {
@@ -53,7 +55,7 @@ RUN_LETTERS: Final = {
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 """Before a number of attempts or passes."""
 AGAIN: Final = "\N{CLOCKWISE OPEN CIRCLE ARROW}"
-"""Before a number of visits."""
+"""Before a number of visits, in texts; drawings have the path."""
 
 SEVERITY_LETTERS: Final = {
     Severity.ERROR: "\N{MULTIPLICATION X}",

@@ -16,6 +16,10 @@ SLANT: Final = 12.0
 """How far a hexagon's corners and a parallelogram's sides lean."""
 ROOF: Final = 12.0
 """Height of a house's roof."""
+SIGN_RADIUS: Final = 7.0
+"""Of the disc that tells a state."""
+SIGN_PLACE: Final = 11.0
+"""How far the middle of such a disc is from the sides of its outline."""
 
 _CORNER: Final = {Shape.BOX: 8.0, Shape.MISSING: 8.0, Shape.FAN_OUT: 6.0, Shape.FAN_IN: 6.0}
 _OTHER_CORNER: Final = 4.0
@@ -44,51 +48,56 @@ def outline(box: Box) -> list[Point]:
 
 
 def sign_places(box: Box) -> tuple[float, float, float]:
-    """Where signs sit on an outline: x of the left ones, x of the right ones, y of both."""
-    x, y = box.width / 2, box.height / 2
-    match box.shape:
-        case Shape.DIAMOND:
-            return -x * 0.6 - 3, x * 0.6 + 3, -y * 0.4 - 4
-        case Shape.HEXAGON:
-            return SLANT - x, x - SLANT, -y + 1
-        case Shape.PARALLELOGRAM:
-            return SLANT - x + 2, x - 4, -y + 1
-        case Shape.HOUSE:
-            return 2 - x, x - 2, ROOF - y + 1
-        case Shape.START | Shape.EXIT:
-            return 5 - x, x - 5, -y * 0.62
-        case _:
-            return 2 - x, x - 2, 2 - y
+    """Where signs stand inside an outline: x of the left ones, x of the right ones, y of both.
 
-
-def count_place(box: Box) -> Point:
-    """Where counts end: below the lower right of the outline, where edges seldom pass.
-
-    Branches leave a fan-out there, so its counts stand above its upper right.
+    Inside, because edges may end anywhere on an outline.
     """
     x, y = box.width / 2, box.height / 2
+    top = SIGN_PLACE - y
     match box.shape:
         case Shape.DIAMOND:
-            return x * 0.6 + 28, y * 0.4 + 12
+            reach = x * (1 - SIGN_RADIUS / y) - SIGN_RADIUS - 1
+            return -reach, reach, -0.5
         case Shape.HEXAGON:
-            return x - SLANT, y + 12.5
+            inset = SIGN_PLACE + SLANT * -top / y
+            return inset - x, x - inset, top
         case Shape.PARALLELOGRAM:
-            return x - SLANT, y + 12.5
-        case Shape.FAN_OUT:
-            return x, -y - 5
+            lean = SLANT * top / box.height
+            return SIGN_PLACE + SLANT / 2 - lean - x, x - SIGN_PLACE - SLANT / 2 - lean, top
+        case Shape.HOUSE:
+            return SIGN_PLACE - x, x - SIGN_PLACE, ROOF + 7.5 - y
+        case Shape.FAN_OUT | Shape.FAN_IN:
+            return SIGN_PLACE - x, x - SIGN_PLACE, top + 3
+        case Shape.START | Shape.EXIT:
+            return 13.5 - x, x - 13.5, -0.5
         case _:
-            return x, y + 12.5
+            return SIGN_PLACE - x, x - SIGN_PLACE, top
+
+
+def small_line_place(box: Box) -> tuple[float, float, float]:
+    """Where counts stand inside an outline that has no line of small text: middle, baseline and room.
+
+    Under the label; at the round ends, which are low, beside it.
+    """
+    below = len(box.lines) * 15 / 2 + 8.5
+    match box.shape:
+        case Shape.DIAMOND:
+            return 0.0, below + 1, box.width * (1 - 2 * (below + 3) / box.height)
+        case Shape.START | Shape.EXIT:
+            return (box.width - box.gutter) / 2 - 3, 3.5, box.gutter - 6
+        case _:
+            return 0.0, below, text_room(box)
 
 
 def text_room(box: Box) -> float:
     """Width for a line of text inside an outline."""
     match box.shape:
         case Shape.PARALLELOGRAM:
-            return box.width - 2 * SLANT - 12
+            return box.width - 2 * SLANT - 8
         case Shape.HEXAGON:
             return box.width - SLANT - 12
         case _:
-            return box.width - 16
+            return box.width - 14
 
 
 def text_shift(box: Box, direction: Direction) -> float:

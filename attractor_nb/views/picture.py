@@ -7,27 +7,22 @@ reaches the output but through ``markup.element``; no attribute of theirs does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT, LABEL_SIZE, LINE_HEIGHT, detail_of
+from attractor_nb.views.branch_stacks import in_words, summed
+from attractor_nb.views.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT
 from attractor_nb.views.dress import NO_DRESS, NO_MARK
-from attractor_nb.views.marks import AGAIN, MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
+from attractor_nb.views.edge_places import Ground, around, cut
+from attractor_nb.views.marks import MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data
-from attractor_nb.views.metrics import ELLIPSIS, shorten
-from attractor_nb.views.outlines import (
-    Point,
-    bar,
-    count_place,
-    outline_path,
-    pill,
-    sign_places,
-    text_room,
-    text_shift,
-)
+from attractor_nb.views.metrics import text_width
+from attractor_nb.views.node_text import node_text, short_count
+from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places
 from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.tooltips import TOOLTIP_CHARS, edge_tooltip, lines_of, node_tooltip
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,15 +30,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.decisions.joins import Join
-    from attractor_nb.model.graph import Edge, Graph, Node
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.views.branch_stacks import Stack
     from attractor_nb.views.dress import Dress
     from attractor_nb.views.layout.geometry import Rect
     from attractor_nb.views.layout.result import Layout, Route
 
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
-_TOOLTIP_CHARS: Final = 300
-_NO_JOIN: Final = "no join: branches run to their ends"
+_MOST_PASSES: Final = 9999
+_PASSES_WIDTH: Final = text_width(f"{TIMES}{_MOST_PASSES}", DETAIL_SIZE, is_bold=True)
+"""Beside each edge: how often it was passed may appear at any time."""
+_SHORT_PASSES_WIDTH: Final = text_width(f"{TIMES}888", DETAIL_SIZE, is_bold=True)
+_FINDING_SIZE: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +59,7 @@ class Picture:
         error_edges: Edges that one marks, by their ends.
         joins: Where the branches of each fan-out meet.
         dress: What is shown of nodes and edges beside their states.
+        stacks: Branches that are one box, by its id.
     """
 
     graph: Graph
@@ -71,19 +71,23 @@ class Picture:
     error_edges: Collection[tuple[str, str]]
     joins: Mapping[str, Join]
     dress: Dress = NO_DRESS
+    stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])
 
     def content(self) -> list[Markup]:
-        """What is drawn, back to front: panels, edges, nodes, edge labels."""
+        """What is drawn, back to front: panels, edges, titles, nodes, edge labels."""
         hatch_id = self._hatch_id
         routed = list(zip(self.scene.links, self.layout.routes, strict=True))
         boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
         panels = list(zip(self.scene.panels, self.layout.panels, strict=True))
+        ground = Ground(self.scene, self.layout)
+        titles = [_panel_title(panel, rect, ground) for panel, rect in panels if panel.title]
+        labels = [self._edge_label(place, link, ground) for place, link in enumerate(self.scene.links)]
         return [
             joined([_panel(panel, rect) for panel, rect in panels], "\n"),
             joined([self._edge(link, route) for link, route in routed], "\n"),
-            joined([_panel_title(panel, rect) for panel, rect in panels if panel.title], "\n"),
+            joined(titles, "\n"),
             joined([self._node(box, centre, hatch_id) for box, centre in boxes], "\n"),
-            joined([self._edge_label(link, route) for link, route in routed], "\n"),
+            joined(labels, "\n"),
         ]
 
     @property
@@ -99,16 +103,50 @@ class Picture:
     def summary(self) -> str:
         """Its name and size, for a screen reader."""
         nodes, edges = len(self.scene.boxes), len(self.scene.links)
-        name = clean(self.graph.label[:_TOOLTIP_CHARS]) or "without a name"
+        name = clean(self.graph.label[:TOOLTIP_CHARS]) or "without a name"
         return f"Pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
 
+    def _stack(self, box: Box, centre: Point) -> Markup:
+        """Branches as one box before another: how many they are, and how they stand."""
+        stack = self.stacks[box.node_id]
+        statuses = stack.statuses(self.states)
+        words = "" if set(statuses) == {NodeStatus.PENDING} else in_words(statuses)
+        state = NodeState(summed(statuses), note=words)
+        front = replace(box, width=box.width - 6, height=box.height - 6)
+        shape = outline_path(front)
+        left, _, top = sign_places(front)
+        names = sorted(name for name in stack.members if name in self.error_nodes)
+        disc, sign = element("circle", {"r": SIGN_RADIUS}), element("path", {"d": MARK_PATHS[state.status]})
+        tip = [f"{len(statuses)} more branches of {stack.fan_out}"]
+        tip += [
+            f"{', '.join(sorted(members))}: {status.replace('_', ' ')}"
+            for members, status in zip(stack.branches, statuses, strict=True)
+        ]
+        return element(
+            "g",
+            {"class": f"node stack state-{state.status}", **_at(*centre)},
+            element("title", None, lines_of(tip)),
+            element("g", _at(3, 3), element("path", {"class": "outline", "d": shape})),
+            element(
+                "g",
+                _at(-3, -3),
+                element("path", {"class": "outline", "d": shape}),
+                *node_text(front, self.scene.direction, state, ""),
+                _finding(left, top)
+                if names
+                else element("g", {"class": "mark", **_at(left, top)}, disc, sign),
+            ),
+        )
+
     def _node(self, box: Box, centre: Point, hatch_id: str) -> Markup:
+        if box.node_id in self.stacks:
+            return self._stack(box, centre)
         node = self.graph.nodes.get(box.node_id)
         state = self.states.get(box.node_id, _NO_STATE)
         mark = self.dress.nodes.get(box.node_id, NO_MARK)
         shape = outline_path(box)
         kind = self.graph.handler_types.get(box.node_id, "missing")
-        tooltip = _node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
+        tooltip = node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
         parts = [
             element("title", None, tooltip),
             element("path", {"class": "outline", "d": shape}),
@@ -119,7 +157,7 @@ class Picture:
             parts.append(element("path", {"class": "hatch", "d": shape, "fill": f"url(#{hatch_id})"}))
         if bar_path := bar(box, self.scene.direction):
             parts.append(element("path", {"class": "bar", "d": bar_path}))
-        parts += self._node_text(box, state)
+        parts += node_text(box, self.scene.direction, state, mark.words)
         parts += self._node_signs(box, node, state)
         return element(
             "g",
@@ -133,47 +171,25 @@ class Picture:
             *parts,
         )
 
-    def _node_text(self, box: Box, state: NodeState) -> list[Markup]:
-        """Label lines and the small line under them: why it failed, or how branches or a child run stand."""
-        detail = box.detail
-        news = state.reason if state.status is NodeStatus.FAIL and state.reason else state.note
-        if detail and news:
-            detail = shorten(clean(news), text_room(box), DETAIL_SIZE)
-        middle = text_shift(box, self.scene.direction)
-        y = middle - (len(box.lines) * LINE_HEIGHT + (14 if box.detail else 0)) / 2 + 0.92 * LABEL_SIZE
-        lines = [
-            element("tspan", {"x": 0, "y": y + number * LINE_HEIGHT}, line)
-            for number, line in enumerate(box.lines)
-        ]
-        parts = [element("text", {"class": "label"}, *lines)]
-        if box.detail:
-            below = y + (len(box.lines) - 1) * LINE_HEIGHT + 14
-            parts.append(element("text", {"class": "detail", "y": below}, detail))
-        return parts
-
     def _node_signs(self, box: Box, node: Node | None, state: NodeState) -> list[Markup]:
-        """The status mark at the top left, badges at the top right, the finding at the bottom right."""
+        """The status at the top left, or a finding, with which nothing runs; a goal gate at the top right."""
         left, right, top = sign_places(box)
-        is_gate = node is not None and node.goal_gate
-        counts = self.dress.nodes.get(box.node_id, NO_MARK).words or _counts(state)
-        mark_path = element("path", {"d": MARK_PATHS[state.status]})
-        parts = [element("g", {"class": "mark", **_at(left, top)}, element("circle", {"r": 8}), mark_path)]
-        if is_gate:
-            star = element("path", {"d": STAR_PATH})
-            parts.append(
-                element(
-                    "g", {"class": "badge goal-gate", **_at(right, top)}, element("circle", {"r": 8}), star
-                )
-            )
-        x, y = count_place(box)
-        parts.append(element("text", {"class": "counts", "x": x, "y": y}, counts))
         if node is None or box.node_id in self.error_nodes:
-            parts.append(_finding(box.width / 2 - 2, box.height / 2 - 2))
+            parts = [_finding(left, top)]
+        else:
+            disc, sign = (
+                element("circle", {"r": SIGN_RADIUS}),
+                element("path", {"d": MARK_PATHS[state.status]}),
+            )
+            parts = [element("g", {"class": "mark", **_at(left, top)}, disc, sign)]
+        if node is not None and node.goal_gate:
+            star = element("path", {"d": STAR_PATH})
+            parts.append(element("g", {"class": "badge goal-gate", **_at(right, top)}, star))
         return parts
 
     def _edge(self, link: Link, route: Route) -> Markup:
         edge = self.graph.edges[link.index]
-        passes = self.passes.get(link.index, _NO_PASS).passes
+        passes = self._passes_of(link)
         classes = ["edge"]
         if passes:
             classes.append("taken")
@@ -186,14 +202,19 @@ class Picture:
         classes += mark.css_classes
         (x, y), (bx, by) = route.tip, route.base
         half_x, half_y = (y - by) * 0.45, (bx - x) * 0.45
-        start = route.path[0][0]
-        line: list[str | float] = ["M", *start]
-        for _, a, b, c in route.path:
-            line += ("C", *a, *b, *c)
+        line: list[str | float] = []
+        is_on_label = link.lines and link.source != link.target
+        pieces = (
+            cut(route.path, around(*route.label, link.width, link.height)) if is_on_label else [route.path]
+        )
+        for piece in pieces:
+            line += ("M", *piece[0][0])
+            for _, a, b, c in piece:
+                line += ("C", *a, *b, *c)
         return element(
             "g",
             {"class": " ".join(classes), "data-edge": str(link.index)},
-            element("title", None, _edge_tooltip(edge, passes, mark.tip)),
+            element("title", None, edge_tooltip(edge, passes, mark.tip)),
             element("path", {"class": "line", "d": path_data(*line)}),
             element(
                 "path",
@@ -206,12 +227,17 @@ class Picture:
             ),
         )
 
-    def _edge_label(self, link: Link, route: Route) -> Markup:
-        """The label, the number of passes beside it, and the mark of an error."""
+    def _passes_of(self, link: Link) -> int:
+        """How often an edge was taken, or the one most taken of those that it stands for."""
+        return max(self.passes.get(index, _NO_PASS).passes for index in (link.index, *link.others))
+
+    def _edge_label(self, position: int, link: Link, ground: Ground) -> Markup:
+        """The label on the line, and beside the line the number of passes, or the mark of an error."""
         edge = self.graph.edges[link.index]
-        passes = self.passes.get(link.index, _NO_PASS).passes
-        x, y = route.label
-        classes = ["edge-label"]
+        passes = self._passes_of(link)
+        x, y = self.layout.routes[position].label
+        mark = self.dress.edges.get(link.index, NO_MARK)
+        classes = ["edge-label", *mark.css_classes]
         if link.is_mono:
             classes.append("is-condition")
         if passes:
@@ -231,29 +257,46 @@ class Picture:
                 for number, line in enumerate(link.lines)
             ]
             parts += (element("rect", box), element("text", None, *lines))
-        below = link.height / 2 + 9 if link.lines else 3.5
-        mark = self.dress.edges.get(link.index, NO_MARK)
-        classes += mark.css_classes
-        times = mark.words or (f"{TIMES}{passes}" if passes > 1 else "")
-        parts.append(element("text", {"class": "passes", "y": below}, times))
         if (edge.source, edge.target) in self.error_edges:
-            parts.append(_finding(-link.width / 2 + 2, -link.height / 2 - 2))
+            size = _FINDING_SIZE
+            sign = ground.beside(position, size, size) or ground.nearest(position)
+            parts.append(_finding(sign.x - x, sign.y - y))
+        parts += self._passes(position, passes, mark.words, ground)
         return element("g", {"class": " ".join(classes), "data-edge": str(link.index), **_at(x, y)}, *parts)
+
+    def _passes(self, position: int, passes: int, words: str, ground: Ground) -> list[Markup]:
+        """How often an edge was passed; it may appear at any time, so each edge has a place for it.
+
+        Where edges are so dense that there is none, the tooltip alone says it.
+        """
+        wanted = text_width(words, DETAIL_SIZE, is_bold=True) or _PASSES_WIDTH
+        place, names = ground.beside(position, wanted, DETAIL_SIZE), "passes"
+        if place is None and not words:
+            place, names = ground.beside(position, _SHORT_PASSES_WIDTH, DETAIL_SIZE), "passes narrow"
+        if place is None and words:
+            place = ground.nearest(position)
+        if place is None:
+            return []
+        number = short_count(passes) if "narrow" in names or passes > _MOST_PASSES else str(passes)
+        times = words or (TIMES + number if passes > 1 else "")
+        x, y = self.layout.routes[position].label
+        names += ("", " after", " before")[place.side]
+        return [element("text", {"class": names, "x": place.start - x, "y": place.y - y + 3.5}, times)]
 
 
 def _panel(panel: Panel, rect: Rect) -> Markup:
     box = {"x": rect.x, "y": rect.y, "width": rect.width, "height": rect.height, "rx": 8}
     return element(
         "g",
-        {"class": "lane" if panel.is_lane else "panel"},
+        {"class": "lane more" if panel.is_stack else "lane" if panel.is_lane else "panel"},
         element("title", None, panel.label),
         element("rect", box),
     )
 
 
-def _panel_title(panel: Panel, rect: Rect) -> Markup:
-    title = shorten(panel.title, rect.width - 16, 11)
-    return element("text", {"class": "panel-title", "x": rect.x + 10, "y": rect.y + 17}, title)
+def _panel_title(panel: Panel, rect: Rect, ground: Ground) -> Markup:
+    (x, y), title = ground.title(panel, rect)
+    return element("text", {"class": "panel-title", "x": x, "y": y}, title)
 
 
 def _finding(x: float, y: float) -> Markup:
@@ -269,49 +312,6 @@ def _hatch_pattern(hatch_id: str) -> Markup:
 
 def _at(x: float, y: float) -> dict[str, str]:
     return {"transform": "".join(("translate(", path_data(x, y), ")"))}
-
-
-def _counts(state: NodeState) -> str:
-    """Attempts and visits, when there was more than one."""
-    parts = [
-        state.progress,
-        f"{TIMES}{state.attempt}" if state.attempt > 1 else "",
-        f"{AGAIN}{state.visits}" if state.visits > 1 else "",
-    ]
-    return " ".join(part for part in parts if part)
-
-
-def _node_tooltip(
-    node_id: str, node: Node | None, handler_type: str, state: NodeState, join: Join | None, tip: str
-) -> str:
-    if node is None:
-        return f"{node_id}\nnot declared"
-    lines = [node.label] if node.label != node_id else []
-    lines.append(
-        f"{node_id} · {detail_of(node, handler_type)}" if handler_type != "tool" else f"{node_id} · tool"
-    )
-    lines += (text for text in (node.prompt, node.tool_command) if text)
-    if join is not None:
-        lines.append(f"branches meet at {join.node_id}" if join.node_id else _NO_JOIN)
-    if state.note:
-        lines.append(state.note)
-    if state.status is not NodeStatus.PENDING:
-        lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
-    return _tooltip([*lines, tip])
-
-
-def _edge_tooltip(edge: Edge, passes: int, tip: str) -> str:
-    lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition, tip]
-    if passes and not tip:
-        lines.append("taken once" if passes == 1 else f"taken {passes} times")
-    return _tooltip(lines)
-
-
-def _tooltip(lines: list[str]) -> str:
-    """The lines that say something, none of them endless."""
-    return "\n".join(
-        line if len(line) <= _TOOLTIP_CHARS else line[:_TOOLTIP_CHARS] + ELLIPSIS for line in lines if line
-    )
 
 
 def _css_name(text: str) -> str:

@@ -8,6 +8,7 @@ from attractor_nb.decisions.forms import form_words
 from attractor_nb.model.events import InterviewTimeout
 from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import QuestionType
+from attractor_nb.views.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,11 +56,12 @@ def plain_question(
     }
 
 
-def _materials(given: Any) -> list[dict[str, str]]:
-    """The texts under review; what is in metadata may be anybody's."""
+def _materials(given: Any) -> list[dict[str, Any]]:
+    """The texts under review, each with its tree (``prose.py``); what is in metadata may be anybody's."""
     parts = cast("list[Any]", given) if isinstance(given, list) else []
     mappings = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict)]
-    return [{name: str(part.get(name, "")) for name in ("name", "text", "note")} for part in mappings]
+    texts = [{name: str(part.get(name, "")) for name in ("name", "text", "note")} for part in mappings]
+    return [{**each, "shown": prose_of(each["text"], each["name"].rpartition("/")[2])} for each in texts]
 
 
 def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:

@@ -38,11 +38,23 @@ class Shape(StrEnum):
     HOUSE = "house"
     MISSING = "missing"
     """An id that edges name and nobody declared."""
+    STACK = "stack"
+    """Branches that are drawn as one box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node: its outline, size and wrapped text. ``detail`` is the small grey line, or empty."""
+    """A node.
+
+    Attributes:
+        node_id: Its id.
+        shape: Its outline.
+        lines: Its label, wrapped.
+        detail: The small grey line, or empty.
+        width: Width of the outline.
+        height: Height of the same.
+        gutter: Room on either side of the label of a round end: a sign stands in one, counts in the other.
+    """
 
     node_id: str
     shape: Shape
@@ -50,6 +62,7 @@ class Box:
     detail: str
     width: float
     height: float
+    gutter: float = 29.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,7 @@ class Link:
         is_mono: The text is a condition.
         width: Width of the label with its background; 0 without label.
         height: Height of the same.
+        others: Positions of further edges that it stands for: those of branches drawn as one box.
     """
 
     index: int
@@ -71,6 +85,7 @@ class Link:
     is_mono: bool = False
     width: float = 0.0
     height: float = 0.0
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +97,14 @@ class Panel:
         members: Member boxes, nested ones included.
         parent: Position of the enclosing panel.
         is_lane: It is the lane of a branch.
+        is_stack: It is the lane of all branches that a picture draws as one box.
     """
 
     label: str
     members: tuple[int, ...]
     parent: int | None = None
     is_lane: bool = False
+    is_stack: bool = False
 
     @property
     def title(self) -> str:

@@ -21,14 +21,21 @@ _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "p
 
 
 def run_summary(
-    view: RunView, graph: Graph, *, name: str = "run", has_times: bool = False, has_usage: bool = False
+    view: RunView,
+    graph: Graph,
+    *,
+    name: str = "",
+    handle: str = "",
+    has_times: bool = False,
+    has_usage: bool = False,
 ) -> str:
     """One line about a run: how it stands, how far it came, what to call next.
 
     Args:
         view: The run.
         graph: What it runs.
-        name: What the user calls the handle.
+        name: What the user calls what the line is about: the run, or its result; ``run`` by default.
+        handle: What the user calls the run; the same by default.
         has_times: Show time, tokens and cost, which differ from run to run.
         has_usage: Show tokens and cost.
     """
@@ -45,17 +52,18 @@ def run_summary(
         parts.append(one_line(view.reason))
     if view.status is RunStatus.INTERRUPTED and view.next_node:
         parts.append(f"{'before' if is_paused else 'at'} {view.next_node}")
-    if call := _next_call(view, graph, name):
+    name = name or handle or "run"
+    if call := _next_call(view, graph, name, handle or name):
         parts.append(f"next: {call}")
     return "   ".join(parts)
 
 
-def _next_call(view: RunView, graph: Graph, name: str) -> str:
+def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
     """The result worth a look after the end, or how to go on."""
     if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
-        return f"{name}.resume()"
+        return f"{handle}.resume()"
     if view.bound:
-        return f"{name}.resume({view.bound}=…)"
+        return f"{handle}.resume({view.bound}=…)"
     if not view.status.is_ended:
         return ""
     wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)

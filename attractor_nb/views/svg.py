@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
+from attractor_nb.views.drawing import NARROWER, density_of, draw_scene
 from attractor_nb.views.dress import NO_DRESS, Dress
 from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.markup import clean, element, path_data, style_sheet
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
+    from attractor_nb.views.layout.result import Layout
     from attractor_nb.views.outlines import Point
+    from attractor_nb.views.scene import Scene
     from attractor_nb.views.state import ChildView
 
 MAX_SHOWN_WIDTH: Final = 1080.0
@@ -52,6 +55,7 @@ def render_svg(
     theme: Theme = "auto",
     engine: Engine = "auto",
     dress: Dress = NO_DRESS,
+    is_whole: bool = True,
 ) -> str:
     """The drawing of a graph as SVG; equal arguments give equal text.
 
@@ -66,6 +70,8 @@ def render_svg(
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
         dress: What is shown of nodes and edges beside their states.
+        is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
+            box, "and 12 more": a picture can be neither moved nor enlarged.
 
     Raises:
         OptionError: The theme or engine is unknown, or ``dot`` was asked for and cannot be used.
@@ -73,7 +79,8 @@ def render_svg(
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
-    frame = _framed(graph, view, [found for found in diagnostics if found.is_error], engine, "", dress)
+    errors = [found for found in diagnostics if found.is_error]
+    frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
     width, height = frame.width, frame.height
     shown = min(1.0, MAX_SHOWN_WIDTH / width)
     page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}
@@ -109,20 +116,28 @@ class _Frame:
 
 
 def _framed(
-    graph: Graph, view: RunView, errors: list[Diagnostic], engine: Engine, path: str, dress: Dress = NO_DRESS
+    graph: Graph,
+    view: RunView,
+    errors: list[Diagnostic],
+    engine: Engine,
+    path: str,
+    dress: Dress = NO_DRESS,
+    *,
+    is_whole: bool,
 ) -> _Frame:
     shown = redacted_graph(graph)
-    scene = draw_scene(shown)
+    scene, layout, stacks = _laid_out(shown, engine, dress, is_whole=is_whole)
     picture = Picture(
         graph=shown,
         scene=scene,
-        layout=lay_out(scene, engine),
+        layout=layout,
         states=view.nodes,
         passes=view.edges,
         error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
         error_edges={found.edge for found in errors if found.edge is not None},
         joins=joins_of(shown),
         dress=dress,
+        stacks=stacks,
     )
     below = {
         node_id: _framed(
@@ -131,6 +146,7 @@ def _framed(
             [],
             engine,
             f"{path}{node_id}{CHILD_SEPARATOR}",
+            is_whole=is_whole,
         )
         for node_id, child in graph.children.items()
     }
@@ -142,6 +158,26 @@ def _framed(
         for (node_id, inner), place in zip(below.items(), places, strict=True)
     ]
     return _Frame(*size, picture.summary, picture.definitions, content)
+
+
+def _laid_out(
+    graph: Graph, engine: Engine, dress: Dress, *, is_whole: bool
+) -> tuple[Scene, Layout, dict[str, Stack]]:
+    """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
+    words = {name: mark.words for name, mark in dress.nodes.items()}
+    scene = draw_scene(graph, words=words)
+    layout = lay_out(scene, engine)
+    if layout.width <= WIDEST:
+        return scene, layout, {}
+    if density := NARROWER.get(density_of(len(graph.nodes))):
+        narrow = draw_scene(graph, density, words)
+        narrower = lay_out(narrow, engine)
+        if narrower.width < layout.width:
+            scene, layout = narrow, narrower
+    if layout.width <= WIDEST:
+        return scene, layout, {}
+    scene, stacks = (with_stack_lanes(scene, graph), {}) if is_whole else with_stacks(scene, graph)
+    return scene, lay_out(scene, engine), stacks
 
 
 def _placed(frames: list[_Frame], width: float, height: float) -> tuple[list[Point], tuple[float, float]]:

@@ -53,6 +53,19 @@ def text_table(
 ) -> str:
     """Every node with its type, whole label and ways out; with states also how it stands.
 
+    Arguments are as of ``table_rows``.
+    """
+    return aligned(table_rows(graph, states, edges, usage))
+
+
+def table_rows(
+    graph: Graph,
+    states: Mapping[str, NodeState] | None = None,
+    edges: Mapping[int, EdgeState] | None = None,
+    usage: Mapping[str, Usage] | None = None,
+) -> list[list[str]]:
+    """The cells of ``text_table``, the headings first.
+
     Args:
         graph: The graph.
         states: States of nodes; without them there is no state column.
@@ -79,7 +92,7 @@ def text_table(
         rows.append([*row, "; ".join(ways.get(node.id, ()))])
     if states is not None:
         header.insert(0, "state")
-    return aligned([header, *rows])
+    return [header, *rows]
 
 
 def run_table(view: RunView, graph: Graph) -> str:
@@ -87,15 +100,20 @@ def run_table(view: RunView, graph: Graph) -> str:
     table = text_table(graph, view.nodes, view.edges, view.usage_by_node).splitlines()
     if (more := len(table) - 1 - SHOWN_NODES) > 0:
         table[SHOWN_NODES + 1 :] = [f"… and {more:,} more nodes"]
-    lines = [
+    if attempts := attempt_rows(view):
+        table += ["", aligned(attempts)]
+    return "\n".join(table)
+
+
+def attempt_rows(view: RunView) -> list[list[str]]:
+    """The attempts of nodes that were tried again, the headings first; nothing where none was."""
+    rows = [
         row
         for name, spent in tuple(view.attempts.items())
         if len(spent) > 1
         for row in _attempts(name, spent)
     ]
-    if lines:
-        table += ["", aligned([["attempts of", "visit", "try", "outcome", "used"], *lines])]
-    return "\n".join(table)
+    return [["attempts of", "visit", "try", "outcome", "used"], *rows] if rows else []
 
 
 def _attempts(name: str, spent: Sequence[AttemptSpending]) -> list[list[str]]:

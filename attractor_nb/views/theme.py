@@ -71,6 +71,9 @@ DARK: Final = {
 }
 """Colours on a dark page."""
 
+LOUD_ID: Final = "#attractor-nb"
+"""An id that no element has: a selector that would take it, too, counts for more than classes of a host."""
+
 SANS: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 MONO: Final = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
@@ -79,8 +82,7 @@ _RULES: Final = """
 & .page{fill:var(--page);stroke:var(--frame)}
 & .panel rect{fill:var(--panel);stroke:var(--panel-line)}
 & .lane rect{fill:var(--lane);stroke:none}
-& text.panel-title{font-size:11px;fill:var(--dim);text-anchor:start;
-paint-order:stroke;stroke:var(--panel);stroke-width:4px;stroke-linejoin:round}
+& text.panel-title{font-size:11px;fill:var(--dim);text-anchor:start}
 & .node{--fill:var(--pending-fill);--stroke:var(--pending-line)}
 & .outline,& .ring,& .bar{fill:var(--fill);stroke:var(--stroke);stroke-width:1.25;stroke-linejoin:round}
 & .ring{fill:none}
@@ -89,22 +91,22 @@ paint-order:stroke;stroke:var(--panel);stroke-width:4px;stroke-linejoin:round}
 & .hatch-line{stroke:var(--success-line);stroke-width:1.5;opacity:.22}
 & .label{font-weight:500}
 & text.detail{font-size:10px;fill:var(--dim)}
-& text.counts{font-size:10px;font-weight:600;text-anchor:end;
-paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+& text.counts{font-size:10px;font-weight:600}
+& .again{fill:none;stroke:var(--ink);stroke-width:1.4;stroke-linecap:round;stroke-linejoin:round}
 & .mark{display:none}
-& .mark circle{fill:var(--stroke);stroke:var(--page);stroke-width:1.5}
+& .mark circle{fill:var(--stroke)}
 & .mark path{fill:none;stroke:var(--on-mark);stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
-& .badge circle{fill:var(--page);stroke:var(--stroke);stroke-width:1.25}
 & .badge path{fill:var(--star);stroke:none}
 & .finding path{fill:var(--fail-line);stroke:var(--page);stroke-width:1.5;stroke-linejoin:round}
 & .finding path+path{fill:none;stroke:var(--on-mark);stroke-width:1.7;stroke-linecap:round}
 & .line{fill:none;stroke:var(--line);stroke-width:1.25;stroke-linecap:round}
 & .head{fill:var(--line);stroke:var(--line);stroke-linejoin:round}
-& .edge-label rect{fill:var(--page);opacity:.94}
+& .edge-label rect{fill:none;pointer-events:all}
 & .edge-label text{font-size:10.5px;fill:var(--dim)}
 & .edge-label.is-condition text{font-family:MONO}
-& text.passes{font-size:10px;font-weight:600;
-paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+& text.passes{font-size:10px;font-weight:600}
+& text.passes.after{text-anchor:start}
+& text.passes.before{text-anchor:end}
 & .edge-restart .line{stroke-dasharray:5 3}
 & .edge-error .line,& .type-missing .outline{stroke:var(--fail-line);stroke-dasharray:4 3}
 & .edge-error .head{fill:var(--fail-line);stroke:var(--fail-line)}
@@ -140,6 +142,14 @@ def root_class() -> str:
     """Class of the root element, and of nothing else on a page."""
     content = "".join((_RULES, *LIGHT.values(), *DARK.values()))
     return "anb-" + sha256(content.encode()).hexdigest()[:8]
+
+
+_OUTPUT_RULES: Final = """
+&{text-align:left;white-space:normal;letter-spacing:normal;word-break:normal;overflow-wrap:normal}
+& :where(:not(svg,svg *)){all:revert}
+& *{box-sizing:border-box}
+"""
+"""What comes before the rules of an output: nothing of a host's is left in it, and nothing is inherited."""
 
 
 _FINDINGS_RULES: Final = """
@@ -273,42 +283,48 @@ def drawing_css() -> str:
 @cache
 def findings_css() -> str:
     """The style sheet of a table of findings."""
-    return _sheet(_FINDINGS_RULES)
+    return _output_sheet(_FINDINGS_RULES)
 
 
 @cache
 def session_css() -> str:
     """The style sheet of a table of agents."""
-    return _sheet(_SESSION_RULES)
+    return _output_sheet(_SESSION_RULES)
 
 
 @cache
 def table_css() -> str:
     """The style sheet of a table of facts."""
-    return _sheet(_TABLE_RULES)
+    return _output_sheet(_TABLE_RULES)
 
 
 @cache
 def compare_css() -> str:
     """The style sheet of two runs beside each other, but for the drawing and the tables in it."""
-    return _sheet(_COMPARE_RULES)
+    return _output_sheet(_COMPARE_RULES)
 
 
 @cache
 def inspection_css() -> str:
     """The style sheet of a stage that is inspected."""
-    return _sheet(_INSPECTION_RULES)
+    return _output_sheet(_INSPECTION_RULES)
 
 
 @cache
 def map_css() -> str:
     """The style sheet of a table of a map's rows."""
-    return _sheet(_MAP_RULES)
+    return _output_sheet(_MAP_RULES)
 
 
 def drawing_rules(rules: str) -> str:
     """More rules for a drawing, beside its own sheet; ``&`` stands for the root, ``MONO`` for the font."""
     return "\n" + rules.strip().replace("&", "." + root_class()).replace("SANS", SANS).replace("MONO", MONO)
+
+
+def _output_sheet(rules: str) -> str:
+    """A sheet of markup that stands in an output, among the styles of whoever shows it."""
+    loud = f":is(.{root_class()},{LOUD_ID})"
+    return _sheet((_OUTPUT_RULES + rules).replace("&", loud))
 
 
 def _sheet(rules: str) -> str:

@@ -30,6 +30,16 @@ _BAR: Final = 14.0
 _TOP: Final = 34.0
 _MIN_BAR: Final = 2.0
 _STEPS: Final = (1, 2, 5)
+_SWATCH: Final = 20.0
+_LEGEND: Final = {
+    RETRY_WAIT: "wait before the next attempt",
+    HUMAN: "wait for a person",
+    "calls": "calls",
+    "running": "under way",
+    "cut off": "cut off",
+    "cached": "from the cache",
+}
+"""What the kinds of bars mean that are not told by a mark in them."""
 _RULES: Final = """
 & .tl-lane{stroke:var(--frame);stroke-width:1}
 & .tl-grid{stroke:var(--frame);stroke-width:1}
@@ -93,8 +103,9 @@ class _Writer:
         self.right = width - _MARGIN - 14
         self.scale = (self.right - self.left) / max(timeline.seconds, 1e-3)
         self.bottom = _TOP + _LANE * max(1, len(self.lanes))
+        self.legend, self.legend_lines = self._legend()
         self.notes = self._notes()
-        self.height = self.bottom + 26 + 15 * len(self.notes)
+        self.height = self.bottom + 26 + 15 * (self.legend_lines + len(self.notes))
 
     def x(self, moment: float) -> float:
         """Where a moment lies."""
@@ -123,24 +134,60 @@ class _Writer:
             *self._grid(),
             *self._rows(),
             *(self._cut(cut.start, cut.end - cut.start) for cut in self.timeline.cuts),
+            *self.legend,
             *(
-                element("text", {"class": "tl-note", "x": _MARGIN, "y": self.bottom + 32 + 15 * number}, note)
-                for number, note in enumerate(self.notes)
+                element("text", {"class": "tl-note", "x": _MARGIN, "y": self._line(number)}, note)
+                for number, note in enumerate(self.notes, self.legend_lines)
             ),
         )
+
+    def _line(self, number: int) -> float:
+        """Where a line below the lanes stands."""
+        return self.bottom + 32 + 15 * number
+
+    def _legend(self) -> tuple[list[Markup], int]:
+        """A piece of each kind of bar that is there, with what it means; and how many lines they take."""
+        bars = [*self.timeline.bars]
+        found = {bar.kind for bar in bars} | {bar.status for bar in bars if bar.kind == ATTEMPT}
+        found |= {"calls"} if any(bar.calls for bar in bars) else set()
+        parts: list[Markup] = []
+        x, line = _MARGIN, 0
+        for kind, words in _LEGEND.items():
+            if kind not in found:
+                continue
+            width = _SWATCH + 6 + 1.12 * text_width(words, 11)  # other fonts are wider
+            if x > _MARGIN and x + width > self.right:
+                x, line = _MARGIN, line + 1
+            y = self._line(line)
+            text = element("text", {"class": "tl-note", "x": x + _SWATCH + 6, "y": y}, words)
+            parts.append(element("g", {"class": "tl-entry"}, self._swatch(kind, x, y - 9), text))
+            x += width + 16
+        return parts, line + bool(parts)
+
+    def _swatch(self, kind: str, x: float, y: float) -> Markup:
+        """A piece of a bar, drawn as one."""
+        box = {"x": x, "y": y, "width": _SWATCH, "height": 10.0, "rx": 2.0}
+        status = {HUMAN: "answered", "calls": "running"}.get(kind, kind)
+        classes, parts = self._box(kind, box)
+        if kind == "calls":
+            call = {"x": x + 4, "y": y + 6, "width": _SWATCH - 8, "height": 3.0}
+            parts.append(element("rect", {"class": "tl-call", **call}))
+        return element("g", {"class": " ".join(["tl-bar", "is-" + _css_name(status), *classes])}, *parts)
+
+    def _box(self, kind: str, box: dict[str, float]) -> tuple[list[str], list[Markup]]:
+        """The classes of a bar of a kind, and its box."""
+        if kind == RETRY_WAIT:
+            look = {"fill": "none", "style": f"fill:url(#{self.ids}-hatch)"}
+            return ["tl-wait"], [element("rect", {"class": "tl-box", **box, **look})]
+        plain = element("rect", {"class": "tl-box", **box})
+        if kind == HUMAN:
+            return ["tl-human"], [plain, element("rect", {**box, "fill": f"url(#{self.ids}-dots)"})]
+        return [], [plain]
 
     def _notes(self) -> list[str]:
         notes: list[str] = []
         if not self.lanes:
             notes.append("Nothing was started yet.")
-        kinds = {bar.kind for bar in self.timeline.bars}
-        words = [
-            *(["hatched: wait before the next attempt"] if RETRY_WAIT in kinds else []),
-            *(["dotted: wait for a person"] if HUMAN in kinds else []),
-            *(["thin bars inside: calls"] if any(bar.calls for bar in self.timeline.bars) else []),
-        ]
-        if words:
-            notes.append("   ".join(words))
         if (more := len(self.timeline.lanes) - len(self.lanes)) > 0:
             notes.append(f"… and {more} more lanes; str(timeline) has them all")
         return notes
@@ -176,17 +223,10 @@ class _Writer:
         x = self.x(bar.start)
         width = max(_MIN_BAR, self.x(bar.end) - x)
         box = {"x": x, "y": y, "width": width, "height": _BAR, "rx": min(3.0, width / 2)}
-        classes = ["tl-bar", "is-" + _css_name(bar.status)]
-        parts = [element("title", None, redacted(bar.words)), element("rect", {"class": "tl-box", **box})]
-        if bar.kind == RETRY_WAIT:
-            classes.append("tl-wait")
-            parts[1] = element(
-                "rect", {"class": "tl-box", **box, "fill": "none", "style": f"fill:url(#{self.ids}-hatch)"}
-            )
-        elif bar.kind == HUMAN:
-            classes.append("tl-human")
-            parts.append(element("rect", {**box, "fill": f"url(#{self.ids}-dots)"}))
-        else:
+        looks, boxes = self._box(bar.kind, box)
+        classes = ["tl-bar", "is-" + _css_name(bar.status), *looks]
+        parts = [element("title", None, redacted(bar.words)), *boxes]
+        if bar.kind == ATTEMPT:
             parts += self._inside(bar, x, y, width)
         return element(
             "g", {"class": " ".join(classes), "data-bar": str(number), "data-for": bar.node}, *parts

@@ -13,6 +13,7 @@ import os
 import pickle
 import platform
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
@@ -20,6 +21,7 @@ from attractor_nb.context import Context
 from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.errors import ContextValueError
 from attractor_nb.model.attachment import Attachment
 from attractor_nb.model.outcome import Outcome
@@ -127,6 +129,7 @@ async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
         scope = StageScope(**task.scope, logs_root=store.logs_root, files=files, announce=speech.take)
         said = None if task.conversation is None else _Thread(scope.thread, task.conversation)
         scope.conversation = said
+        scope.failed = partial(keep_traceback, files)
         enter_stage(scope)
         context = Context(task.work.get("context", {}))
         context.take_changes()
@@ -192,6 +195,7 @@ async def _worked(task: StageTask, plug: bytes, scope: StageScope, context: Cont
     except TimeoutError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a plug raises fails its stage (spec 4.12)
+        scope.failed(error)
         outcome = outcome_of_exception(error)
         if isinstance(error, ContextValueError):
             reason = f"stage {scope.node_id}: {outcome.failure_reason}"

@@ -77,7 +77,7 @@ GOALS = [
         "V3",
         "state changes in the browser",
         changes,
-        "Changes are sent 30 times a second, so 17 ms of it are waiting.",
+        "Changes are sent 50 times a second, so 10 ms of it are waiting.",
     ),
     Goal(
         "V4",

@@ -50,12 +50,19 @@ def _chromium(driver: ModuleType) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def make_server(driver: ModuleType) -> Callable[..., Any]:
-    """Makes a server of the wanted kind in a folder."""
+def make_server(driver: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Makes a server of the wanted kind in a folder; it finds the extension of this checkout."""
+    jupyter = tmp_path_factory.mktemp("jupyter")
+    (jupyter / "labextensions").mkdir()
+    (jupyter / "labextensions" / "attractor-nb").symlink_to(REPOSITORY / "attractor_nb" / "labextension")
 
     def make(folder: Path, **options: Any) -> Any:
         paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {"PYTHONPATH": os.pathsep.join(paths), "ATTRACTOR_LIVE": "auto"}
+        environment = {
+            "PYTHONPATH": os.pathsep.join(paths),
+            "JUPYTER_PATH": str(jupyter),
+            "ATTRACTOR_LIVE": "auto",
+        }
         return driver.JupyterServer(folder, environment=environment, **options)
 
     return make

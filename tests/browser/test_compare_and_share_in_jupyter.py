@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
+import nbformat
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -41,7 +43,8 @@ def test_two_runs_are_compared_asked_and_sent_away(jupyter, open_notebook, drive
     notebook.wait_for_text("exported exported.html True")
     compared = notebook.wait_for(".attractor-compare")
     assert "only in B" in compared.inner_text()
-    assert compared.locator("svg [data-node=draft].varied").count() == 1
+    kept = compared.locator("img").get_attribute("src").partition("base64,")[2]
+    assert 'varied" data-node="draft"' in base64.b64decode(kept).decode()
     compared.locator("summary", has_text="response of draft").click()
     assert "+It is small." in compared.locator("pre:visible").first.inner_text()
     notebook.wait_for_text("2 of 2 runs would go elsewhere")
@@ -56,3 +59,22 @@ def test_two_runs_are_compared_asked_and_sent_away(jupyter, open_notebook, drive
         with driver.new_page(offline=True) as page:
             page.goto((jupyter.root / name).as_uri())
             page.locator(selector).first.wait_for(timeout=10_000)
+
+
+def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_notebook):
+    notebook = open_notebook(jupyter, "%load_ext attractor_nb", SETUP, "diff(*runs)")
+    notebook.run_all()
+    page = notebook.page
+    notebook.wait_for(".attractor-compared [data-node=draft]").click()
+    sides = page.locator(".ac-panel .ac-side")
+    assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [
+        True
+    ] * 2
+    page.keyboard.press("Escape")
+    assert page.locator(".ac-panel").is_hidden()
+    assert page.locator(".attractor-compare .attractor-table:visible").count() >= 2, "the tables stay"
+    assert notebook.browser.our_errors == []
+    notebook.save()
+    saved = nbformat.read(notebook.path, 4).cells[2].outputs
+    assert "attractor-compare" in "".join(saved[0]["data"]["text/html"])
+    assert not any("widget" in kind for output in saved for kind in output["data"])

@@ -131,6 +131,98 @@ def test_buttons_and_keys_ask_for_steps(open_bar):
     assert calls == ["continue", "step", "step_over", "pause"] * 2
 
 
+def test_the_keys_of_the_bar_work_on_a_node_and_the_drawing_says_so(open_bar):
+    view = open_bar()
+    node = view.page.locator("[data-node=tests]")
+    node.focus()
+    for key in "scopb":
+        node.press(key)
+    calls = [request["call"] for request in sent(view)][1:]
+    assert calls == ["step", "continue", "step_over", "pause", "break"]
+    assert "s steps" in view.page.locator(".ad-frame").get_attribute("aria-label")
+    quiet = open_bar(state())
+    quiet.page.locator("[data-node=tests]").press("s")
+    assert sent(quiet) == [], "there is no step while nothing stands"
+
+
+def test_a_breakpoint_has_a_sign_of_its_own(open_bar):
+    view = open_bar()
+    signs = view.page.evaluate(
+        "() => Object.fromEntries([...document.querySelectorAll('[data-node] .ad-badge')].map((badge) =>"
+        " [badge.classList[1], badge.querySelector('path').getAttribute('d')]))"
+    )
+    assert len({*signs.values()}) == len(signs) == 5, "each kind of badge has another path"
+    listed = view.page.locator(".db-point path").first.get_attribute("d")
+    assert listed == signs["ad-badge-breakpoint"]
+    assert listed.count("Z") == 2, "two bars"
+
+
+def focus(view):
+    """What has the focus, in a word."""
+    return view.page.evaluate(
+        "() => (document.activeElement.getAttribute('aria-label') || document.activeElement.textContent).trim()"
+    )
+
+
+@pytest.mark.parametrize("name", ["Step", "Continue"])
+def test_a_step_leaves_the_focus_where_it_was(open_bar, name):
+    view = open_bar(state(stops=[STOP]))
+    view.tell(kind="debug", debugger=state(stops=[STOP]), look=LOOK)
+    view.page.get_by_role("button", name=name, exact=True).press("Enter")
+    view.tell(kind="debug", debugger=state())
+    view.page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+    assert focus(view) == name, "while it goes on"
+    assert view.page.get_by_role("button", name=name, exact=True).get_attribute("aria-disabled") == "true"
+    view.tell(kind="debug", debugger=state(stops=[{**STOP, "number": 2, "node": "tests"}]))
+    assert focus(view) == name
+    view.page.keyboard.press("Enter")
+    assert [request["call"] for request in sent(view)].count(name.lower()) == 2
+
+
+def test_a_step_by_key_at_the_place_where_it_stands_goes_on_at_the_next(open_bar):
+    view = open_bar(state(stops=[STOP]))
+    view.page.locator(".db-stop").press("s")
+    view.tell(kind="debug", debugger=state())
+    view.tell(kind="debug", debugger=state(stops=[{**STOP, "number": 2, "words": "before `tests`"}]))
+    assert focus(view).startswith("Stands before tests")
+    view.page.keyboard.press("s")
+    assert [request["call"] for request in sent(view)].count("step") == 2
+
+
+def test_texts_keep_their_lines_and_who_writes_is_not_disturbed(open_bar):
+    lines = "first line\nsecond line\n\n  fourth, indented"
+    values = [
+        {"key": "notes", "text": lines, "is_fixed": False},
+        {"key": "other", "text": "3", "is_fixed": False},
+    ]
+    view = open_bar(state(stops=[STOP]))
+    view.tell(kind="debug", debugger=state(stops=[STOP]), look={**LOOK, "context": values})
+    page = view.page
+    page.locator(".db-editor summary").click()
+    notes, other = (page.get_by_label(f"Value of {key}", exact=True) for key in ("notes", "other"))
+    assert notes.input_value() == lines
+    notes.press("Control+End")
+    notes.type("!")
+    notes.press("Tab")
+    assert sent(view)[-1] == {"call": "set_context", "key": "notes", "text": f"{lines}!", "branch": ""}
+    page.keyboard.press("Control+a")
+    page.keyboard.type("4")
+    added = {"key": "added", "text": "new", "is_fixed": False}
+    fresh = [added, {**values[0], "text": f"{lines}!"}, values[1]]
+    view.tell(kind="debug", debugger=state(stops=[STOP]), look={**LOOK, "context": fresh})
+    assert focus(view) == "Value of other"
+    assert other.input_value() == "4", "what is being written stays"
+    assert page.get_by_label("Value of added", exact=True).input_value() == "new"
+    page.keyboard.press("Control+Enter")
+    assert sent(view)[-1] == {"call": "set_context", "key": "other", "text": "4", "branch": ""}
+    page.get_by_label("New key").fill("text")
+    page.get_by_label("New value").fill("two\nlines")
+    page.get_by_label("New value").press("Control+Enter")
+    assert sent(view)[-1] == {"call": "set_context", "key": "text", "text": "two\nlines", "branch": ""}
+
+
 def test_breakpoints_are_set_and_taken_on_the_drawing(open_bar):
     view = open_bar(state(breakpoints=["plan"]))
     node = view.page.locator("[data-node=tests]")
@@ -203,10 +295,9 @@ def test_what_is_refused_is_said_and_the_bar_goes_when_nobody_debugs(open_bar):
 
 def test_a_run_that_nobody_debugs_has_one_button_and_says_nothing(open_bar):
     view = open_bar(state())
-    shown = [
-        button.inner_text() for button in view.page.locator(".db-bar button").all() if button.is_visible()
-    ]
-    assert shown == ["Pause"]
+    assert view.page.locator(".db-bar").is_hidden()
+    shown = [button.inner_text() for button in view.page.locator(".al-line button:visible").all()]
+    assert shown == ["Pause", "Stop"]
     view.shoot("debugger_idle")
 
 

@@ -48,7 +48,7 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
     bar.get_by_label("Value of green", exact=True).wait_for()
     notebook.shoot(pictures / "debugger_in_jupyter.png")
     bar.get_by_role("button", name="Continue", exact=True).click()
-    page.locator(".db-bar").first.wait_for(state="detached")
+    page.locator(".db-bar").first.wait_for(state="hidden")
     notebook.run_cell(3)
     notebook.wait_for_text("success Are they green? Say yes. | True")
     notebook.wait_for_text("{} ['prompt', 'context']")

@@ -146,6 +146,7 @@ def test_a_fix_is_a_click_and_a_place_leads_to_its_line(open_editor):
     view.page.get_by_role("button", name="Fix all").click()
     kernel.turn()
     assert "promt" not in editor.source
+    assert "fixed, " in view.page.locator(".ax-said").text_content()
     assert not any(found.rule == "attribute_typo" for found in editor.diagnostics)
     stale = {"kind": "fix", "number": 0, "version": 0}
     assert "has changed since this table" in kernel.desk.answer(stale)[0][0]["words"]

@@ -277,7 +277,7 @@ def test_nothing_of_strangers_becomes_markup(open_view):
     )
     assert view.page.locator("#view img, #view script").count() == 0
     assert view.page.title() == "view"
-    assert HOSTILE in view.page.locator(".ag-material pre").text_content()
+    assert HOSTILE in view.page.locator(".ag-material .pr-shown").text_content()
 
 
 def test_long_words_and_narrow_pages_stay_within_the_card(open_view):

@@ -51,7 +51,7 @@ def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebo
     page = notebook.page
     under_run = page.locator(".attractor-gate.has-gates .ag-card").first
     under_run.wait_for(timeout=60_000)
-    assert under_run.locator(".ag-material pre").text_content() == "draft <b>of caching</b>"
+    assert under_run.locator(".ag-material .pr-shown").text_content() == "draft <b>of caching</b>"
 
     # what the model refuses is said at its field, and the way goes back once
     under_run.get_by_label("Score").fill("11")
@@ -79,11 +79,11 @@ def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebo
     second.wait_for(state="detached", timeout=30_000)
     notebook.wait_for_text("report · judge: Print (score=8")
 
-    # answered under the run: the inbox has nothing left, and a table stands in its place
+    # answered under the run: the inbox has nothing left
     first = page.locator(".attractor-gate.has-gates .ag-card", has_text="Is article good?")
     first.get_by_label("Score").fill("9")
     first.get_by_text("Print").click()
-    notebook.wait_for_text("no question waits")
+    notebook.wait_for_text("No question waits")
     notebook.run_cell(5)
     notebook.wait_for_text("'score': 9, 'risk': 'low', 'findings': []} {'score': 8")
     assert notebook.browser.our_errors == []

@@ -182,6 +182,42 @@ def test_a_thousand_runs_are_shown_a_hundred_at_a_time(open_view, table):
     assert shown(view)[:2] == ["r99", "r990"]
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [950, 640])
+def test_on_a_narrow_page_tokens_cost_and_tags_stay_in_sight(open_view, table, width, dark):
+    (row, *others) = HistoryDesk(table).rows()
+    costly = {
+        "tokens": 124_567,
+        "cost": 0.42,
+        "price": "$0.42",
+        "tags": ["good", "nightly"],
+        "took": "1 min 15 s",
+    }
+    noted = {"note": "at implement: the command ended with exit code 2", "pipeline": "Review of the change"}
+    view = open_view(
+        "history",
+        VIEW,
+        rows=[{**row, **costly, **noted}, *others],
+        caption="runs",
+        place="",
+        dark=dark,
+        width=width,
+    )
+    line = view.page.locator(f"tr[data-run='{row['key']}']")
+    actions = line.locator(".ah-actions").bounding_box()
+    for name in ("status", "pipeline", "tokens", "cost", "tags"):
+        cell = line.locator(f"[data-column={name}]")
+        place = cell.bounding_box()
+        assert place["x"] >= 0, name
+        assert place["x"] + place["width"] <= actions["x"] + 1, f"{name} lies under the buttons"
+        heading = view.page.locator(f"th[data-column={name}]").bounding_box()
+        assert abs(heading["x"] - place["x"]) < 1
+    assert actions["x"] + actions["width"] <= width
+    assert line.locator("[data-column=status]").get_attribute("title") == noted["note"]
+    assert row["key"] in line.locator("[data-column=pipeline]").get_attribute("title")
+    view.shoot(f"history_{width}_{'dark' if dark else 'light'}")
+
+
 # -- the timeline ---------------------------------------------------------------------------------
 
 
@@ -243,3 +279,35 @@ def test_a_live_timeline_is_drawn_anew_and_keeps_what_was_chosen(open_view, time
     view.set("svg", timed.to_svg("light"))
     assert view.page.locator("[data-bar].selected").get_attribute("data-for") == "plan"
     assert view.console == []
+
+
+def test_a_live_timeline_that_is_drawn_anew_keeps_the_keyboard_where_it_is(open_view, timed):
+    view = open_timeline(open_view, timed)
+    view.page.locator("[data-bar='0']").focus()
+    view.page.keyboard.press("ArrowRight")
+    view.set("svg", timed.to_svg("light"))
+    assert view.page.evaluate("() => document.activeElement.dataset.bar") == "1"
+
+
+@pytest.mark.parametrize("name", ["hatch", "dots"])
+def test_hatches_and_dots_of_a_live_timeline_are_its_own(open_view, timed, name):
+    """Its static twin is in the page, before it and hidden, with the same ids: nothing is painted with those."""
+    shown = timeline_values(timed)
+    view = open_timeline(open_view, timed)
+    view.page.evaluate(
+        """(svg) => {
+          const twin = document.createElement("div");
+          twin.innerHTML = svg;
+          twin.style.display = "none";
+          document.body.prepend(twin);
+        }""",
+        shown["svg"],
+    )
+    used = view.page.evaluate(
+        """(name) => [...document.querySelectorAll(".at-lanes svg *")]
+          .map((one) => /url\\("?#([^")]+)"?\\)/.exec(getComputedStyle(one).fill)?.[1])
+          .filter((id) => id?.includes(name))
+          .map((id) => Boolean(document.getElementById(id)?.closest(".at-lanes")))""",
+        name,
+    )
+    assert used.count(True) == len(used) >= (2 if name == "hatch" else 0), used

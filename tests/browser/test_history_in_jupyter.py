@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from itertools import product
+
 import nbformat
 import pytest
 
@@ -18,6 +21,17 @@ for name, options in [("well", {}), ("badly", {"backend": refuses}), ("half", {"
 LIST = 'runs("history")'
 TIMELINE = 'runs("history").where(text="well")[0].load().timeline()'
 LEFT = 'sorted((row.logs_root.name, row.status, row.tags) for row in runs("history"))'
+
+# Each width and each theme once; all four pairs in the campaign.
+IS_CAMPAIGN = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
+LOOKS = list(product((1366, 640), (False, True))) if IS_CAMPAIGN else [(1366, False), (640, True)]
+
+
+def set_theme(page, *, dark):
+    """Notebooks of one server share a theme."""
+    theme = f"JupyterLab {'Dark' if dark else 'Light'}"
+    page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
+    page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{'false' if dark else 'true'}'")
 
 
 def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, open_notebook):
@@ -51,7 +65,7 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     page.locator("tr[data-run=badly]").get_by_text("Sure?", exact=True).click()
     page.wait_for_function("!document.querySelector('tr[data-run=badly]')")
 
-    assert page.locator("[data-attractor-place] > svg:visible").count() == 0, "the picture is stood in for"
+    assert page.locator("[data-attractor-place] > img:visible").count() == 0, "the picture is stood in for"
     page.locator(".at-timeline [data-bar][data-for=plan]").click()
     notebook.wait_for(".at-timeline [data-node=plan].selected")
     page.locator(".at-heats").get_by_text("visits", exact=True).click()
@@ -65,4 +79,35 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     kinds = {kind for output in saved for kind in output.get("data", {})}
     assert not any("widget-view" in kind for kind in kinds)
     assert "attractor-table" in "".join(saved[0]["data"]["text/html"])
-    assert "attractor-timeline" in "".join(saved[1]["data"]["text/html"])
+    assert "data:image/svg+xml;base64," in "".join(saved[1]["data"]["text/html"])
+
+
+@pytest.mark.parametrize(("width", "dark"), LOOKS)
+def test_two_runs_are_chosen_by_keys_and_compared_by_a_button(jupyter, open_notebook, pictures, width, dark):
+    base = f"compared-{width}-{dark}"
+    notebook = open_notebook(
+        jupyter, *(cell.replace("history", base) for cell in (SETUP, LIST)), width=width, height=768
+    )
+    set_theme(notebook.page, dark=dark)
+    for index in range(2):
+        notebook.run_cell(index)
+        notebook.wait_until_idle()
+    page = notebook.page
+    notebook.wait_for(".ah-history tr[data-run=half]")
+    compare = page.get_by_role("button", name="Compare", exact=True)
+    assert compare.is_disabled()
+    for name in ("well", "badly"):
+        page.locator(f"tr[data-run={name}] .ah-check").focus()
+        page.keyboard.press("Space")
+    assert page.locator("tr[data-run=badly] .ah-side").text_content() == "B"
+    assert page.locator("tr[data-run=half] .ah-check").is_disabled()
+    compare.click()
+    notebook.wait_for(".ah-panel .attractor-compared [data-node=say]")
+    assert page.locator(".ah-panel code").text_content() == f'diff("{base}/well", "{base}/badly")'
+    page.locator(".ah-panel [data-node=say]").click()
+    sides = page.locator(".ac-panel .ac-side")
+    assert sides.count() == 2
+    assert "no <b>words</b>" in sides.nth(1).text_content()
+    page.locator(".ah-panel").scroll_into_view_if_needed()
+    page.screenshot(path=pictures / f"history-compare-{width}-{'dark' if dark else 'light'}.png")
+    assert notebook.browser.our_errors == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import contextmanager
 from itertools import product
 
 import nbformat
@@ -22,10 +23,14 @@ from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.response import Response
 from attractor_nb.notebook.editing import EditorDesk
 from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
 from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
 from attractor_nb.pipeline.timing import timeline_values
+from attractor_nb.views.comparison_html import comparison_values
 from attractor_nb.views.findings import findings_html
 from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.prose import prose_of
+from attractor_nb.views.prose_html import prose_css, prose_html
 from attractor_nb.views.replay import replay_of
 from attractor_nb.views.svg import render_svg
 
@@ -110,6 +115,10 @@ def run(tmp_path_factory):
     return made
 
 
+STRANGERS = (
+    "all => all.filter(one => !(one.src || '').startsWith('data:image/svg+xml')).map(one => one.outerHTML)"
+)
+"""A drawing is kept as an image, in which nothing can run."""
 FOREIGN_IN_VIEW = ", ".join(f"#view {name.strip()}" for name in FOREIGN.split(","))
 
 
@@ -117,7 +126,7 @@ def check(view):
     """Nothing ran, and nothing that could stands in the page."""
     view.page.wait_for_timeout(300)  # what would run needs a moment; there is no event for nothing
     assert view.console == []
-    assert view.page.locator(FOREIGN_IN_VIEW).evaluate_all("all => all.map(one => one.outerHTML)") == []
+    assert view.page.locator(FOREIGN_IN_VIEW).evaluate_all(STRANGERS) == []
 
 
 def test_there_are_enough_of_them_and_one_that_runs_is_heard(open_view):
@@ -163,7 +172,10 @@ def test_in_gates(open_view):
         options=tuple((str(number), text) for number, text in enumerate(GROUPS[:6])),
         metadata={
             "detail": GROUPS[7],
-            "review": [{"name": GROUPS[8], "text": GROUPS[9], "note": GROUPS[10]}],
+            "review": [
+                {"name": GROUPS[8], "text": text, "note": GROUPS[10]}
+                for text in (GROUPS[9], *in_markup(GROUPS[9]))
+            ],
         },
     )
     values = {"answers": [{"is_answered": True, "words": GROUPS[3]}], "refusals": {"n1:1": GROUPS[4]}}
@@ -172,6 +184,56 @@ def test_in_gates(open_view):
         "gates_view", "showGates(host, el)", gates=[plain_question(event, about=GROUPS[6])], **values, **shown
     )
     check(view)
+
+
+def in_markup(text):
+    """A hostile text where Markdown, code, JSON and a diff have their places for texts."""
+    line = " ".join(text.split("\n"))
+    quoted = json.dumps({text: [text, {line: None}]})
+    return (
+        (
+            f"# {line}\n\n[{line}]({line}) ![{line}]({line}) <{line}> `{line}` **{line}**\n\n[a][b]\n\n[b]: {line}\n\n"
+            f"| {line} |\n|---|\n| {line} |\n\n- {line}\n\n> {line}\n\n```{line}\n{text}\n```\n\n```python\n{text}\n```\n\n"
+            f"```html\n{text}\n```\n\n```json\n{quoted}\n```\n\n```diff\n-{line}\n+{line}!\n```\n\n{text}\n"
+        ),
+        quoted,
+        f"diff --git a/{line} b/{line}\n--- a/{line}\n+++ b/{line}\n@@ -1 +1 @@ {line}\n-{line}\n+{line}!\n",
+    )
+
+
+def test_in_rendered_texts_in_a_cell_and_in_the_front_end(open_view):
+    """Each payload in Markdown, code, JSON, diffs and tracebacks, as markup of a cell and as trees."""
+    texts = [(part, "response.md") for text in GROUPS for part in in_markup(text)]
+    texts += [
+        (f"Traceback (most recent call last):\n  File {text}\n{text}", "traceback.txt") for text in GROUPS
+    ]
+    trees = [prose_of(text, name) for text, name in texts]
+    assert all(trees)
+    view = open_view(
+        "prose", "(el.append(...host.get('trees').map(one => makeProse(one, 'x'))), () => {})", trees=trees
+    )
+    assert view.page.locator("#view a:not([href^='http'])").count() == 0
+    check(view)
+    html = f"<style>{prose_css()}</style>"
+    html += "".join(prose_html(text, tree) for (text, _), tree in zip(texts, trees, strict=True))
+    view = open_view("parts", "(el.innerHTML = host.get('html'), () => {})", html=html)
+    assert view.page.locator(".pr-shown").count() == len(texts)
+    check(view)
+
+
+def test_in_two_runs_beside_each_other(open_view, run, tmp_path):
+    other = Pipeline(
+        hostile_graph(GROUPS), backend=FunctionBackend(lambda node, prompt, context: in_markup(prompt)[0])
+    )
+    made = other.run(logs_root=tmp_path / "other")
+    made.result(60)
+    values = comparison_values(diff(run, made).compared, text_chars=PLAIN_TEXT_CHARS)
+    view = open_view("compare", "showCompare(host, el)", **values)
+    for node in ("n0", "n3"):
+        view.page.locator(f"[data-node={node}]").first.click()
+        for fold in view.page.locator(".ac-change summary").all():
+            fold.click()
+        check(view)
 
 
 def test_in_a_replay(open_view, run):
@@ -253,6 +315,24 @@ def test_in_an_exported_page(driver, run, tmp_path):
     assert said == []
 
 
+@contextmanager
+def open_served(driver):
+    """A page of the server: it, what its console said, and what checks that nothing was heard and nothing got in."""
+    said = []
+    with driver.new_page(width=1300, height=900) as page:
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+
+        def check_page():
+            page.wait_for_timeout(300)  # as of check
+            assert said == []
+            inside = ", ".join(f".ap-main {name.strip()}" for name in FOREIGN.split(","))
+            assert page.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == []
+
+        yield page, said, check_page
+
+
 def test_in_the_served_page(driver, run, serve_page):
     """Names of directories, tags, labels, prompts, responses, reasons, questions, choices, and what was answered."""
     base = run.logs_root.parent
@@ -267,28 +347,17 @@ def test_in_the_served_page(driver, run, serve_page):
     waiting.wait_for_gate("ask", 60)
     waiting.cancel()
     waiting.result(60)
-    said = []
-    with driver.new_page(width=1300, height=900) as page:
-        page.set_default_timeout(60_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-
-        def check_page():
-            page.wait_for_timeout(300)  # as of check
-            assert said == []
-            inside = ", ".join(f".ap-main {name.strip()}" for name in FOREIGN.split(","))
-            assert page.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == []
-
+    with open_served(driver) as (page, said, check_page):
         page.goto(serve_page(base))
         assert page.locator("tr[data-run]").nth(2).wait_for() is None
         assert "onerror=hit()" in page.locator(".ah-table").inner_text()
         check_page()
         page.locator("tr[data-run=two]").get_by_role("button", name="Resume").click()
         page.locator(".ap-run .ag-card").wait_for()
-        assert page.locator(".ap-run .ag-card button").count() == 3
+        assert page.locator(".ap-run .ag-card .attractor-choice").count() == 3
         check_page()
         page.locator(".ap-run .ag-card textarea").fill(PAYLOADS[0])
-        page.locator(".ap-run .ag-card button").first.click()
+        page.locator(".ap-run .ag-card .attractor-choice").first.click()
         page.locator(".ap-run .ag-answers li").wait_for()
         check_page()
         page.get_by_role("button", name="Fork").click()
@@ -316,18 +385,7 @@ def test_in_the_form_of_a_new_run(driver, serve_page, tmp_path):
     (tmp_path / "runs").mkdir()
     text = hostile_graph(PAYLOADS).replace("x.own", "tool_command")
     (tmp_path / "all.dot").write_text(text, "utf-8")
-    said = []
-    with driver.new_page(width=1300, height=900) as page:
-        page.set_default_timeout(60_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-
-        def check_page():
-            page.wait_for_timeout(300)  # as of check
-            assert said == []
-            inside = ", ".join(f".ap-main {name.strip()}" for name in FOREIGN.split(","))
-            assert page.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == []
-
+    with open_served(driver) as (page, _, check_page):
         page.goto(serve_page(tmp_path / "runs"))
         page.get_by_role("button", name="New run").click()
         area = page.get_by_label("DOT text")
@@ -428,6 +486,4 @@ def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust
             inside = again.page.locator(
                 ", ".join(f".jp-OutputArea-output {name.strip()}" for name in FOREIGN.split(","))
             )
-            # Jupyter shows the SVG of an untrusted notebook as an image, in which nothing can run.
-            strangers = "all => all.filter(one => !(one.src || '').startsWith('data:image/svg+xml,')).map(one => one.outerHTML)"
-            assert inside.evaluate_all(strangers) == []
+            assert inside.evaluate_all(STRANGERS) == []

@@ -122,7 +122,7 @@ def test_visits_and_attempts_are_switched_and_files_are_read_on_demand(shown, ru
     view.page.get_by_role("button", name="status.json").click()
     assert view.sent[-1]["file"] == "status.json"
     answer(view, run)
-    assert '"outcome": "retry"' in view.page.locator(".al-file-text pre").text_content()
+    assert '"outcome": "retry"' in view.page.locator(".al-file-text .pr-shown").text_content()
     assert view.page.locator(".al-path code").text_content().endswith("visits/1.1")
     assert view.console == []
 

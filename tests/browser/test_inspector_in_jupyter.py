@@ -47,7 +47,7 @@ def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(ju
     inspector = page.locator(".al-inspector")
 
     page.locator("[data-node=draft]").first.click()
-    assert notebook.wait_for(".al-tab-panel pre").text_content().endswith("Write a page for newcomers")
+    assert notebook.wait_for(".al-tab-panel .pr-shown").text_content().endswith("Write a page for newcomers")
     inspector.get_by_role("tab", name="Response").click()
     assert "<img src=x" in page.locator(".al-tab-panel").text_content()
     inspector.get_by_role("tab", name="Attempts").click()
@@ -59,7 +59,7 @@ def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(ju
     assert "503: overloaded" in page.locator(".al-tab-panel").text_content()
     inspector.get_by_role("tab", name="Files").click()
     page.get_by_role("button", name="status.json").click()
-    assert '"outcome": "retry"' in notebook.wait_for(".al-file-text pre").text_content()
+    assert '"outcome": "retry"' in notebook.wait_for(".al-file-text .pr-shown").text_content()
     link = page.locator(".al-edit").first.get_attribute("href")
     assert link.endswith("/runs/look/draft/visits/1.1/prompt.md"), link
 
@@ -76,7 +76,7 @@ def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(ju
     assert page.evaluate("() => window.hit") is None
 
     notebook.click("Yes")
-    notebook.wait_for_text("✓ success")
+    notebook.wait_for(".al-line[data-status=success]")
     for index in (3, 4):
         notebook.run_cell(index)
         notebook.wait_until_idle()

@@ -90,23 +90,23 @@ def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(lab, ope
     notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN)
     notebook.run_all()
     notebook.click("Approve")
-    notebook.wait_for_text("✓ success")
+    notebook.wait_for(".al-line[data-status=success]")
     notebook.save()
     saved = nbformat.read(notebook.path, 4)
     shown = [output for cell in saved.cells for output in cell.get("outputs", []) if "data" in output]
     assert not any("widget-view" in kind for output in shown for kind in output["data"])
-    assert "state-success" in "".join(shown[-2]["data"]["image/svg+xml"])
+    assert "state-success" in "".join(shown[-1]["data"]["image/svg+xml"])
 
 
 def test_stop_in_the_status_line_interrupts_the_run(lab, open_notebook):
-    notebook = open_notebook(lab, LOAD, REVIEW, quick(30), RUN, "print(run.status)")
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(30), RUN, "run.wait()\nprint(run.status)")
     notebook.run_cell(0)
     for index in (1, 2, 3):
         notebook.run_cell(index)
         notebook.wait_until_idle()
     notebook.wait_for("[data-node=plan].state-running")
     notebook.click("Stop")
-    notebook.wait_for_text("run.resume()")
+    notebook.wait_for(".al-line[data-status=interrupted]")
     notebook.run_cell(4)
     notebook.wait_for_text("interrupted")
 
@@ -135,7 +135,7 @@ def test_a_child_run_is_followed_in_the_picture_of_its_parent(lab, open_notebook
     notebook.wait_for(".al-canvas [data-child=boss] [data-node=look].state-waiting")
     assert notebook.page.locator(".al-canvas [data-child=boss] .edge.taken").count() == 2
     notebook.page.locator(".al-canvas [data-child=boss] [data-node=draft]").click()
-    assert notebook.wait_for(".al-inspector-body pre").text_content() == "Write it"
+    assert notebook.wait_for(".al-inspector-body .pr-shown").text_content() == "Write it"
     notebook.click("Yes")
     notebook.wait_until_idle()
     assert notebook.browser.our_errors == []
@@ -160,7 +160,7 @@ def test_a_view_that_is_shown_again_starts_from_the_truth(lab, open_notebook):
         "document.querySelectorAll('.al-canvas [data-node=review].state-waiting').length === 2"
     )
     notebook.click("Approve")
-    notebook.page.wait_for_function("document.querySelectorAll('.attractor-live').length === 0")
+    notebook.page.wait_for_function("document.querySelectorAll('.al-line[data-status=success]').length === 2")
 
 
 def test_the_live_view_follows_the_theme_and_can_be_photographed(lab, open_notebook, tmp_path):
@@ -188,7 +188,7 @@ def test_the_live_view_follows_the_theme_and_can_be_photographed(lab, open_noteb
     finally:
         notebook.page.evaluate(change, "JupyterLab Light")
     notebook.click("Approve")
-    notebook.wait_for_text("success")
+    notebook.wait_for(".al-line[data-status=success]")
 
 
 def test_it_works_the_same_in_notebook_7(make_server, write_notebook, tmp_path):

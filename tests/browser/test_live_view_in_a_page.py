@@ -195,7 +195,9 @@ def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_
     assert row.all_text_contents() == ["fail", "", "", "<i>no"]
     view.page.get_by_label("The states as a table").click()
     assert view.page.locator(".al-table").is_hidden()
-    view.page.wait_for_function("() => document.querySelector('[aria-live]').textContent.includes('Writer')")
+    view.page.wait_for_function(
+        "() => [...document.querySelectorAll('[aria-live]')].some((said) => said.textContent.includes('Writer'))"
+    )
 
 
 def test_a_lost_kernel_is_said_with_what_to_do_and_nothing_can_be_asked(open_view):

@@ -46,9 +46,9 @@ def test_a_run_is_scrubbed_through_forked_and_drawn_with_its_kin(open_notebook, 
     second.wait_for()
     second.get_by_label("Event", exact=True).press("Home")
     assert "Before the first event" in second.locator(".ar-words").text_content()
-    page.wait_for_function(  # JupyterLab shows an SVG as an image
+    page.wait_for_function(  # a drawing is kept as an image
         "[...document.querySelectorAll('.jp-OutputArea-output img')]"
-        ".some(image => decodeURIComponent(image.src).includes('attractor-lineage'))"
+        ".some(image => atob(image.src.split(',')[1]).includes('attractor-lineage'))"
     )
     assert notebook.browser.our_errors == []
     notebook.shoot(pictures / "replay_in_jupyter.png")

@@ -185,7 +185,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
             ):
                 page.evaluate(SEEN, seen)
         page.locator("[data-node=plan].state-success").click()
-        page.locator(".al-inspector pre", has_text="Plan it: A small, safe change").wait_for()
+        page.locator(".al-inspector .pr-shown", has_text="Plan it: A small, safe change").wait_for()
         page.screenshot(path=str(pictures / "page_run_light.png"))
         assert page.title() == "Review of one change: waits for an answer · attractor_nb"
 
@@ -253,7 +253,8 @@ def test_a_question_of_a_run_that_stands_still_has_the_way_on_on_its_card(driver
         resume = page.locator(".ap-inbox .ag-card").get_by_role("button", name="Resume")
         resume.nth(1).wait_for()
         page.screenshot(path=str(pictures / "page_inbox_abandoned_light.png"))
-        assert page.locator(".ap-inbox .ag-card button").all_inner_texts() == ["Resume", "Resume"]
+        assert resume.count() == 2
+        assert page.locator(".ap-inbox .ag-card .attractor-choice").count() == 0
         page.locator(".ap-inbox .ag-card").nth(0).press(
             "a"
         )  # nor can it be answered by a key: all is as it was

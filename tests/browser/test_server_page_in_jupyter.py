@@ -11,6 +11,7 @@ from attractor_nb import Pipeline
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
+LIGHT = "() => { jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' }); }"
 TEXT = """digraph review { graph [label="Review of one change"]
   start [shape=Mdiamond] plan [label="Plan the change", prompt="Plan it"] review [shape=hexagon, label="Good?"]
   done [shape=Msquare] start -> plan -> review -> done [label="[A] Approve"] }"""
@@ -24,6 +25,9 @@ def test_the_card_in_the_launcher_opens_the_page_on_the_runs_of_the_root(lab, pi
         page = browser.page
         page.set_default_timeout(60_000)
         page.goto(f"{lab.url}/lab?reset&token={lab.token}")
+        page.wait_for_selector(".jp-LauncherCard")
+        page.evaluate(LIGHT)  # JupyterLab keeps the theme that another test has chosen
+        page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
         card = page.locator(".jp-LauncherCard", has_text="Attractor runs")
         card.wait_for()
         assert card.locator("svg, img").count() == 1

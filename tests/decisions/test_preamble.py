@@ -413,6 +413,25 @@ def test_of_the_stages_the_newest_are_kept_without_a_gap(mode, stages):
     assert told == list(range(len(stages)))[len(stages) - len(told) :]
 
 
+@given(
+    SUMMARIES,
+    st.lists(
+        st.tuples(
+            st.sampled_from(FIDELITY_MODES),
+            st.dictionaries(NAMES | st.just("tool.output"), TEXTS, max_size=9),
+            st.lists(NAMES, max_size=2),
+            st.integers(0, 30),
+        ),
+        max_size=6,
+    ),
+)
+def test_what_stages_keep_from_prompt_to_prompt_changes_no_prompt(stages, prompts):
+    for mode, values, wanted, count in prompts:
+        kept, anew = stages[:count], [replace(stage) for stage in stages[:count]]
+        told = past_of(values, kept=values, stages=kept, wanted=wanted)
+        assert build_preamble(mode, told) == build_preamble(mode, past_of(values, stages=anew, wanted=wanted))
+
+
 # -- events ------------------------------------------------------------------------------------------------
 
 

@@ -3,11 +3,16 @@
     python tests/docs/generate.py
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
-rules, and two tables of docs/language.md from the tables of shapes and attributes. A test compares.
+rules, docs/options.md from the options of runs, maps and pipelines, and two tables of docs/language.md from
+the tables of shapes and attributes. The words that the extension of JupyterLab colours come from the same tables.
+A test compares.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -15,11 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from attractor_nb import errors
+from attractor_nb.languages.dot.literals import KEYWORDS
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.model.attributes import TABLE, AttributeSpec, Scope, literal_text
 from attractor_nb.model.duration import Duration
+from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.model.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.pipeline.definition import Definition
+from attractor_nb.pipeline.maps.options import MapOptions
+from attractor_nb.pipeline.options import RunOptions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -218,15 +228,87 @@ def fenced(page: str) -> str:
     ).strip()
 
 
+# -- words.js ----------------------------------------------------------------------------------------
+
+
+def words_module() -> str:
+    attributes: dict[str, list[dict[str, str]]] = {}
+    for spec in sorted(TABLE, key=lambda each: each.name):
+        row = {"of": SCOPES[spec.scope].removeprefix("Of "), "value": _kind(spec).replace("`", "")}
+        row |= {"default": _default(spec).strip("`"), "meaning": prose_with_code(spec).replace("\\|", "|")}
+        attributes.setdefault(spec.name, []).append(row)
+    shapes = {shape: f"{kind}: {TYPES[kind]}" for shape, kind in SHAPE_TO_TYPE.items()}
+    tables = {"ATTRIBUTES": attributes, "SHAPES": shapes, "KEYWORDS": sorted(KEYWORDS)}
+    return (
+        "// The words of DOT, made by `make docs` from the tables of attributes, shapes and keywords.\n"
+        + "".join(
+            f"\nexport const {name} = {json.dumps(values, indent=2, ensure_ascii=False)};\n"
+            for name, values in tables.items()
+        )
+    )
+
+
+def default_text(default: object) -> str:
+    return "" if default is None or default is dataclasses.MISSING or default == () else code(repr(default))
+
+
+def options_page() -> str:
+    """Every keyword of runs, maps and pipelines."""
+
+    def rows(entries: Iterable[tuple[str, str, object]], meanings: dict[str, str]) -> Iterable[list[str]]:
+        for name, annotation, default in entries:
+            words = " or ".join(part.strip() for part in annotation.removesuffix("| None").split("|"))
+            yield [code(name), code(words), default_text(default), prose(meanings[name])]
+
+    def of_fields(options: type) -> Iterable[tuple[str, str, object]]:
+        return [(entry.name, str(entry.type), entry.default) for entry in dataclasses.fields(options)]
+
+    parameters = inspect.signature(Definition).parameters
+    made = [(name, str(parameters[name].annotation), parameters[name].default) for name in OF_A_PIPELINE]
+    head = ["option", "type", "default", "meaning"]
+    return "\n".join(
+        [
+            "# Options",
+            "",
+            "Keywords, with the meanings that `help(pipeline.run)`, Shift-Tab and Tab show. A keyword that is none of them is an error that",
+            "names the nearest. `BackendSpec`, `InterviewerSpec` and `ExecutorSpec` are a name, a function or an object; `DurationSpec` is seconds, a",
+            "`Duration`, or its text, as `15m`.",
+            "",
+            "## Of a run",
+            "",
+            "`pipeline.run`, `run_async`, `form`, `step`, `check`, `resume`, `run.resume`, `rewind`, `fork`, `run.debugger.rerun`, `run_pipeline`; the",
+            "options of the command line of the same name say the same ([cli.md](cli.md)). Some of these calls refuse some: a resume keeps the inputs of its run.",
+            '`run_async` has `host="kernel"`, `check` has `durability="none"` and `is_shown=False`, `rerun` has `is_shown=False`, and a later `step` what the first had.',
+            "",
+            table(head, rows(of_fields(RunOptions), OF_A_RUN)),
+            "",
+            "## Of a map",
+            "",
+            "`pipeline.map`, `map_async` and `resume_map`, beside those of a run, which hold for each row, but for `logs_root`, `breakpoints`, `pins` and `stop_after`.",
+            "",
+            table(head, rows(of_fields(MapOptions), OF_A_MAP)),
+            "",
+            "## Of a pipeline",
+            "",
+            "`Pipeline(source, …)`, and `load_pipeline(directory, …)` without `origin`.",
+            "",
+            table(head, rows(made, OF_A_PIPELINE)),
+            "",
+        ]
+    )
+
+
 PAGES: dict[str, Callable[[str], str]] = {
-    "language.md": language_page,
-    "errors.md": lambda now: errors_page(),
-    "rules.md": lambda now: rules_page(),
+    "docs/language.md": language_page,
+    "docs/errors.md": lambda now: errors_page(),
+    "docs/rules.md": lambda now: rules_page(),
+    "docs/options.md": lambda now: options_page(),
+    "attractor_nb/labextension/static/words.js": lambda now: words_module(),
 }
-"""Each page as a function of what is written there now."""
+"""Each generated file as a function of what is written there now."""
 
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        path = DOCS / name
+        path = REPOSITORY / name
         path.write_text(page(path.read_text("utf-8") if path.exists() else ""), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The generated pages of docs/ say what the tables of the project say now."""
+"""The generated pages of docs/, and the words that are coloured, say what the tables of the project say now."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from attractor_nb.model.terminal_text import STEERING
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs"
+REPOSITORY = HERE.parents[1]
+DOCS = REPOSITORY / "docs"
 
 
 def load_generator():
@@ -23,7 +24,7 @@ PAGES = load_generator().PAGES
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_fresh(name):
-    now = (DOCS / name).read_text("utf-8")
+    now = (REPOSITORY / name).read_text("utf-8")
     assert now == PAGES[name](now), "run `make docs`"
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb import Run
 from attractor_nb.model.events import PipelineForked
 from attractor_nb.model.manifest import Manifest
-from attractor_nb.pipeline.forking import fork_run
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.replaying import Moment, Replay
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "time-travel.md").read_te
 
 @pytest.mark.parametrize("name", ["context", "prompt", "visit", "pipeline"])
 def test_each_argument_of_a_fork_is_told(name):
-    assert name in inspect.signature(fork_run).parameters
+    assert name in inspect.signature(Run.fork).parameters
     assert f"{name}=" in PAGE
 
 

@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from attractor_nb.context import Context
@@ -146,16 +147,19 @@ class World:
     branch: str = ""
     run_id: str = "run"
     is_stepping: bool = False
-    debugging: None = None
     tries: dict = field(default_factory=dict)
 
-    clock = store = property(lambda self: self)
+    clock = store = setup = property(lambda self: self)
     uniform = staticmethod(lambda low, high: low)
+    debugging = SimpleNamespace(is_active=False)
 
     def monotonic(self):
         return 0.0
 
     def close_branch(self, branch):
+        pass
+
+    def distrust_state(self):
         pass
 
     def announce(self, event, *, is_synced=False):
@@ -205,7 +209,9 @@ def graph_text(branches, stages):
 def as_value(thing):
     """A thing as a value that can be compared: dicts without their order, records without their numbers."""
     if is_dataclass(thing):
-        names = (entry.name for entry in fields(thing) if entry.name not in {"root", "sequence"})
+        names = (
+            each.name for each in fields(thing) if each.compare and each.name not in {"root", "sequence"}
+        )
         return tuple((name, as_value(getattr(thing, name))) for name in names)
     if isinstance(thing, Mapping):
         return tuple(sorted((name, as_value(value)) for name, value in thing.items()))

@@ -81,3 +81,12 @@ def test_a_thousand_branches_leave_no_file_and_no_task_behind(tmp_path, first):
     assert threading.active_count() <= threads
     assert nap.loop.is_running(), "the engine's loop is shared by all runs of a process"
     assert not [task for task in asyncio.all_tasks(nap.loop) if "FanOut" in repr(task) and not task.done()]
+
+
+def test_a_run_that_has_ended_holds_no_file_while_its_result_is_kept(tmp_path):
+    small = Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    small.run(wait=True, logs_root=tmp_path / "first", durability="fast")
+    files = open_files()
+    kept = [small.run(wait=True, logs_root=tmp_path / str(number), durability="fast") for number in range(5)]
+    assert all(result.status == "success" for result in kept)
+    assert open_files() <= files

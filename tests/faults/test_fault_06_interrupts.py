@@ -24,7 +24,7 @@ import pytest
 
 from attractor_nb import Pipeline, interrupts
 from attractor_nb.decisions import run_state
-from attractor_nb.pipeline import pipeline
+from attractor_nb.pipeline import launching
 from attractor_nb.processes import local
 from attractor_nb.storage.stored_run import read_run
 
@@ -191,13 +191,13 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
     figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/pipeline/pipeline.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
+@pytest.mark.protects("attractor_nb/pipeline/launching.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
 def test_interrupted_while_the_handle_of_a_resumed_run_is_handed_over(interrupt_workers, figures):
     """Protected by: who is interrupted before he has the handle has the run stopped, whatever line it is."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
-    handed_over = line_of("interrupt.at_end(wired.behind.stop_for_nobody)", pipeline)
+    handed_over = line_of("interrupt.at_end(wired.behind.stop_for_nobody)", launching)
     lines = [
-        *(["pipeline/pipeline.py", handed_over + step] for step in (-1, 0, 1)),
+        *(["pipeline/launching.py", handed_over + step] for step in (-1, 0, 1)),
         *(["interrupts.py", number] for number in lines_of(interrupts.HeldInterrupt.finish)),
         *(["interrupts.py", number] for number in lines_of(interrupts._let_go)),
     ]

@@ -43,7 +43,7 @@ class PausedClock(ManualClock):
 
 @pytest.mark.protects(
     "attractor_nb/engine/attempts.py",
-    "duration = self.clock.monotonic() - began",
+    "duration = setup.clock.monotonic() - began",
     instead="duration = self.clock.time() - 1_700_000_000.0",
 )
 @pytest.mark.protects(

@@ -56,8 +56,8 @@ def test_a_sound_pipeline_has_no_findings():
 
 def test_an_error_is_raised_with_all_findings_and_their_excerpts():
     with pytest.raises(ValidationError) as caught:
-        validate_or_raise(parse_dot(BROKEN, name="demo.dot"))
-    assert {each.rule for each in caught.value.diagnostics} >= {"edge_target_exists", "reachability"}
+        validate_or_raise(parse_dot(BROKEN.replace('"Do it"', '"", timeout=soon'), name="demo.dot"))
+    assert {each.rule for each in caught.value.diagnostics} >= {"edge_target_exists", "bad_duration"}
     assert "--> demo.dot:6:13" in str(caught.value)
     assert "^^^" in str(caught.value)
 
@@ -70,7 +70,7 @@ def test_warnings_alone_are_returned_not_raised():
 def test_findings_come_in_source_order_those_about_the_whole_graph_first():
     graph = parse_dot(
         BROKEN.replace(' [prompt="Do it"]', ", fidelity=x")
-        .replace("work ,", 'work [promt="x"]')
+        .replace("work ,", 'work [promt="x", timeout=soon]')
         .replace("[shape=Mdiamond]", "")
     )
     starts = [each.span.outermost().start if each.span else -1 for each in validate(graph)]

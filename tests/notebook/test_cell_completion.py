@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from IPython.core.completer import CompletionContext
+from IPython.core.completer import CompletionContext, provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
 
 from attractor_nb.backends import NAMED
 from attractor_nb.cli.choices import BackendName
-from attractor_nb.notebook.completion import node_ids, suggest
+from attractor_nb.notebook import extension
+from attractor_nb.notebook.cell_outline import node_ids
+from attractor_nb.notebook.completion import OPTIONS, suggest
+from attractor_nb.notebook.magics import AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
 
 PLAN = '%%attractor\ndigraph g {\n  plan [label="Plan"]\n  build [label="Build"]\n  '
@@ -94,3 +98,105 @@ def test_the_matcher_says_nothing_in_other_cells():
 
 def test_a_backend_has_one_name_everywhere():
     assert [name.value for name in BackendName] == list(NAMED)
+
+
+HEAD = (
+    "%%attractor x\n"
+    "digraph g {\n"
+    '  graph [inputs="ticket, tone=plain", mcp.files.command="serve"]\n'
+    '  plan [prompt="p", llm_model="house-7b", class="hard"]\n'
+    "  measure [shape=parallelogram, tool_command=true]\n"
+    "  ask [shape=hexagon]\n"
+    '  ask -> plan [label="Ship it"]\n'
+    '  ask -> measure [label="again"]\n'
+)
+SHEET = '%%attractor x\ndigraph g {\n  plan [class="hard"]\n  graph [model_stylesheet="'
+
+
+@pytest.fixture(scope="module")
+def completed():
+    """What the completer of a real shell offers where | stands: the words, and what they replace."""
+    shell = InteractiveShell.instance() if InteractiveShell.initialized() else InteractiveShell()
+    extension.load(shell)
+    shell.user_ns["planet"] = shell.user_ns["outcomes"] = 1
+
+    def complete(marked):
+        text = marked.replace("|", "", 1)
+        with provisionalcompleter():
+            found = list(shell.Completer.completions(text, marked.index("|")))
+        return [(each.text, text[each.start : each.end]) for each in found]
+
+    yield complete
+    extension.unload(shell)
+
+
+@pytest.mark.parametrize(
+    ("marked", "words", "replaced"),
+    [
+        pytest.param(HEAD + '  plan -> ask [condition="|"]', ["outcome", "preferred_label", "context.ticket"], "", id="a condition"),
+        pytest.param(HEAD + '  plan -> ask [condition="outcome=f|"]', ["fail"], "f", id="an outcome"),
+        pytest.param(HEAD + '  plan -> ask [condition="outcome!=|"]', ["success", "partial_success"], "", id="not an outcome"),
+        pytest.param(HEAD + '  plan -> ask [condition="outcome=fail && context.tool.e|"]', ["context.tool.exit_code"], "context.tool.e", id="a key that a tool leaves"),
+        pytest.param(HEAD + '  plan -> ask [condition="plan.|"]', ["plan.response"], "plan.", id="a key without its prefix"),
+        pytest.param(HEAD + '  plan -> ask [condition="preferred_label=a|"]', ["again"], "a", id="a label"),
+        pytest.param(HEAD + '  plan -> ask [condition="preferred_label=|"]', ['\\"Ship it\\"', "again"], "", id="a label of two words"),
+        pytest.param(HEAD + '  sum [prompt="of $t|"]', ["$ticket", "$tone", "${tool.output}"], "$t", id="a variable"),
+        pytest.param(HEAD + '  sum [prompt="of ${plan|"]', ["${plan.response}"], "${plan", id="a variable in braces"),
+        pytest.param(HEAD + '  sum [prompt="of ${plan|}"]', ["${plan.response"], "${plan", id="braces that are closed"),
+        pytest.param(HEAD + '  sum [prompt="${tool.output:t|}"]', [":tail 4000"], ":t", id="a filter"),
+        pytest.param(HEAD + '  sum [attach="${ti|}"]', ["${ticket"], "${ti", id="an attachment"),
+        pytest.param(HEAD + '  sum [llm_model="house|"]', ["house-7b"], "house", id="a model of the cell"),
+        pytest.param(HEAD + '  sum [llm_provider=anthropic, llm_model="claude-haiku-4|"]', ["claude-haiku-4-5"], "claude-haiku-4", id="a model of the price list"),
+        pytest.param(HEAD + '  sum [llm_provider="anth|"]', ["anthropic"], "anth", id="a provider"),
+        pytest.param(HEAD + '  sum [llm_fallback="house-7b, house|"]', ["house-7b"], "house", id="the next model"),
+        pytest.param(HEAD + '  sum [llm_fallback_on="overlong, r|"]', ["refusal"], "r", id="a reason to fall back"),
+        pytest.param(HEAD + '  sum [fidelity="summary:h|"]', ["summary:high"], "summary:h", id="fidelity"),
+        pytest.param(HEAD + "  sum [shape=tri|", ["tripleoctagon"], "tri", id="a shape"),
+        pytest.param(HEAD + '  sum [type="pip|"]', ["pipeline"], "pip", id="a type"),
+        pytest.param(HEAD + '  sum [allowed_tools="read, w|"]', ["write"], "w", id="a tool"),
+        pytest.param(HEAD + '  sum [allowed_tools="mcp|"]', ["mcp:files/*"], "mcp", id="a tool of a server"),
+        pytest.param(HEAD + "  sum [on_interrupted=|]", ["rerun", "ask", "fail"], "", id="an interruption"),
+        pytest.param(HEAD + "  sum [error_policy=fail|]", ["fail_fast"], "fail", id="an error policy"),
+        pytest.param(HEAD + "  sum -> mea|", ["measure"], "mea", id="the end of an edge"),
+        pytest.param(HEAD + "  sum [retry_target=mea|", ["measure"], "mea", id="a retry target"),
+        pytest.param(HEAD + '  sum [carry="ticket, plan|"]', ["plan.response"], "plan", id="a key to carry"),
+        pytest.param(HEAD + '  sum [pipeline.inputs="topic=context.ti|"]', ["context.ticket"], "context.ti", id="an input of a child"),
+        pytest.param(HEAD + '  sum [human.review="pl|"]', ["plan/response.md"], "pl", id="what is reviewed"),
+        pytest.param(HEAD + '  ask [human.default_choice="ag|"]', ["again"], "ag", id="a choice"),
+        pytest.param(SHEET + '|"]', ["*", "box", ".hard", "#plan"], "", id="a selector"),
+        pytest.param(SHEET + '#pl|"]', ["#plan"], "#pl", id="a node's selector"),
+        pytest.param(SHEET + '* { llm_m|"]', ["llm_model"], "llm_m", id="a property"),
+        pytest.param(SHEET + '* { reasoning_effort: low; } .h|"]', [".hard"], ".h", id="the next selector"),
+        pytest.param(SHEET + '* { reasoning_effort: l|"]', ["low"], "l", id="a property's value"),
+        pytest.param("%%attractor x --p|\ndigraph g { }", ["--param"], "--p", id="an option"),
+        pytest.param('%%attractor x --param ti|\ndigraph g { inputs="ticket" }', ["ticket="], "ti", id="an input"),
+        pytest.param("%%attractor x --live |", ["auto", "on", "off"], "", id="an option's value"),
+    ],
+)  # fmt: skip
+def test_a_shell_offers_what_fits_first(completed, marked, words, replaced):
+    found = completed(marked)
+    assert {text for _, text in found} == {replaced}
+    offered = [text for text, _ in found]
+    assert [word for word in offered if word in words] == words
+    assert not {"planet", "outcomes", "print"} & {*offered}
+
+
+def test_our_options_come_alone(completed):
+    assert [text for text, _ in completed("%%attractor x --|\ndigraph g { }")] == list(OPTIONS)
+
+
+def test_the_options_that_are_offered_are_those_of_the_magic():
+    actions = [*AttractorMagics.attractor.parser._actions]
+    named = {flag for action in actions for flag in action.option_strings if flag.startswith("--")}
+    assert set(OPTIONS) == named - {"--help"}
+
+
+def test_a_file_after_write_is_left_to_the_shell(completed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "draft.dot").touch()
+    assert "draft.dot" in [text for text, _ in completed("%%attractor x --write dra|")]
+
+
+def test_what_is_behind_an_open_string_is_known_too(completed):
+    text = '%%attractor x\ndigraph g {\n  sum [prompt="of ${la|\n  last [prompt="p"]\n}'
+    assert [text for text, _ in completed(text)] == ["${last.response}", "${last_response}", "${last_stage}"]

@@ -69,3 +69,38 @@ def test_a_message_of_an_old_or_foreign_view_is_refused_in_words(message):
     (reply,), is_changed = desk.answer(message)
     assert (reply["kind"], reply["is_error"], is_changed) == ("said", True, False)
     assert desk.editor.source == TEXT
+
+
+def fix_all(text):
+    desk = EditorDesk(Pipeline(text).edit())
+    replies, _ = desk.answer({"kind": "fix_all"})
+    return desk, next(each["words"] for each in replies if each["kind"] == "said")
+
+
+SLIPS = """digraph {
+    start [shape=Mdiamond]  done [shape=Msquare]
+    build [promt="x", goal_gate=yes]
+    check [prompt=p; timeout="5 s"]
+    start -> biuld -> check -> done
+}"""
+
+
+def test_fix_all_mends_all_that_it_counts_and_says_so():
+    counted = sum(finding["can_fix"] for finding in EditorDesk(Pipeline(SLIPS).edit()).state()["findings"])
+    desk, words = fix_all(SLIPS)
+    assert counted == 5
+    assert not [finding for finding in desk.state()["findings"] if finding["can_fix"]]
+    assert words.startswith(f"{counted} fixed, 1 left: ")
+    assert 'the goal gate "build" has no retry_target' in words
+
+
+def test_fix_all_that_leaves_nothing_says_so():
+    desk, words = fix_all(TEXT)
+    assert (words, desk.state()["findings"]) == ("1 fixed, none left.", [])
+
+
+def test_all_fixes_are_one_change_that_can_be_taken_back():
+    desk, _ = fix_all(SLIPS)
+    desk.answer({"kind": "undo"})
+    assert desk.state()["source"] == SLIPS
+    assert not desk.editor.can_undo

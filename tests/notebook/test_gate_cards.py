@@ -61,7 +61,9 @@ def test_a_question_has_what_a_card_shows_of_it():
         ("S", "Start over"),
     ]
     assert (plain["since"], plain["deadline"], plain["detail"]) == (100.0, 160.0, "a diff")
-    assert plain["materials"] == [{"name": "plan/response.md", "text": "x", "note": ""}]
+    assert plain["materials"] == [
+        {"name": "plan/response.md", "text": "x", "note": "", "shown": [["p", "x"]]}
+    ]
     assert plain["form"]["name"] == "Review"
 
 

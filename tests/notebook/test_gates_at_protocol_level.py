@@ -27,15 +27,16 @@ def start_review(kernel, *, is_attended=True):
     return kernel.run("run = review.run()", is_attended=is_attended)
 
 
+def updates(kernel):
+    return [message["content"] for message in kernel.messages if message["msg_type"] == "update_display_data"]
+
+
 def wait_for_end(kernel, cell):
-    """Until the cell's output was replaced by the static picture."""
+    """Until the cell's output keeps the end of the run."""
+    ends = ("✓ success", "interrupted")
     kernel.wait_until(
-        lambda: [
-            message
-            for message in kernel.messages
-            if message["msg_type"] == "update_display_data" and "image/svg+xml" in message["content"]["data"]
-        ],
-        "the static picture",
+        lambda: [one for one in updates(kernel) if any(end in one["data"]["text/plain"] for end in ends)],
+        "what is kept of the end",
     )
 
 
@@ -46,20 +47,76 @@ def test_a_click_on_a_choice_takes_its_edge_while_no_cell_runs(any_kernel):
     assert "completed ('start', 'plan', 'gate', 'redo', 'done')" in any_kernel.run(COMPLETED).text
 
 
-def test_the_live_view_is_replaced_by_a_picture_that_needs_no_kernel(any_kernel):
+def test_the_output_needs_no_kernel_from_the_beginning_and_the_view_lives_on_at_the_end(any_kernel):
     cell = start_review(any_kernel)
-    shown = cell.outputs("display_data")[0]
-    assert "application/vnd.jupyter.widget-view+json" in shown["data"]
+    (shown,) = cell.outputs("display_data")
+    any_kernel.wait_for_button("Approve")
     any_kernel.click("Approve")
     wait_for_end(any_kernel, cell)
-    (update,) = [
-        message["content"]
-        for message in any_kernel.messages
-        if message["msg_type"] == "update_display_data" and "image/svg+xml" in message["content"]["data"]
-    ]
-    assert update["transient"]["display_id"] == shown["transient"]["display_id"]
-    assert set(update["data"]) == {"image/svg+xml", "text/plain"}
-    any_kernel.wait_until(lambda: not any_kernel.descriptions, "the widgets to be closed")
+    for kept in (shown, *updates(any_kernel)):
+        assert kept["transient"]["display_id"] == shown["transient"]["display_id"]
+        assert set(kept["data"]) == {"text/html", "image/svg+xml", "text/plain"}
+    any_kernel.wait_until(lambda: not any_kernel.descriptions, "the question to be gone")
+    comm_id, state = any_kernel.graph_view()
+    assert f'data-attractor-place="{state["place"]}"' in shown["data"]["text/html"]
+    any_kernel.send(comm_id, {"kind": "inspect", "node": "ship"})
+    any_kernel.wait_until(
+        lambda: "Ship it" in str([one["content"] for one in any_kernel.messages[-5:]]), "the stage's texts"
+    )
+
+
+def test_a_run_that_was_loaded_is_as_alive_as_one_that_has_ended(any_kernel):
+    cell = start_review(any_kernel)
+    any_kernel.click("Approve")
+    wait_for_end(any_kernel, cell)
+    before = set(any_kernel.widgets)
+    loaded = any_kernel.run("from attractor_nb import Run\nRun.load(run.logs_root)")
+    (shown,) = loaded.outputs("display_data")
+    (state,) = [state for name, state in any_kernel.widgets.items() if name not in before and "svg" in state]
+    assert state["states"]["line"]["is_ended"]
+    assert state["states"]["answer"]["node"] == "ship"
+    assert state["place"] in shown["data"]["text/html"]
+
+
+def test_the_inbox_is_static_with_its_cards_in_its_place(any_kernel):
+    start_review(any_kernel)
+    any_kernel.wait_for_button("Approve")
+    (shown,) = any_kernel.run("from attractor_nb import gates\ngates()").outputs("display_data")
+    assert set(shown["data"]) == {"text/html", "text/plain"}
+    assert "Is the plan good?" in shown["data"]["text/plain"]
+    assert ".resume()" in shown["data"]["text/plain"]
+    (cards,) = [state for state in any_kernel.widgets.values() if state.get("shows_all")]
+    assert f'data-attractor-place="{cards["place"]}"' in shown["data"]["text/html"]
+    any_kernel.click("Approve")
+    any_kernel.wait_until(
+        lambda: any("no question waits" in one["data"]["text/plain"] for one in updates(any_kernel)),
+        "the inbox to keep that none waits",
+    )
+
+
+def test_a_second_run_says_that_the_first_one_still_waits_until_it_is_stopped(any_kernel):
+    start_review(any_kernel)
+    any_kernel.wait_for_button("Approve")
+    (shown,) = any_kernel.run("second = review.run()").outputs("display_data")
+    assert "another run of this pipeline" in shown["data"]["text/plain"]
+    views = {name: state for name, state in any_kernel.widgets.items() if "svg" in state}
+    comm_id = list(views)[-1]
+    any_kernel.send(comm_id, {"kind": "ready"})
+
+    def others():
+        return any_kernel.widgets[comm_id]["states"]["others"]
+
+    (other,) = any_kernel.wait_until(others, "the notice")
+    any_kernel.send(comm_id, {"kind": "beside", "what": "stop", "run": other["run"]})
+    any_kernel.wait_until(
+        lambda: any(
+            one["content"]["data"].get("content", {}).get("others") == []
+            for one in any_kernel.messages
+            if one["msg_type"] == "comm_msg" and one["content"]["comm_id"] == comm_id
+        ),
+        "the notice to go",
+    )
+    assert "interrupted waiting" in any_kernel.run("print(run.status, second.status)").text
 
 
 def test_stop_in_the_live_view_interrupts_the_run(any_kernel):
@@ -117,7 +174,7 @@ def test_where_nobody_can_click_a_gate_fails_at_once(any_kernel):
     cell = start_review(any_kernel, is_attended=False)
     refused = any_kernel.wait(any_kernel.start("await run", is_attended=False))
     assert "nobody is here to click" in refused.error
-    assert not any_kernel.widgets
+    assert not any("svg" in state for state in any_kernel.widgets.values())
     assert cell.outputs("display_data") == []
 
 
@@ -128,7 +185,7 @@ def test_where_nobody_looks_the_picture_appears_once_in_the_cell_that_waits(any_
     awaited = any_kernel.run("await run", is_attended=False)
     assert started.outputs("display_data", "execute_result") == []
     picture, words = awaited.outputs("display_data", "execute_result")
-    assert set(picture["data"]) == {"image/svg+xml", "text/plain"}
+    assert set(picture["data"]) == {"text/html", "image/svg+xml", "text/plain"}
     assert set(words["data"]) == {"text/plain"}
 
 

@@ -48,7 +48,7 @@ def test_outputs_are_static_and_the_same_each_time(tmp_path):
     first = execute(tmp_path)
     assert first == execute(tmp_path)
     kinds = {kind for cell in first for output in cell for kind in output.get("data", {})}
-    assert kinds == {"image/svg+xml", "text/plain"}
+    assert kinds == {"text/html", "image/svg+xml", "text/plain"}
     assert first[2] == [], "the run is shown where it is waited for, and once"
     picture, words = first[4]
     assert "state-success" in picture["data"]["image/svg+xml"]

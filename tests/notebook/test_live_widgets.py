@@ -27,6 +27,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.notebook.gate_card import HandedIn
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live_run import LiveRun
+from attractor_nb.notebook.live_runs import LiveRuns
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView
@@ -58,9 +59,11 @@ def question(question_id="gate:1", kind="multiple_choice", options=OPTIONS, **mo
 @pytest.fixture
 def view():
     made = GraphView(
+        on_answer=lambda handed: None,
         on_stop=lambda: None,
         on_inspect=lambda asked: {"kind": "stage", "node": asked["node"]},
         on_debug=lambda asked: {"kind": "debug", "problem": asked["call"]},
+        on_beside=lambda asked: {"kind": "beside", "what": asked["what"]},
         svg="<svg/>",
     )
     made.sent = []
@@ -183,13 +186,13 @@ class FakeRun:
     def cancel(self):
         self.is_cancelled = True
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/svg+xml": "<svg/>", "text/plain": "done"}
+    def __getitem__(self, node_id):
+        return SimpleNamespace(response=f"{node_id} has spoken")
 
 
 @pytest.fixture
 def live():
-    return LiveRun(FakeRun(), closing_seconds=0)
+    return LiveRun(FakeRun())
 
 
 def test_a_batch_of_events_becomes_one_change(live):
@@ -229,17 +232,106 @@ def test_branches_that_speak_at_once_are_all_heard(live):
 
 def test_a_card_answers_the_run_as_a_person(live):
     live.paint([question()])
-    live.gate_card.hand_in(HandedIn("gate:1", "A", "fine", {"score": 7}))
-    assert live._run.answered == ("gate:1", "A", "fine", {"score": 7}, "widget")
+    live.graph_view.hand_in(HandedIn("gate:1", "A", "fine", {"score": 7}))
+    assert live.run.answered == ("gate:1", "A", "fine", {"score": 7}, "widget")
 
 
-def test_the_end_dismisses_questions_and_closes_the_widgets(live):
-    live._run.is_done = True
+class Kept:
+    """An output; what it was told to keep."""
+
+    def __init__(self):
+        self.bundles = []
+
+    def update(self, bundle, *, raw):
+        assert raw
+        self.bundles.append(bundle)
+
+    @property
+    def words(self):
+        return self.bundles[-1]["text/plain"]
+
+
+def test_the_end_dismisses_questions_and_leaves_the_view_as_it_is(live):
+    live.run.is_done = True
     live.paint([question()])
     live.paint([PipelineCompleted(duration=1.0)])
     assert live.is_over
-    assert live.gate_card.gates == []
-    assert live.widget.comm is None
+    assert live.graph_view.gates == []
+    assert live.graph_view.comm is not None
+    assert live.graph_view.states["line"]["is_ended"]
+
+
+def test_what_is_kept_follows_what_matters_to_a_reader_and_carries_no_widget(live):
+    live.run.is_done = True
+    live.show_in(kept := Kept())
+    live.paint([PipelineStarted(name="g", id="1"), StageStarted(name="plan", index=2)])
+    assert len(kept.bundles) == 1, "a stage that begins is not kept"
+    live.paint([question()])
+    assert "gate `gate` waits for an answer: Good? (A = Approve, R = Redo, S = Start over)" in kept.words
+    live.paint([PipelineCompleted(duration=1.0)])
+    assert "waits" not in kept.words
+    assert kept.words.startswith("✓ success")
+    for bundle in kept.bundles:
+        assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+        assert f'data-attractor-place="{live.key}"' in bundle["text/html"]
+
+
+def test_what_is_kept_is_renewed_now_and_then_but_always_at_the_end(live):
+    live.run.is_done = True
+    live.show_in(kept := Kept())
+    for number in range(20):
+        live.paint([question(f"gate:{number}")])
+    assert len(kept.bundles) == 2
+    live.paint([PipelineCompleted(duration=1.0)])
+    assert len(kept.bundles) == 3
+
+
+def test_the_answer_of_a_run_stays(live):
+    live.run.is_done = True
+    live.show_in(kept := Kept())
+    done = StageCompleted(name="plan", index=2, outcome=Outcome(StageStatus.SUCCESS), edge=1)
+    live.paint([StageStarted(name="plan", index=2), done, PipelineCompleted(duration=1.0)])
+    assert live.graph_view.states["answer"] == {"node": "plan", "text": "plan has spoken"}
+    assert "plan said:\nplan has spoken" in kept.words
+
+
+def test_a_run_that_is_over_is_shown_as_it_stands_and_asks_nobody_for_a_beat():
+    run = FakeRun()
+    run.is_done = True
+    run.view.status = RunStatus.SUCCESS
+    run.view.nodes["plan"] = NodeState(NodeStatus.SUCCESS)
+    live = LiveRun(run, is_followed=False)
+    assert live.is_over
+    assert run.observers == []
+    assert not live.graph_view.has_beats
+    assert live.graph_view.states["nodes"]["plan"]["status"] == "success"
+
+
+def test_views_of_runs_that_are_over_are_bounded_and_the_newest_stay():
+    views = LiveRuns(most_over=2)
+    shown = [views.open(FakeRun()) for _ in range(4)]
+    assert [view.graph_view.comm is not None for view in shown] == [False, False, True, True]
+    assert views.view_of(shown[0].run) is None
+    assert views.view_of(shown[3].run) is shown[3]
+
+
+def test_a_view_of_a_run_that_goes_on_is_never_let_go():
+    views = LiveRuns(most_over=1)
+    going = views.open(FakeRun(), is_followed=True)
+    for _ in range(3):
+        views.open(FakeRun())
+    assert views.view_of(going.run) is going
+    going.run.is_done = True
+    going.paint([PipelineCompleted(duration=1.0)])
+
+
+def test_a_run_that_somebody_has_asked_for_is_given_a_place_and_not_displayed(capsys):
+    views = LiveRuns()
+    with views.caught() as started:
+        view = views.present(FakeRun())
+    assert started == [view]
+    assert view._handles == []
+    assert capsys.readouterr().out == ""
 
 
 def test_a_click_asks_about_the_run_that_is_shown():
@@ -250,7 +342,7 @@ def test_a_click_asks_about_the_run_that_is_shown():
         return {"kind": "stage", "node": "plan"}
 
     run = FakeRun()
-    view = LiveRun(run, closing_seconds=0, inspect=inspect).graph_view
+    view = LiveRun(run, inspect=inspect).graph_view
     view.send = lambda content, buffers=None: asked.append(content)
     view._hear(view, {"kind": "inspect", "node": "plan", "visit": 2}, [])
     assert asked == [
@@ -329,11 +421,11 @@ def test_without_threads_the_running_loop_paints():
 
 
 def test_the_picture_is_put_in_place_even_after_a_fault_of_the_display(live):
-    live._run.is_done = True
+    live.run.is_done = True
     live.graph_view.show = None
     with pytest.raises(TypeError):
         live.paint([StageStarted(name="plan"), PipelineCompleted(duration=1.0)])
-    assert live.widget.comm is None
+    assert live.is_over
 
 
 def test_what_the_debugger_says_is_part_of_the_truth_and_its_bar_is_answered(live, view):

@@ -1,10 +1,10 @@
-"""The form of a pipeline's inputs as a widget: fields, a button, and what it says."""
+"""The form of a pipeline's inputs in a cell: fields, what they start, and what is kept of both."""
 
-import ipywidgets as widgets
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.run_form import run_form
+from attractor_nb.notebook.live_runs import LiveRuns
+from attractor_nb.notebook.run_form import RunFormView
 
 ASK = """digraph ask {
     inputs="ticket, tone='<b>plain</b>'"
@@ -15,35 +15,48 @@ ASK = """digraph ask {
 }"""
 
 
-def all_of(widget, kind):
-    found = [widget] if isinstance(widget, kind) else []
-    return found + [each for child in getattr(widget, "children", ()) for each in all_of(child, kind)]
+class Kept:
+    """The output of the form's cell."""
+
+    def __init__(self):
+        self.bundles = []
+
+    def update(self, bundle, *, raw):
+        self.bundles.append(bundle)
 
 
 @pytest.fixture
 def shown():
     form = Pipeline(ASK).form(durability="none", is_shown=False)
-    return form, run_form(form)
+    view = RunFormView(form, LiveRuns())
+    view.said = []
+    view.send = lambda content, buffers=None: view.said.append(content["words"])
+    view._handle = Kept()
+    return form, view
 
 
 def test_a_click_runs_with_what_is_filled_in(shown):
-    form, widget = shown
-    fields = all_of(widget, widgets.Textarea)
-    assert [field.placeholder for field in fields] == ["", "<b>plain</b>"]
-    fields[0].value = "the printer"
-    all_of(widget, widgets.Button)[0].click()
+    form, view = shown
+    assert [field["words"] for field in view.fields] == ["", "otherwise: <b>plain</b>"]
+    view._hear(view, {"kind": "submit", "values": {"ticket": "the printer"}}, [])
     assert "the printer" in form.run.result()["ask"].prompt
-    assert all_of(widget, widgets.HTML)[-1].value == ""
+    assert view.said == [""]
 
 
 def test_what_is_missing_is_said_and_nothing_runs(shown):
-    form, widget = shown
-    all_of(widget, widgets.Button)[0].click()
-    said = all_of(widget, widgets.HTML)[-1].value
+    form, view = shown
+    view._hear(view, {"kind": "submit", "values": {}}, [])
     assert form.run is None
-    assert 'role="alert"' in said
-    assert "ticket" in said
-    assert "<b>" not in said.partition(">")[2].removesuffix("</pre>")
+    assert "ticket" in view.said[0]
+
+
+def test_what_was_started_last_is_kept_below_the_form(shown):
+    form, view = shown
+    view.update({"text/html": "<p>run</p>", "text/plain": "run"}, raw=True)
+    (kept,) = view._handle.bundles
+    assert kept["text/html"].startswith(f'<div data-attractor-place="{view.place}"')
+    assert kept["text/html"].endswith("<p>run</p>")
+    assert kept["text/plain"] == f"{form}\n\nrun"
 
 
 def test_a_shell_shows_the_widget_where_somebody_can_fill_it_in():

@@ -44,7 +44,7 @@ def test_the_table_follows_the_session_while_the_kernel_is_free(kernel, session_
         == 1
     )
     assert "&lt;b&gt;plan&lt;/b&gt;" in tables(cell)[-1]
-    assert not kernel.widgets
+    assert not [state for state in kernel.widgets.values() if "place" in state]
 
 
 def test_where_nobody_looks_on_it_is_shown_as_it_stands(kernel, session_dir):

@@ -50,8 +50,8 @@ def refresh(path: Path) -> None:
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         if "text" in output:
             output.text = sanitized(output.text)
-        if "text/plain" in output.get("data", {}):
-            output.data["text/plain"] = sanitized(output.data["text/plain"])
+        for kind in {"text/plain", "text/html"} & output.get("data", {}).keys():
+            output.data[kind] = sanitized(output.data[kind])
     nbformat.write(notebook, path)
 
 

@@ -60,6 +60,27 @@ def test_the_same_pipeline_run_twice_is_alike_though_ids_and_directories_are_in_
     assert "no step differs" in str(found)
 
 
+def test_a_fork_differs_from_its_parent_only_where_it_went_another_way(tmp_path):
+    """Its copied stages were asked in the parent, whose id is in their prompts."""
+    text = TEXT.replace('prompt="Write"', 'prompt="Write", fidelity="truncate"').replace("GOOD", "2")
+    a = Pipeline(text, backend=FunctionBackend(lambda node, prompt, context: scored(node))).run(
+        logs_root=tmp_path / "a"
+    )
+    a.result(20)
+    fork = a.fork("check", context={"more": 1}, logs_root=tmp_path / "fork")
+    fork.result(20)
+    again = fork.fork("check", logs_root=tmp_path / "again")
+    again.result(20)
+    assert a.id in (fork["write"].prompt or "")
+    assert diff(a, fork).is_same is False  # the value that was given
+    assert [pair.differences for pair in diff(a, fork).steps if pair.node != "check"] == [()] * 4
+    assert [pair.differences for pair in diff(a, again).steps if pair.node != "check"] == [()] * 4
+
+
+def scored(node):
+    return Outcome(StageStatus.SUCCESS, context_updates={"score": "2"}) if node.id == "check" else "text"
+
+
 def test_changed_graphs_are_told_in_words_and_drawn_as_one(tmp_path):
     changed = TEXT.replace('"context.score=GOOD"', '"context.score=GOOD", label="ok"').replace(
         "Plan", "Plan more"
@@ -157,5 +178,6 @@ def test_hostile_texts_stay_text(tmp_path):
     hostile = '</pre><script>alert(1)</script><img src=x onerror="alert(2)">'
     found = diff(run(tmp_path, "a", "1", words=hostile), run(tmp_path, "b", "2", words="tame"))
     assert "<script" not in found.to_html()
-    assert "<img" not in found.to_html()
+    assert "<img src=x" not in found.to_html()
+    assert found.to_html().count("<img") == 1, "the drawing's own"
     assert "&lt;script&gt;" in found.to_html()

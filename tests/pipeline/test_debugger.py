@@ -448,14 +448,96 @@ def test_a_loaded_run_and_one_that_has_ended_say_so(debug, tmp_path):
     with pytest.raises(RunError, match="the run has ended"):
         run.debugger.pause()
     with pytest.raises(RunError, match="the run has ended"):
-        run.debugger.pin("plan", response="x")
-    with pytest.raises(RunError, match="the run has ended"):
         run.debugger.set_context("x", 1)
     loaded = Run.load(tmp_path / "run").debugger
     assert (loaded.stop, loaded.breakpoints, loaded.pins) == (None, (), {})
     with pytest.raises(RunError, match="was loaded") as refused:
         loaded.break_at("plan")
     assert "run.resume(breakpoints=[…])" in refused.value.hint
+
+
+@pytest.fixture
+def ended(make, tmp_path):
+    """A run that has ended, whose stages say how often they were asked, and what they were asked."""
+    asked = []
+
+    def answer(node, prompt, context):
+        asked.append(node.id)
+        return f"{node.id} {asked.count(node.id)}"
+
+    run = make(CHAIN, backend=answer).run(logs_root=tmp_path / "run", durability="fast")
+    run.result(WAIT)
+    del asked[:]
+    return run, asked
+
+
+GOING_ON = {
+    "fork": lambda run, tmp_path: run.fork("plan", logs_root=tmp_path / "fork"),
+    "rewind": lambda run, tmp_path: run.rewind("plan"),
+    "loaded": lambda run, tmp_path: run.fork("plan", logs_root=tmp_path / "fork"),
+}
+
+
+@pytest.mark.parametrize("how", GOING_ON)
+def test_an_answer_pinned_after_the_end_is_kept_for_what_goes_on_from_there(ended, how, tmp_path):
+    run, asked = ended
+    run = Run.load(run.logs_root, run.pipeline) if how == "loaded" else run
+    run.debugger.pin("plan")
+    assert run.debugger.pins == {"plan": "pinned to success"}
+    again = GOING_ON[how](run, tmp_path)
+    assert again.result(WAIT)["plan"].response == "plan 1"
+    assert "plan" not in asked
+    assert [event.node for event in changes(again)] == ["plan"], "its log has it, so a resume has it, too"
+
+
+def test_a_pin_after_the_end_can_be_taken_away_and_a_rerun_executes_all_the_same(ended, tmp_path):
+    run, asked = ended
+    run.debugger.pin("plan")
+    assert run.debugger.rerun("plan", logs_root=tmp_path / "rerun").response == "plan 1"
+    assert asked == ["plan"]
+    run.debugger.unpin("plan")
+    assert run.fork("plan", logs_root=tmp_path / "fork").result(WAIT)["plan"].response == "plan 2"
+
+
+def test_the_answer_of_an_earlier_visit_is_pinned_by_its_number(ended, tmp_path):
+    run, _ = ended
+    again = run.rewind("plan")
+    assert again.result(WAIT)["plan"].response == "plan 1"  # asked anew after the fixture forgot
+    again.debugger.pin("plan", visit=1)
+    with pytest.raises(RunError, match="plan has not come to anything in visit 7") as refused:
+        again.debugger.pin("plan", visit=7)
+    assert refused.value.hint == "visits that ended: 1, 2"
+    with pytest.raises(OptionError, match="visit 1 is given, and what plan comes to"):
+        again.debugger.pin("plan", "success", visit=1)
+
+
+def test_a_new_run_takes_pins_of_texts_outcomes_and_runs(ended, tmp_path):
+    run, asked = ended
+    pins = {"plan": run, "review": "Looks good."}
+    result = run.pipeline.run(pins=pins, logs_root=tmp_path / "next").result(WAIT)
+    assert (result["plan"].response, result["review"].response) == ("plan 1", "Looks good.")
+    assert asked == []
+    failed = run.pipeline.run(pins={"plan": Outcome.fail("no")}, logs_root=tmp_path / "failed").result(WAIT)
+    assert failed["plan"].outcome.failure_reason == "no"
+
+
+@pytest.mark.parametrize(
+    ("pins", "words"),
+    [
+        ({"plann": "x"}, "the pipeline has no node 'plann'; did you mean"),
+        ({"start": "x"}, "start is of type start and can be neither pinned"),
+        ({"plan": 3}, "plan is pinned to the text of a response, an Outcome or a run, not int"),
+    ],
+)
+def test_a_pin_that_is_none_is_refused_before_anything_is_made(ended, pins, words, tmp_path):
+    run, _ = ended
+    for call in (
+        lambda: run.pipeline.run(pins=pins, logs_root=tmp_path / "new"),
+        lambda: run.fork("plan", pins=pins, logs_root=tmp_path / "new"),
+    ):
+        with pytest.raises(OptionError, match=words):
+            call()
+    assert not (tmp_path / "new").exists()
 
 
 def test_nothing_can_be_changed_where_nothing_stands(debug):

@@ -90,7 +90,7 @@ def test_the_diff_and_the_changed_lines_say_what_was_touched(editor):
     ]
     assert "+    test  [shape=parallelogram]" in str(editor)
     assert "tool_command" in str(editor)
-    assert set(editor._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(editor._repr_mimebundle_()) == {"text/html", "image/svg+xml", "text/plain"}
 
 
 def test_what_cannot_be_changes_nothing(editor):

@@ -148,7 +148,7 @@ def test_a_timeline_of_a_run_reads_well_and_says_which_lanes_there_are(kept):
     timeline = Run.load("kept/badly").timeline()
     assert [lane.key for lane in timeline.timeline.lanes] == ["start", "plan", "say"]
     assert "no money" in str(timeline)
-    assert set(timeline._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(timeline._repr_mimebundle_()) == {"text/html", "image/svg+xml", "text/plain"}
     with pytest.raises(OptionError, match="no lanes by"):
         Run.load("kept/badly").timeline(by="hour")
 

@@ -4,6 +4,7 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
+from attractor_nb.testing import ManualClock
 from attractor_nb.views.lineage import MAX_SHOWN, Kin, lineage_svg, lineage_text
 
 LINE = "a b start -> a -> b -> done"
@@ -44,7 +45,7 @@ def test_it_needs_the_directory_alone_and_names_places_when_asked(family, tmp_pa
     assert all(run.logs_root.name in found.details() for run in family)
     assert all(run.logs_root.name not in str(found) for run in family)
     assert found.to_svg().count('class="ln-box"') == 5
-    assert set(found._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(found._repr_mimebundle_()) == {"text/html", "image/svg+xml", "text/plain"}
 
 
 def test_restarts_and_what_a_rewind_took_back(make, tmp_path):
@@ -69,6 +70,17 @@ def test_a_parent_that_is_gone_leaves_its_fork_as_the_oldest(family):
 
     shutil.rmtree(family[0].logs_root)
     assert str(lineage(family[1])).startswith("✓ fork before a, visit 1")
+
+
+def test_forks_of_one_second_stand_in_the_order_in_which_they_began(make, tmp_path):
+    clock = ManualClock(1_700_000_000.2)
+    run = make(LINE).run(runs_dir=tmp_path, clock=clock)
+    run.result(20)
+    for node, name in (("b", "3"), ("a", "2"), ("b", "1")):  # neither by place in the parent nor by name
+        clock.jump(0.1)
+        run.fork(node, logs_root=tmp_path / name, context={f"fork{name}": 1}, clock=clock).result(20)
+    changed = [line.rpartition("changed: ")[2] for line in str(lineage(run)).splitlines()[1:]]
+    assert changed == ["fork3", "fork2", "fork1"]
 
 
 def test_what_has_no_kin_is_said(tmp_path, make):

@@ -209,7 +209,7 @@ def test_mermaid_svg_and_text_show_every_node(make):
         assert "Plan it" in shown
     assert pipeline.to_mermaid().startswith("flowchart")
     assert pipeline.to_svg().startswith("<svg")
-    assert pipeline._repr_mimebundle_().keys() == {"image/svg+xml", "text/plain"}
+    assert pipeline._repr_mimebundle_().keys() == {"text/html", "image/svg+xml", "text/plain"}
 
 
 def test_a_name_may_be_given(dot):

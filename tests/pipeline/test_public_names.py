@@ -27,6 +27,7 @@ OF_A_RUN = {
         "children",
         "debugger",
         "details",
+        "error",
         "events",
         "explain",
         "explain_loop",

@@ -2,8 +2,9 @@
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Pipeline, ProviderBackend, Run
 from attractor_nb.errors import OptionError
+from attractor_nb.storage.stored_run import read_facts
 
 SOURCE = "digraph G { start [shape=Mdiamond] a [prompt=a] b [prompt=b] done [shape=Msquare] start -> a -> b -> done }"
 
@@ -35,6 +36,45 @@ def test_a_simulated_run_is_resumed_as_it_was(tmp_path):
 def test_another_backend_may_be_given(tmp_path):
     result = Pipeline(SOURCE).resume(_stopped(tmp_path, answer), backend="simulated").result()
     assert result["b"].response.startswith("[Simulated]")
+
+
+def test_the_handle_of_a_run_still_has_what_answered_it(tmp_path):
+    run = Pipeline(SOURCE).run(logs_root=tmp_path / "run", backend=answer, stop_after=2)
+    run.result()
+    fork = run.fork("a", logs_root=tmp_path / "fork")
+    assert fork.result()["a"].response == "answered a"
+    assert run.resume().result()["b"].response.startswith("answered")
+    assert fork.fork("b", backend="simulated").result()["b"].response.startswith("[Simulated]")
+    with pytest.raises(OptionError, match="no backend is given"):
+        Run.load(tmp_path / "run").fork("a")
+
+
+def test_what_answers_from_then_on_is_what_the_manifest_says(tmp_path):
+    root = _stopped(tmp_path, answer)
+    Pipeline(SOURCE).resume(root, backend="simulated", stop_after=1).result()
+    assert read_facts(root)["backend"] == "simulated"
+    assert Pipeline(SOURCE).resume(root).result()["b"].response.startswith("[Simulated]")
+
+
+def test_a_fork_says_what_answers_in_it_and_its_parent_what_answered_there(tmp_path):
+    root = _stopped(tmp_path, answer)
+    fork = Run.load(root).fork("a", backend="simulated", logs_root=tmp_path / "fork")
+    fork.result()
+    assert (read_facts(fork.logs_root)["backend"], read_facts(root)["backend"]) == (
+        "simulated",
+        "answer (own)",
+    )
+
+
+def test_models_of_providers_give_way_to_another_backend_in_the_manifest(tmp_path):
+    backend = ProviderBackend("gpt-5.2", base_url="http://127.0.0.1:9/v1")
+    _stopped(tmp_path, None)
+    root = tmp_path / "run"
+    Pipeline(SOURCE).resume(root, backend=backend, max_steps=1).result()
+    assert read_facts(root)["backend_facts"]
+    Pipeline(SOURCE).resume(root, backend="simulated", max_steps=9).result()
+    facts = read_facts(root)
+    assert (facts["backend"], facts.get("backend_facts") or None) == ("simulated", None)
 
 
 @pytest.mark.parametrize("key", ["internal.retry_count.a", "graph.goal"])

@@ -1,6 +1,7 @@
 """Going back in a run: what goes back, what does not, and what is refused."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
-from attractor_nb.model.events import PipelineResumed, PipelineRewound, StageStarted
+from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineRewound, StageStarted
 from attractor_nb.model.response import Response
 from attractor_nb.pipeline.recorded import restored_context, restored_state
 from attractor_nb.stage import current_stage
@@ -20,6 +21,7 @@ from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
+from attractor_nb.views.spending import so_far
 
 LINE = "a b c start -> a -> b -> c -> done"
 
@@ -487,6 +489,38 @@ def test_what_a_rewind_sets_aside_was_spent_and_every_view_says_the_same(line, t
     assert again["b"].usage == result["b"].usage == Run.load(tmp_path / "run")["b"].usage
     assert again["b"].usage == result.usage_by_node["b"]
     assert result.view.usage_by_node == result.usage_by_node
+
+
+def killed_in_the_middle(make, tmp_path):
+    """A directory as a kill leaves it: `b` has made one model call and has no end."""
+
+    def answer(node, prompt, context):
+        if node.id == "b" and not (tmp_path / "killed").exists():
+            scope = current_stage()
+            scope.announce(ModelCallEnded(**scope.place, model="m", usage=Usage(100, 20, 0.5, 1)))
+            shutil.copytree(tmp_path / "run", tmp_path / "killed")
+        return Response(node.id, usage=Usage(10))
+
+    pipeline = make(LINE, backend=answer)
+    pipeline.run(wait=True, logs_root=tmp_path / "run")
+    return pipeline, tmp_path / "killed"
+
+
+def test_ruling_18_a_rewind_counts_the_calls_of_an_attempt_that_a_kill_cut_off(make, tmp_path):
+    pipeline, root = killed_in_the_middle(make, tmp_path)
+    again = pipeline.resume(root, rewind_to="a")
+    result = again.result(20)
+    assert result.usage.total_tokens == 10 + 120 + 30  # a; what b had asked; all three again
+    assert result.usage_by_node["b"].total_tokens == 130
+    assert result.view.usage == result.usage == Run.load(root).view.usage
+    assert again.rewind("c").result(20).usage.total_tokens == 170  # and not twice
+
+
+def test_ruling_18_a_replay_of_it_counts_them_once(make, tmp_path):
+    pipeline, root = killed_in_the_middle(make, tmp_path)
+    result = pipeline.resume(root, rewind_to="a").result(20)
+    replay = Run.load(root).replay()
+    assert so_far(replay.at(len(replay)).view) == result.usage
 
 
 class RivalDisk(Disk):

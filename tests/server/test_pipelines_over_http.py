@@ -214,8 +214,11 @@ def test_validate_answers_a_fix_with_the_new_text_and_what_lint_says_of_it(clien
     after = client.post("/validate", {"source": torn, "fix": number}).json()
     assert after["source"] == sources.plain
     assert after["is_valid"]
-    for wrong in (number + 50, next(n for n, one in enumerate(before["diagnostics"]) if not one["can_fix"])):
-        refused = client.post("/validate", {"source": torn, "fix": wrong})
+    unfit = sources.plain.replace("plan [", "plan [max_retries=-1, ", 1)
+    (found,) = client.post("/validate", {"source": unfit}).json()["diagnostics"]
+    assert not found["can_fix"]
+    for source, wrong in ((torn, number + 50), (unfit, 0)):
+        refused = client.post("/validate", {"source": source, "fix": wrong})
         assert (refused.status_code, refused.json()["type"]) == (422, "urn:attractor-nb:problem:option")
 
 
@@ -309,3 +312,24 @@ def test_everything_is_also_below_a_prefix(serving, root, sources):
         run_id = client.submit(sources.plain)
         assert client.ended(run_id)["outcome"] == "success"
         assert client.post(f"/pipelines/{run_id}/events/ticket").status_code == 201
+
+
+def test_validate_lists_the_nodes_with_their_places_and_edges(client, sources):
+    assert client.post("/validate", {"source": sources.plain}).json()["outline"] == []
+    outline = client.post("/validate", {"source": sources.plain, "with_outline": True}).json()["outline"]
+    plan = next(each for each in outline if each["node"] == "plan")
+    line = sources.plain.splitlines()[plan["line"] - 1]
+    assert line[plan["column"] - 1 :].startswith("plan")
+    assert plan["type"] == "codergen"
+    assert [each["node"] for each in plan["incoming"]] == ["start"]
+    assert [each["node"] for each in plan["outgoing"]] == ["done"]
+
+
+def test_validate_renames_a_node_wherever_the_text_names_it(client, sources):
+    asked = {"source": sources.plain, "rename": {"node": "plan", "to": "draft"}}
+    after = client.post("/validate", asked).json()["source"]
+    assert "plan ->" not in after
+    assert "draft -> done" in after
+    refused = client.post("/validate", {"source": sources.plain, "rename": {"node": "plan", "to": "done"}})
+    assert refused.status_code == 422
+    assert "done" in refused.json()["detail"]

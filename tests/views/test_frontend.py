@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.views.frontend import FOLDER, modules_of, script, styles
+from attractor_nb.views.frontend import FOLDER, LOUD, modules_of, script, styles
 
 NAMES = sorted(path.stem for path in Path(str(FOLDER)).glob("*.js"))
 TOP_LEVEL = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
@@ -61,5 +61,35 @@ def test_texts_become_text_and_never_markup(name):
 
 def test_a_view_is_dressed_with_the_theme_first():
     sheet = styles("live_view")
-    assert sheet.startswith("/* What all views share")
+    assert sheet.startswith(f"{LOUD} {{\n/* What all views share")
     assert sheet.index(".attractor-ui {") < sheet.index(".al-inspector {") < sheet.index(".al-stage {")
+
+
+OWN = re.compile(r"\.(?:attractor|a[a-z]|db|pr)-[a-z]|\[data-attractor-")
+
+
+@pytest.mark.parametrize(
+    "sheet", [file for file in FOLDER.iterdir() if file.name.endswith(".css")], ids=lambda file: file.name
+)
+def test_each_rule_of_a_sheet_names_a_class_of_ours(sheet):
+    text = re.sub(
+        r"/\*.*?\*/|@keyframes[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}",
+        "",
+        sheet.read_text("utf-8"),
+        flags=re.DOTALL,
+    )
+    selectors = re.findall(r"(?:^|[}{;])\s*([^{}@;]+)\{", text)
+    assert selectors
+    parts = [part for selector in selectors for part in re.split(r",(?![^(]*\))", selector)]
+    assert [part.strip() for part in parts if not OWN.search(part)] == []
+
+
+def test_the_rules_of_a_view_count_for_more_than_those_of_any_host():
+    """Nested in a selector that an id could be taken by; only motions, which cannot be nested, stand outside."""
+    sheet = styles("live_view")
+    depth, outside = 0, ""
+    for char in sheet.removeprefix(LOUD):
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        outside += char if depth == 0 else ""
+    assert outside.replace("}", "").split() == ["@keyframes", "al-breathe"]
+    assert "#" in LOUD

@@ -62,7 +62,7 @@ def folded(*events):
     view, told = RunView(), {}
     for event in events:
         _, delta = fold_event(view, event)
-        told = merge_deltas(told, delta)
+        told = merge_deltas([told, delta])
     whole = view.to_plain()
     assert {name: told["nodes"][name] for name in whole["nodes"]} == whole["nodes"]
     assert told.get("edges", {}) == whole["edges"]
@@ -269,7 +269,7 @@ def test_another_child_run_of_a_node_takes_the_place_of_the_one_before():
 def test_deltas_of_child_runs_merge_as_those_of_the_run():
     first = {"children": {"a": {"nodes": {"x": 1}}, "b": {"run": "running"}}}
     second = {"children": {"a": {"nodes": {"y": 2}}}}
-    assert merge_deltas(first, second)["children"] == {
+    assert merge_deltas([first, second])["children"] == {
         "a": {"nodes": {"x": 1, "y": 2}},
         "b": {"run": "running"},
     }

@@ -18,6 +18,7 @@ from attractor_nb.views import layout as layout_module
 from attractor_nb.views.drawing import draw_scene
 from attractor_nb.views.layout import graphviz_dot, lay_out
 from attractor_nb.views.layout.geometry import point_at
+from attractor_nb.views.layout.layers import layer_scene
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.scene import Shape
 
@@ -197,15 +198,37 @@ def test_an_empty_graph_has_a_layout(engine):
     assert layout.width > 0
 
 
+def distances(scene, layout):
+    """How far each labelled link is from the middle of its label, and from the label's outline, by its ends."""
+    found = {}
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        x, y = route.label
+        half, up = link.width / 2, link.height / 2
+        points = [point_at(cubic, step / 16) for cubic in route.path for step in range(17)]
+        found[scene.boxes[link.source].node_id, scene.boxes[link.target].node_id] = (
+            min(abs(px - x) + abs(py - y) for px, py in points),
+            min(max(abs(px - x) - half, abs(py - y) - up) for px, py in points),
+        )
+    return found
+
+
+LABELLED = 'digraph g { a; b; c; a -> b [label="yes"]; a -> c [label="no"]; c -> a [label="again"]; b -> c }'
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_labels_sit_on_their_edges(engine):
-    text = 'digraph g { a; b; c; a -> b [label="yes"]; a -> c [label="no"]; c -> a [label="again"]; b -> c }'
+    text = LABELLED.replace("c -> a", "c -> d")
     scene = draw_scene(parse_dot(text))
-    for link, route in zip(scene.links, lay_out(scene, engine).routes, strict=True):
-        if link.lines:
-            x, y = route.label
-            points = [point_at(cubic, step / 16) for cubic in route.path for step in range(17)]
-            assert min(abs(px - x) + abs(py - y) for px, py in points) < 8
+    found = distances(scene, lay_out(scene, engine))
+    assert all(found[ends][0] < 8 for ends in (("a", "b"), ("a", "c"), ("c", "d")))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_of_a_loop_between_two_nodes_stand_beside_their_edges(engine):
+    scene = draw_scene(parse_dot(LABELLED))
+    found = distances(scene, lay_out(scene, engine))
+    assert found["a", "b"][0] < 8
+    assert all(0 < found[ends][1] < 8 for ends in (("a", "c"), ("c", "a")))
 
 
 def test_a_layout_is_the_same_in_every_process():
@@ -240,7 +263,8 @@ def test_graphviz_is_told_sizes_and_nothing_that_an_author_wrote():
         'subgraph cluster_secret { label="panel-secret"; inner }\n'
         ' bogus -> inner [label="edge-secret", condition="outcome=success"] }'
     )
-    lines = "\n".join(graphviz_dot._dot_lines(skeleton_of(draw_scene(graph))))
+    skeleton = skeleton_of(draw_scene(graph))
+    lines = "\n".join(graphviz_dot._dot_lines(skeleton, layer_scene(skeleton)))
     assert "secret" not in lines
     assert "onload" not in lines
     assert "bogus" not in lines

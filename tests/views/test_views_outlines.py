@@ -3,6 +3,7 @@
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.graph import Graph, Node
 from attractor_nb.views.drawing import draw_scene
 from attractor_nb.views.layout import lay_out
 from attractor_nb.views.layout.geometry import (
@@ -16,10 +17,10 @@ from attractor_nb.views.layout.geometry import (
 )
 from attractor_nb.views.outlines import (
     bar,
-    count_place,
     outline,
     outline_path,
     sign_places,
+    small_line_place,
     text_room,
     text_shift,
 )
@@ -27,6 +28,16 @@ from attractor_nb.views.scene import Box, Direction, Shape
 
 BOXES = [Box("a", shape, ("a",), "", 100.0, 40.0) for shape in Shape]
 SHAPES = pytest.mark.parametrize("box", BOXES, ids=[shape.value for shape in Shape])
+SHAPE_NAMES = {
+    "Mdiamond": Shape.START,
+    "Msquare": Shape.EXIT,
+    "hexagon": Shape.HEXAGON,
+    "diamond": Shape.DIAMOND,
+    "parallelogram": Shape.PARALLELOGRAM,
+    "component": Shape.FAN_OUT,
+    "tripleoctagon": Shape.FAN_IN,
+    "house": Shape.HOUSE,
+}
 SQUARE = [(-10.0, -10.0), (10.0, -10.0), (10.0, 10.0), (-10.0, 10.0)]
 
 
@@ -40,15 +51,27 @@ def test_an_outline_is_convex_and_as_large_as_its_box(box):
         assert (bx - ax) * (cy - by) - (by - ay) * (cx - bx) >= 0
 
 
+def is_inside(box, x, y):
+    corners = outline(box)
+    turns = [
+        (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+        for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True)
+    ]
+    return all(turn >= 0 for turn in turns)
+
+
 @SHAPES
-def test_counts_stand_outside_of_the_outline_and_not_on_it(box):
-    text_height = 8
-    x, baseline = count_place(box)
-    assert x <= 50 + 8
-    if box.shape is Shape.DIAMOND:
-        assert x / 50 + baseline / 20 > 1
-    else:
-        assert baseline - text_height > 20 or baseline < -20
+@pytest.mark.parametrize(
+    "label", ["a", "a label of words that is long enough for three lines of its box, or more"]
+)
+def test_counts_stand_inside_the_outline_where_no_edge_comes(box, label):
+    shapes = {drawn_as: shape for shape, drawn_as in SHAPE_NAMES.items()}
+    graph = Graph("g", nodes={"n": Node("n", {"shape": shapes.get(box.shape, "box"), "label": label})})
+    real = draw_scene(graph).boxes[0]
+    middle, baseline, room = small_line_place(real)
+    corners = [(middle + side * room / 2, y) for side in (-1, 1) for y in (baseline - 7.4, baseline + 2)]
+    assert room > 20
+    assert all(is_inside(real, x, y) for x, y in corners)
 
 
 @SHAPES

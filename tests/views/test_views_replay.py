@@ -28,7 +28,7 @@ def summed(replay, count):
     delta = {"nodes": {}, "edges": {}, "run": "ready"}
     contexts = {"": dict(replay["base"])}
     for frame in replay["frames"][:count]:
-        delta = merge_deltas(delta, frame["delta"])
+        delta = merge_deltas([delta, frame["delta"]])
         branch = frame.get("branch", "")
         if frame.get("begins"):
             contexts[branch] = dict(contexts[""])

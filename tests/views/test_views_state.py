@@ -173,7 +173,7 @@ def test_deltas_add_up_to_the_whole_state():
     ]
     view, whole = RunView(), {}
     for event in events:
-        whole = merge_deltas(whole, fold_event(view, event)[1])
+        whole = merge_deltas([whole, fold_event(view, event)[1]])
     assert whole == view.to_plain()
 
 

@@ -13,6 +13,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.views.marks import AGAIN_PATH
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.svg import render_svg
 
@@ -147,8 +148,20 @@ def test_attempts_and_visits_are_counted_on_the_node():
     svg = render_svg(
         parse_dot(REVIEW), states={"check": NodeState(NodeStatus.RETRYING, 3, 2)}, engine="layered"
     )
-    counts = [text.text for text in node_of(svg, "check").iter(SVG + "text") if text.get("class") == "counts"]
-    assert counts == ["×3 ↻2"]
+    node = node_of(svg, "check")
+    counts = [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"]
+    signs = [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"]
+    assert counts == ["2 ×3"]
+    assert signs[0].endswith(AGAIN_PATH)
+
+
+def test_a_first_visit_and_attempt_are_not_counted():
+    svg = render_svg(
+        parse_dot(REVIEW), states={"check": NodeState(NodeStatus.SUCCESS, 1, 1)}, engine="layered"
+    )
+    node = node_of(svg, "check")
+    assert [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"] == [None]
+    assert [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"] == [""]
 
 
 def test_a_failed_node_shows_the_first_words_of_the_reason():

@@ -171,3 +171,42 @@ def test_a_run_without_a_stage_and_one_with_very_many_are_drawn():
     assert "5 more lanes" in drawn
     with pytest.raises(OptionError, match="theme"):
         timeline_svg(timeline_of(Journal([])), theme="neon")
+
+
+def legend_of(svg):
+    """The words of the legend, each with the classes of the piece beside it and how its box is filled."""
+    root, found = ET.fromstring(svg), {}
+    for entry in root.iterfind(".//{*}g[@class='tl-entry']"):
+        piece, words = entry.find("{*}g"), entry.find("{*}text")
+        found[words.text] = (piece.get("class"), [box.get("style") or box.get("fill") for box in piece])
+    return found
+
+
+def test_a_legend_shows_a_piece_of_each_kind_of_bar_that_is_there():
+    first = StageStarted(name="plan")
+    journal = numbered(
+        (0, START),
+        (0, first),
+        (1, failed(will_retry=True)),
+        (1, StageRetrying(name="plan", attempt=2, delay=1)),
+        (2, began(attempt=2)),
+        (3, InterviewStarted(question="q", stage="plan", question_id="q")),
+    )
+    svg = timeline_svg(timeline_of(journal, now=1009.0))
+    legend = legend_of(svg)
+    assert list(legend) == ["wait before the next attempt", "wait for a person", "under way"]
+    hatched, dotted, running = legend.values()
+    assert hatched[0] == "tl-bar is-retry-wait tl-wait"
+    assert "-hatch)" in hatched[1][0]
+    assert dotted[0] == "tl-bar is-answered tl-human"
+    assert "-dots)" in dotted[1][1]
+    assert running == ("tl-bar is-running", [None])
+    bars = ET.fromstring(svg).iterfind(".//{*}g[@data-bar]")
+    assert {"tl-wait", "tl-human", "is-running"} <= {
+        name for bar in bars for name in bar.get("class").split()
+    }
+
+
+def test_what_is_not_there_is_not_in_the_legend():
+    journal = numbered((0, START), (0, began()), (4, ended()), (4, PipelineCompleted(duration=4)))
+    assert legend_of(timeline_svg(timeline_of(journal))) == {}

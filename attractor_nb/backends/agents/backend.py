@@ -29,6 +29,7 @@ from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.calls import AGENT_TASK_FILE
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.providers import read_model
 from attractor_nb.model.response import Response
@@ -179,7 +180,7 @@ class AgentBackend:
         return {}
 
     def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
-        words = {word.strip() for word in node.get("allowed_tools", str, "").split(",")}
+        words = set(comma_list(node.get("allowed_tools", str, "")))
         effort = node.get("reasoning_effort", str, "") if "reasoning_effort" in node.attrs else ""
         call = AgentCall(
             task="",

@@ -41,15 +41,19 @@ def address_of(target: Target) -> str:
 
 def address_variables(target: Target) -> tuple[str, ...]:
     """The environment variables that say where a provider is, and in which region or project of it."""
-    known = known_provider(target.provider)
-    own = (known.address if known else "") or _ADDRESS_VARIABLES.get(target.provider, "")
+    known, own = known_provider(target.provider), _address_variable(target.provider)
     return (*((own,) if own else ()), *(known.settings if known else ()))
+
+
+def _address_variable(provider: str) -> str:
+    """The variable that says where a provider is, or empty."""
+    known = known_provider(provider)
+    return (known.address if known else "") or _ADDRESS_VARIABLES.get(provider, "")
 
 
 def _set_address(provider: str) -> str:
     """The address that the user gave a provider by its own variable, or empty."""
-    known = known_provider(provider)
-    variable = (known.address if known else "") or _ADDRESS_VARIABLES.get(provider, "")
+    variable = _address_variable(provider)
     return os.environ.get(variable, "").strip() if variable else ""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.endpoints import (
     Endpoint,
     address_problem,
@@ -152,7 +153,7 @@ def read_request(node: Node, defaults: Defaults) -> Request:
     temperature, max_tokens = node.get("llm.temperature", float), node.get("llm.max_tokens", int)
     return Request(
         targets=tuple(dict.fromkeys((first, *others))),
-        fallback_on=frozenset(filter(None, map(str.strip, node.get("llm_fallback_on", str, "").split(",")))),
+        fallback_on=frozenset(comma_list(node.get("llm_fallback_on", str, ""))),
         effort=node.reasoning_effort,
         is_effort_asked="reasoning_effort" in node.attrs,
         temperature=defaults.temperature if temperature is None else temperature,

@@ -29,6 +29,7 @@ from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.attachment import ATTACH
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.endpoints import Endpoint, endpoint_of
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
@@ -385,7 +386,7 @@ def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> i
 
 
 def _tools_of(node: Node) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, node.get("allowed_tools", str, "").split(","))))
+    return comma_list(node.get("allowed_tools", str, ""))
 
 
 def _tell(message: str) -> None:

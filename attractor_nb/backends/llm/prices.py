@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.providers import PROVIDERS, known_provider
 
 if TYPE_CHECKING:
     from attractor_nb.model.providers import ModelName
@@ -90,6 +91,26 @@ def worst_case(name: ModelName, input_tokens: int, max_tokens: int | None) -> Us
     received = UNLIMITED_ANSWER_TOKENS if max_tokens is None else max_tokens
     cost = price_of(name, Usage(input_tokens, received))
     return Usage(input_tokens, received, cost, 1, estimated_calls=1)
+
+
+@lru_cache(maxsize=32)
+def listed_models(provider: str) -> tuple[str, ...]:
+    """The models that the price list has of a provider; empty where there is no list, or it has none.
+
+    Args:
+        provider: Its name; empty for all whose models a name tells.
+    """
+    if not has_prices():
+        return ()
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as above
+
+    wanted = known_provider(provider)
+    found: list[str] = []
+    for ours in [each for each in PROVIDERS if each is wanted or (not provider and each.models)]:
+        names = {ours.name, *ours.aliases}
+        listed = (each.id for entry in get_snapshot().providers if entry.id in names for each in entry.models)
+        found += (model for model in listed if ours.models is None or ours.models.match(model))
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=256)

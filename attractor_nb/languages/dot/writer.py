@@ -38,6 +38,9 @@ def write_dot(graph: Graph) -> str:
         a -> b
         b -> a
     }
+
+    Args:
+        graph: The graph.
     """
     return _Writer(graph).text()
 

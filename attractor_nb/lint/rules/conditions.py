@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.condition import mend_condition
+from attractor_nb.languages.dot import apply_edits
+from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.places import outward, replacing_value
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor_nb.lint.meant import Meant
     from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Edge
 
 
 @rule(Severity.ERROR)
@@ -47,8 +53,17 @@ def _noticed(survey: Survey, name: str) -> Iterator[Finding]:
         if notice.rule == name:
             is_embedded = notice.span is not None and notice.span.source.host
             span = notice.span if is_embedded else edge.span
-            ends = (edge.source, edge.target)
-            yield Finding(notice.message, span, edge=ends, fix=outward(notice.fix), severity=notice.severity)
+            ends, fix = (edge.source, edge.target), outward(notice.fix)
+            meant = _meant(edge, notice)
+            yield Finding(notice.message, span, edge=ends, fix=fix, severity=notice.severity, meant=meant)
+
+
+def _meant(edge: Edge, notice: Diagnostic) -> Meant | None:
+    """The graph with a condition that is mended as a notice proposes."""
+    if notice.fix is None or not notice.fix.edits or notice.severity is Severity.INFO:
+        return None
+    text = apply_edits(notice.fix.edits[0].span.source, notice.fix.edits)
+    return with_value(Scope.EDGE, "condition", edge.attrs["condition"], text)
 
 
 @rule(Severity.INFO)

@@ -8,6 +8,7 @@ from attractor_nb.decisions.choices import YES_OR_NO, choices_of, default_answer
 from attractor_nb.decisions.response_schemas import is_schema_name
 from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.question import AnswerValue, QuestionType
 from attractor_nb.model.shapes import BUILT_IN_TYPES, HUMAN_TYPE
@@ -90,7 +91,7 @@ def review_exists(survey: Survey) -> Iterator[Finding]:
     """
     nodes = survey.graph.nodes
     for node in nodes.values():
-        named = [part.strip() for part in node.get(_REVIEW, str, "").split(",") if part.strip()]
+        named = comma_list(node.get(_REVIEW, str, ""))
         missing = dict.fromkeys(stage for name in named if (stage := name.partition("/")[0]) not in nodes)
         if missing:
             listed = ", ".join(f'"{stage}"{did_you_mean(stage, nodes)}' for stage in missing)

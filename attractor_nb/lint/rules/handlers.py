@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.shapes import DEFAULT_SHAPE, DEFAULT_TYPE, SHAPE_ALIASES, SHAPE_TO_TYPE, type_of_shape
 from attractor_nb.model.spelling import nearest
@@ -48,7 +50,8 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
         suffix = f'; did you mean "{near}"?' if near else ""
         if node.shape in SHAPE_ALIASES:
             suffix = f', since a node has the shape "{SHAPE_ALIASES[node.shape]}"'
-        yield Finding(message + suffix, value_span(node, "shape"), node.id, fix=fix)
+        meant = with_value(Scope.NODE, "shape", shape, near) if near else None
+        yield Finding(message + suffix, value_span(node, "shape"), node.id, fix=fix, meant=meant)
 
 
 def _is_read_as_end(survey: Survey, node: Node) -> bool:
@@ -108,7 +111,9 @@ def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:
     # Nobody who misspelt the type of a stage meant an end of the run (ruling 40).
     near = nearest(node.type, sorted(survey.options.known_types - {"start", "exit"}))
     suffix = f'; did you mean "{near}"?' if near else ""
-    return Finding(message + suffix, value_span(node, "type"), node.id, fix=_registering(survey, node.type))
+    meant = with_value(Scope.NODE, "type", node.type, near) if near else None
+    fix = _registering(survey, node.type)
+    return Finding(message + suffix, value_span(node, "type"), node.id, fix=fix, meant=meant)
 
 
 def _registering(survey: Survey, handler_type: str) -> Fix:

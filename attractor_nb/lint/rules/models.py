@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from attractor_nb.decisions.caching import listed
 from attractor_nb.lint.places import outward, replacing, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.allowed_tools import (
@@ -19,6 +18,7 @@ from attractor_nb.model.allowed_tools import (
 )
 from attractor_nb.model.attachment import ATTACH, attached_names
 from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, literal_text
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import parse_duration
 from attractor_nb.model.endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
@@ -479,7 +479,7 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
         return
     known = _set_by_stages(survey)
     for node in carrying:
-        names = listed(literal_text(node.attrs["carry"]))
+        names = comma_list(literal_text(node.attrs["carry"]))
         for name in names:
             near = "" if name in known else nearest(name, known)
             if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
@@ -499,7 +499,7 @@ def _set_by_stages(survey: Survey) -> tuple[str, ...]:
     outputs = (
         assigned.partition("=")[0].strip()
         for node in survey.graph.nodes.values()
-        for assigned in listed(node.get("pipeline.outputs", str, ""))
+        for assigned in comma_list(node.get("pipeline.outputs", str, ""))
     )
     return (
         *(f"{node_id}.response" for node_id in survey.graph.nodes),

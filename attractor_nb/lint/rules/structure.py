@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.languages.dot.arrowless import arrowless
+from attractor_nb.lint.meant import with_edge, with_ends, with_node_named
 from attractor_nb.lint.places import appending, replacing, source_span, target_span
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.model.diagnostic import Fix, Severity
@@ -141,20 +143,78 @@ def edge_target_exists(survey: Survey) -> Iterator[Finding]:
             start -> implement  implement -> exit }
     """
     nodes = survey.graph.nodes
+    mentions: dict[str, list[tuple[Edge, Span | None]]] = {}
     for edge in survey.graph.edges:
         if edge.target not in nodes:
-            yield _unknown_end(survey, edge, edge.target, target_span(edge))
+            mentions.setdefault(edge.target, []).append((edge, target_span(edge)))
         if edge.source not in nodes and edge.source != edge.target:
-            yield _unknown_end(survey, edge, edge.source, source_span(edge))
+            mentions.setdefault(edge.source, []).append((edge, source_span(edge)))
+    for name, found in mentions.items():
+        places = {span.outermost().start for _, span in found if span is not None}
+        near = survey.nearest_node(name)
+        is_alone = near and not (survey.graph.outgoing_edges(near) or survey.graph.incoming_edges(near))
+        if is_alone and len(places) > 1:
+            yield _misspelt_declaration(nodes[near], name, len(places))
+            continue
+        yield from (_unknown_end(survey, edge, name, span) for edge, span in found)
+
+
+def _misspelt_declaration(node: Node, name: str, count: int) -> Finding:
+    """What is said of a node that no edge names, where several name the same one almost alike."""
+    message = f'"{node.id}" is in no edge, and edges name "{name}" in {count} places; did you mean "{name}"?'
+    span = node.span
+    if span is not None and span.text.startswith(node.id):
+        span = span.source.span(span.start, span.start + len(node.id))
+    fix = replacing(span, name, f'write "{name}"')
+    if span is None or span.text != node.id:
+        fix = Fix(fix.title)
+    return Finding(message, span, node.id, fix=fix, meant=with_node_named(node.id, name))
 
 
 def _unknown_end(survey: Survey, edge: Edge, name: str, span: Span | None) -> Finding:
-    near = survey.nearest_node(name)
+    near, ends = survey.nearest_node(name), (edge.source, edge.target)
     message = f'the edge {edge.source} -> {edge.target} names "{name}", which is not declared'
     if near:
-        fix = replacing(span, near, f'write "{near}"')
-        return Finding(f'{message}; did you mean "{near}"?', span, name, (edge.source, edge.target), fix)
-    return Finding(message, span, name, (edge.source, edge.target), _declaring(survey, name))
+        message, fix = f'{message}; did you mean "{near}"?', replacing(span, near, f'write "{near}"')
+        return Finding(message, span, name, ends, fix, meant=with_ends(name, near))
+    return Finding(message, span, name, ends, _declaring(survey, name))
+
+
+@rule(Severity.WARNING)
+def missing_arrow(survey: Survey) -> Iterator[Finding]:
+    """Two nodes side by side on a line have an arrow between them.
+
+    Statements need no separator, so `start plan -> build` is read as the node `start` and an edge from
+    `plan`: an arrow was left out. It is said where no edge leaves the node before the gap, and
+    no run gets to the one behind it.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] plan exit [shape=Msquare]
+            start plan -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] plan exit [shape=Msquare]
+            start -> plan -> exit }
+    """
+    source, graph = survey.graph.source, survey.graph
+    if source is None or all(node_id in survey.reachable for node_id in graph.nodes):
+        return
+    for gap in arrowless(source):
+        source_id, target_id = gap.source.text, gap.target.text
+        known = source_id in graph.nodes and target_id in graph.nodes
+        if (
+            known
+            and survey.types[source_id] != "exit"
+            and not graph.outgoing_edges(source_id)
+            and target_id not in survey.reachable
+        ):
+            message = f'no arrow stands between "{source_id}" and "{target_id}"'
+            span = source.span(gap.source.start, gap.target.end)
+            between = source.span(gap.source.end, gap.target.start)
+            fix = replacing(between, " -> ", f"write {source_id} -> {target_id}")
+            yield Finding(message, span, source_id, fix=fix, meant=with_edge(source_id, target_id))
 
 
 def _declaring(survey: Survey, name: str) -> Fix:
@@ -278,6 +338,7 @@ RULES: Final = (
     start_no_incoming,
     exit_no_outgoing,
     edge_target_exists,
+    missing_arrow,
     reachability,
     implicit_node,
     dead_end,

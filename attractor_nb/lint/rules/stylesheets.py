@@ -10,6 +10,7 @@ from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.languages.stylesheet import SelectorKind
 from attractor_nb.lint.places import outward, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
 from attractor_nb.model.shapes import SHAPE_TO_TYPE
 from attractor_nb.model.spelling import nearest
@@ -178,8 +179,8 @@ def _unmatched(survey: Survey, selector: Selector, near: str, reason: str) -> Fi
     return Finding(f"{message}; did you mean `{meant}`?", span, fix=fix)
 
 
-def _own_classes(node: Node) -> list[str]:
-    return [name for part in node.get("class", str, "").split(",") if (name := part.strip())]
+def _own_classes(node: Node) -> tuple[str, ...]:
+    return comma_list(node.get("class", str, ""))
 
 
 def _unselected(node: Node, name: str, selected: Iterable[str]) -> Finding:

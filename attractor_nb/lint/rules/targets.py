@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.places import replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.model.attributes import literal_text
+from attractor_nb.model.attributes import Scope, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def _unknown_targets(survey: Survey, thing: Graph | Node, node_id: str) -> Itera
             message += f'; did you mean "{near}"?'
         else:
             fix = Fix("name a node of the pipeline")
-        yield Finding(message, value_span(thing, name), node_id, fix=fix)
+        scope = Scope.NODE if node_id else Scope.GRAPH
+        meant = with_value(scope, name, thing.attrs[name], near) if near else None
+        yield Finding(message, value_span(thing, name), node_id, fix=fix, meant=meant)
 
 
 @rule(Severity.WARNING)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import spell
+from attractor_nb.lint.meant import with_attribute_named
 from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.places import name_span, renaming, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
@@ -22,6 +23,7 @@ from attractor_nb.model.attributes import (
 )
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import Duration
+from attractor_nb.model.graph import Node
 from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def bad_value(survey: Survey) -> Iterator[Finding]:
     """
     for suspect in survey.suspects:
         row, value = suspect.row, suspect.value
-        if row is None or row.name in _FIDELITY:
+        if row is None or row.name in _FIDELITY or _is_of_the_stylesheet(survey, suspect):
             continue
         if row.type in _KINDS and isinstance(value, _KINDS[row.type]) and not isinstance(value, bool):
             message, meant = _too_small(row, value), None
@@ -96,6 +98,18 @@ def bad_value(survey: Survey) -> Iterator[Finding]:
             fix = replacing_value(suspect.thing, row.name, meant, f"write {literal_text(meant)}")
         span = value_span(suspect.thing, row.name)
         yield Finding(message, span, suspect.node_id, suspect.ends, fix, severity)
+
+
+def _is_of_the_stylesheet(survey: Survey, suspect: Suspect) -> bool:
+    """Whether the stylesheet gave the value, where ``style_value`` says that it is none."""
+    thing, name = suspect.thing, suspect.name
+    return (
+        isinstance(thing, Node)
+        and name == "reasoning_effort"
+        and name not in thing.explicit
+        and name not in thing.attr_spans
+        and bool(survey.graph.model_stylesheet)
+    )
 
 
 def _too_small(row: AttributeSpec, value: AttrValue) -> str:
@@ -250,12 +264,14 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
         if (scope, name) not in suggestions:
             suggestions[scope, name] = nearest(name, [row.name for row in attributes_of(scope)])
         if near := suggestions[scope, name]:
-            message = f'"{name}" is not an attribute of a {scope}; did you mean "{near}"?'
+            message = f'"{name}" is not an attribute of {_ARTICLES[scope]} {scope}; did you mean "{near}"?'
             # Where the known attribute is there too, renaming would replace its value.
             fix = Fix(f'remove "{name}", or keep it for a custom handler')
             if near not in suspect.thing.attrs:
                 fix = renaming(suspect.thing, name, near, f'write "{near}"')
-            yield Finding(message, name_span(suspect.thing, name), suspect.node_id, suspect.ends, fix)
+            meant = with_attribute_named(scope, name, near)
+            span = name_span(suspect.thing, name)
+            yield Finding(message, span, suspect.node_id, suspect.ends, fix, meant=meant)
 
 
 @rule(Severity.WARNING)

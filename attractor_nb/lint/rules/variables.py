@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.places import embedded_text, outward, replacing, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import (
     ENGINE_KEYS,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.graph import Node
+    from attractor_nb.model.graph import Edge, Node
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.variables import Variable
 
@@ -127,6 +129,55 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
                     node.id,
                     fix=_respelled(text, variable, near),
                 )
+
+
+@rule(Severity.WARNING)
+def condition_key(survey: Survey) -> Iterator[Finding]:
+    """A condition asks for a key that something sets.
+
+    A key that nothing sets is the empty text, so the edge is never taken, or always. It is said of keys
+    within two slips of one that is known: `outcome`, `preferred_label`, an input, or what a stage leaves. A
+    stage may set any other key.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcom=success"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    if not survey.conditional_edges:
+        return
+    names = _names(survey).all
+    known, suggestions = frozenset(names), dict[str, str]()
+    for edge, text in survey.conditional_edges:
+        condition = survey.conditions[text]
+        for clause in condition.clauses if condition is not None else ():
+            key = clause.key.removeprefix(CONTEXT_PREFIX)
+            if key in known or key.startswith(_OPEN_PREFIXES) or clause.span is None:
+                continue
+            if key not in suggestions:
+                suggestions[key] = nearest(key, names)
+            if near := suggestions[key]:
+                yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
+
+
+def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Finding:
+    written = embedded_text(edge, "condition", text)
+    span, end = written.span(place, place + len(key)), place + len(key)
+    fix = replacing(span, near, f'write "{near}"')
+    return Finding(
+        f'the condition asks for "{key}", which nothing sets; did you mean "{near}"?',
+        span if written.host else edge.span,
+        edge=(edge.source, edge.target),
+        fix=outward(fix) if written.host else Fix(fix.title),
+        meant=with_value(
+            Scope.EDGE, "condition", edge.attrs["condition"], f"{text[:place]}{near}{text[end:]}"
+        ),
+    )
 
 
 @rule(Severity.WARNING)
@@ -302,4 +353,4 @@ def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
     return (outward(fix) if text.host else Fix(fix.title)) or Fix(fix.title)
 
 
-RULES: Final = (inputs_valid, variable_unknown, command_variable, text_file)
+RULES: Final = (inputs_valid, variable_unknown, condition_key, command_variable, text_file)

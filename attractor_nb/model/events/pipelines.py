@@ -25,6 +25,7 @@ class PipelineStarted(Event):
         restart_of: For a ``loop_restart``: the run directory it continues, else empty.
         carried: For a ``loop_restart``: what starting over does not undo (``RunState.carried``).
         goal, model, node_count, backend: As in the manifest, which can be made again from here.
+        schema_version: Version of the form of the log's records.
     """
 
     name: str
@@ -38,6 +39,7 @@ class PipelineStarted(Event):
     model: str = ""
     node_count: int = 0
     backend: str = ""
+    schema_version: int = 1
 
     @property
     def description(self) -> str:

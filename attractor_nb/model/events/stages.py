@@ -119,7 +119,7 @@ class StageEnd(StageEvent):
         """Whether it ends the stage."""
         return True
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:  # noqa: C901 - a field a line; a loop over them would be one more call
         """JSON values; the outcome without its updates, which ``context`` has. One for each step, too."""
         plain: dict[str, Any] = {
             "type": type(self).__name__,
@@ -151,7 +151,8 @@ class StageEnd(StageEvent):
             plain["thread"] = self.thread
         if self.commit:
             plain["commit"] = self.commit
-        self._add_spending(plain)
+        if self.node_usage is not None or self.run_usage is not None or self.is_cached:
+            self._add_spending(plain)
         return plain
 
     def _add_spending(self, plain: dict[str, Any]) -> None:

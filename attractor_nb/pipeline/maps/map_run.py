@@ -44,11 +44,19 @@ class MapRun(Handle[MapResult]):
         return "interrupted" if self.is_done else "running"
 
     def on_row(self, observer: Callable[[RowResult], object]) -> None:
-        """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick."""
+        """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick.
+
+        Args:
+            observer: A function of a row's result.
+        """
         self._rows.observers.append(observer)
 
     def when_done(self, function: Callable[[], object]) -> None:
-        """Call a function at the end, from whichever thread that comes in; at once when it has ended."""
+        """Call a function at the end, from whichever thread that comes in; at once when it has ended.
+
+        Args:
+            function: A function without arguments.
+        """
         self._future().add_done_callback(lambda _: function())
 
     def stop(self) -> None:

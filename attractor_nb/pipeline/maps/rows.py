@@ -14,6 +14,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.beginning import begin, seams_of
+from attractor_nb.pipeline.lending import Lent
 from attractor_nb.pipeline.resuming import complete_end, continue_run, rewind_of_failure
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import wire
@@ -123,10 +124,12 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
             seams,
             start,
             is_waited_for=True,
-            backend=plugs.backend,
-            shipping=plugs.shipping,
-            tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
-            funds=plugs.funds,
+            lent=Lent(
+                backend=plugs.backend,
+                shipping=plugs.shipping,
+                tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
+                funds=plugs.funds,
+            ),
         )
     except BaseException:
         start.close()

@@ -5,6 +5,7 @@ import { showNew } from "./page_new.js";
 import { showRun } from "./page_run.js";
 import { showRuns } from "./page_runs.js";
 import { makeServer } from "./page_server.js";
+import { showSidebar } from "./page_sidebar.js";
 import { followJupyter } from "./page_theme.js";
 import { forgetToken, keptToken, keepToken, makeTokenField, takeToken } from "./page_token.js";
 
@@ -87,6 +88,7 @@ function startPage() {
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
+      if (asked.has("sidebar")) return showSidebar(server, el, { go });
       return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go });
     });
   }

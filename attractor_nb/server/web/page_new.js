@@ -14,11 +14,11 @@ import { sizeOf } from "./texts.js";
 
 const CHECK_MS = 300; // between a change and the question what it means, and longer where the server takes long
 const CHECK_FACTOR = 2;
-const WORST_FIRST = ["error", "warning", "info"];
+const GRAVEST_FIRST = ["error", "warning", "info"];
 const bytesOf = (text) => new TextEncoder().encode(text).length;
 const tooLong = (text) => (bytesOf(text) > MOST_BYTES ? `It has ${sizeOf(bytesOf(text))}, and the server takes ${sizeOf(MOST_BYTES)}.` : "");
 // Where a refusal is shown: at the inputs, or at a field by its name; empty for neither.
-function placeOf(kind, wrong, words) {
+function placeOfWrong(kind, wrong, words) {
   if (wrong) return wrong.place.split("/")[0];
   if (kind === "context-value" || /^(parameter|inputs of) /.test(words)) return "params";
   return kind === "option" ? (/\b(max_\w+)\b/.exec(words)?.[1] ?? "backend") : "";
@@ -128,7 +128,7 @@ export function showNew(server, el, { go, way }) {
   function showChecked() {
     const { text, answer, problem } = checked;
     const numbered = (answer?.diagnostics || []).map((finding, number) => ({ ...finding, number }));
-    const severityOf = (finding) => WORST_FIRST.indexOf(finding.severity);
+    const severityOf = (finding) => GRAVEST_FIRST.indexOf(finding.severity);
     findings.show(numbered.sort((one, other) => severityOf(one) - severityOf(other)));
     verdict.textContent = answer ? verdictOf(answer) : "";
     say(problem);
@@ -227,7 +227,7 @@ export function showNew(server, el, { go, way }) {
       return;
     }
     const [wrong] = kind === "body" ? problem.errors || [] : [];
-    const place = placeOf(kind, wrong, refusal.message);
+    const place = placeOfWrong(kind, wrong, refusal.message);
     if (place === "params") inputs.say(words);
     else if (!options.refuse(place, wrong ? wrong.message : words)) say(words, refused);
   }

@@ -39,7 +39,7 @@ export function showRun(server, id, el, { go, way }) {
   const stage = make("div", "ap-stage");
   const questions = make("section", "ap-questions");
   const time = make("section", "ap-time");
-  root.append(head, acting, trouble, stage, questions, time);
+  root.append(head, acting, trouble, stage, time);
   el.append(root);
   const back = make("a", "", "Runs");
   back.href = "#";
@@ -109,7 +109,7 @@ export function showRun(server, id, el, { go, way }) {
     const heard = { has_output: drawing.has_output && status.is_here, has_beats: false }; // what is not logged is told where it happens
     host = makePageHost({ ...drawing, ...heard, states, directory: id }, hear);
     const shared = shareStates(host);
-    endView = showLiveRun(host, stage, shared);
+    endView = showLiveRun(host, stage, shared, questions);
   }
 
   async function hear({ kind, ...request }) {

@@ -4,11 +4,9 @@ import { showHistory } from "./history.js";
 import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
+import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
-import { Silence } from "./page_server.js";
 
-const LIST_MS = 3000; // between two looks, and longer where the server takes long to answer
-const LIST_FACTOR = 10;
 const MOST_ROWS = 1000;
 
 export function showRuns(server, el, { go }) {
@@ -41,16 +39,13 @@ export function showRuns(server, el, { go }) {
   let gates = null;
   let host = null;
   let end = () => {};
-  let timer = 0;
-  let isClosed = false;
-  let isLooking = false;
 
   const resuming = makeResuming(server, acting, { onDone: go });
 
   function hear(message) {
     if (message.kind === "open") go(message.key);
     else if (message.kind === "resume") resuming.begin(message.key);
-    else if (message.kind === "refresh") look();
+    else if (message.kind === "refresh") polling.look();
   }
 
   // The first look makes the list: it shows nothing that it does not know.
@@ -64,41 +59,24 @@ export function showRuns(server, el, { go }) {
     host = makePageHost({ rows, caption: "the server", place: "", actions: ["Open", "Resume"] }, hear);
     end = showHistory(host, list);
     const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage} · ${question.pipeline}`;
-    gates = makeGates(server, inbox, { about, onAnswered: look, onResume: resuming.begin });
+    gates = makeGates(server, inbox, { about, onAnswered: polling.look, onResume: resuming.begin });
   }
 
-  async function look() {
-    if (isLooking || isClosed) return;
-    isLooking = true;
-    clearTimeout(timer);
-    const begun = performance.now();
-    try {
-      const [rows, asked] = await Promise.all([server.get("rows", { limit: MOST_ROWS }), server.get("questions")]);
-      if (isClosed) return;
+  const polling = pollRuns(server, MOST_ROWS, {
+    onLook(rows, questions) {
       showRows(rows);
-      gates.show(asked.questions);
-      inbox.hidden = !asked.questions.length;
-    } catch (problem) {
-      if (isClosed) return;
-      if (!(problem instanceof Silence)) trouble.textContent = problem.message;
-    } finally {
-      isLooking = false;
-      const wait = Math.max(LIST_MS, LIST_FACTOR * (performance.now() - begun));
-      if (!isClosed) timer = setTimeout(lookIfSeen, wait);
-    }
-  }
+      gates.show(questions);
+      inbox.hidden = !questions.length;
+    },
+    onRefused(problem) {
+      trouble.textContent = problem.message;
+    },
+  });
 
-  function lookIfSeen() {
-    if (document.visibilityState === "visible") look();
-    else timer = setTimeout(lookIfSeen, LIST_MS);
-  }
-
-  look();
   return {
-    find: look,
+    find: polling.look,
     close() {
-      isClosed = true;
-      clearTimeout(timer);
+      polling.close();
       end();
       if (gates) gates.close();
       root.remove();

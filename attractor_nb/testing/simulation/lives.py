@@ -188,7 +188,7 @@ async def _run(
     wired.run.logs_root = setup.store.logs_root
     values = setup.store.values if scene.root is None else StoredValues(setup.store.logs_root)
     context = ended_context(*setup.context.committed(), values)
-    return result_of(wired.run, setup.state, context, ended)
+    return result_of(wired.run, wired.followed, setup.state, context, ended)
 
 
 async def _engine(runner: Runner) -> Any:

@@ -1,8 +1,9 @@
 """Where things go: coordinates for a scene from one of two engines, with one type of result.
 
-``dot`` is Graphviz, used where its executable is found and the graph is not too large; ``layered``
-needs no other program. Results are cached by the scene's content. Where saved pictures must be the same
-on every machine, as in tested notebooks, ``ATTRACTOR_LAYOUT=layered`` decides for the whole process.
+``dot`` asks Graphviz, too, who stands left of whom, where its executable is found and the graph is not too
+large; ``layered`` needs no other program. Ranks, places and lines are the same work in both. Results are
+cached by the scene's content. Where saved pictures must be the same on every machine, as in tested notebooks,
+``ATTRACTOR_LAYOUT=layered`` decides for the whole process.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _cached(scene: Scene, engine: Literal["dot", "layered"]) -> Layout:
 
 
 def _finished(scene: Scene, raw: RawLayout, engine: str) -> Layout:
-    """Clip the paths to the outlines, then move everything inside the margins."""
+    """Clip loops to the outlines, make room for heads, then move everything inside the margins."""
     routes = [
         _route(scene, link, path, label, raw.centres)
         for link, path, label in zip(scene.links, raw.paths, raw.labels, strict=True)
@@ -100,9 +101,10 @@ def _finished(scene: Scene, raw: RawLayout, engine: str) -> Layout:
 
 
 def _route(scene: Scene, link: Link, path: list[Cubic], label: Point | None, centres: list[Point]) -> Route:
-    source, target = scene.boxes[link.source], scene.boxes[link.target]
-    path = clip_start(path, outline(source), centres[link.source])
-    path = reversed_path(clip_start(reversed_path(path), outline(target), centres[link.target]))
+    source = scene.boxes[link.source]
+    if link.source == link.target:
+        path = clip_start(path, outline(source), centres[link.source])
+        path = reversed_path(clip_start(reversed_path(path), outline(source), centres[link.source]))
     path, tip, base = make_room_for_head(path)
     if label is None:
         label = point_at(path[len(path) // 2], 0.5 if len(path) % 2 else 0.0)

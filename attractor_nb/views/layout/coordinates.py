@@ -20,23 +20,31 @@ _MANY_SEGMENTS: Final = 400
 """Between layers with more edges only panel borders are kept straight: all pairs would take seconds."""
 
 
+BORDER: Final = 3
+MAIN: Final = 2
+LONG: Final = 1
+"""How much it counts that an edge is straight: of a panel's border, the main path, a long edge; else 0."""
+
+
 def assign_positions(
     layers: Sequence[Sequence[int]],
     edges: Sequence[tuple[int, int]],
-    priorities: Mapping[int, int],
+    priorities: Mapping[tuple[int, int], int],
     borders: Mapping[int, int],
     separation: Separation,
+    fans: Sequence[tuple[int, int]] = (),
 ) -> dict[int, float]:
-    """The centre of each vertex across the flow.
+    """The place of each vertex across the flow.
 
     Args:
         layers: Vertices of each layer in order.
         edges: Pairs (upper, lower) between neighbouring layers.
-        priorities: 2 for a panel border, 1 for a bead or dummy, 0 (or absent) for a box. An edge
-            between two vertices of priority p stays straight at the cost of those with less.
+        priorities: ``BORDER``, ``MAIN`` or ``LONG`` of edges; the others have none. An edge stays straight
+            at the cost of those with less.
         borders: 0 for a left border of a panel, 1 for a right one.
-        separation: Least distance between the centres of two neighbours, left one first. It must be
-            symmetric.
+        separation: Least distance between the places of two neighbours, left one first.
+        fans: Pairs of vertices, upper and lower, that stand over one another where that can be: both over the
+            middle of what is between them.
     """
     upper: dict[int, list[int]] = defaultdict(list)
     lower: dict[int, list[int]] = defaultdict(list)
@@ -44,32 +52,97 @@ def assign_positions(
         upper[b].append(a)
         lower[a].append(b)
     blocked = _conflicts(layers, upper, priorities)
+    for above, below in fans:
+        blocked |= _outer_edges(above, lower, layers) | _outer_edges(below, upper, layers)
+    kept = [pair for pair, priority in priorities.items() if priority >= MAIN]
+    next_ones, last_ones = dict(kept), {b: a for a, b in kept}
     candidates: list[dict[int, float]] = []
     for is_upward in (False, True):
         stacked = list(reversed(layers)) if is_upward else list(layers)
         neighbours = lower if is_upward else upper
+        promises = (last_ones, next_ones) if is_upward else (next_ones, last_ones)
         for is_mirrored in (False, True):
             rows = [list(reversed(row)) for row in stacked] if is_mirrored else [list(row) for row in stacked]
-            roots = _aligned(rows, neighbours, blocked)
+            roots = _aligned(rows, neighbours, blocked, promises)
             closing = {roots[vertex] for vertex, side in borders.items() if side != is_mirrored}
-            places = _compacted(rows, roots, closing, separation)
+            distance = _mirrored(separation) if is_mirrored else separation
+            joined = _joined(rows, roots, fans)
+            places = _compacted(rows, joined, closing, distance) or _compacted(rows, roots, closing, distance)
             candidates.append({v: -x for v, x in places.items()} if is_mirrored else places)
     return _balanced(candidates)
 
 
+def settled(
+    places: dict[int, float],
+    layers: Sequence[Sequence[int]],
+    chains: Sequence[Sequence[int]],
+    separation: Separation,
+) -> None:
+    """Move inner vertices of edges to between those before and after them, as far as neighbours allow."""
+    around = {
+        vertex: (before, after)
+        for chain in chains
+        for before, vertex, after in zip(chain, chain[1:], chain[2:], strict=False)
+    }
+    for _ in range(2):
+        for row in (*layers, *reversed(layers)):
+            for number, vertex in enumerate(row):
+                if vertex not in around:
+                    continue
+                before, after = around[vertex]
+                place = (places[before] + places[after]) / 2
+                if number:
+                    place = max(place, places[row[number - 1]] + separation(row[number - 1], vertex))
+                if number + 1 < len(row):
+                    place = min(place, places[row[number + 1]] - separation(vertex, row[number + 1]))
+                places[vertex] = place
+
+
+def _outer_edges(
+    box: int, neighbours: Mapping[int, list[int]], layers: Sequence[Sequence[int]]
+) -> set[tuple[int, int]]:
+    """The edges between a box and its neighbours but for the middle one, or the middle two."""
+    near = neighbours.get(box, [])
+    if len(near) < 3:
+        return set()
+    row = next(row for row in layers if near[0] in row)
+    near = sorted(near, key=row.index)
+    middle = {near[(len(near) - 1) // 2], near[len(near) // 2]}
+    return {pair for other in near if other not in middle for pair in ((box, other), (other, box))}
+
+
+def _joined(rows: list[list[int]], root: dict[int, int], fans: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The blocks, those of each pair of a fan as one unless they stand side by side."""
+    joined = dict(root)
+    for pair in fans:
+        a, b = (joined[vertex] for vertex in pair)
+        rows_of = [
+            {rank for rank, row in enumerate(rows) if any(joined[v] == c for v in row)} for c in (a, b)
+        ]
+        if a != b and rows_of[0].isdisjoint(rows_of[1]):
+            joined = {vertex: a if block == b else block for vertex, block in joined.items()}
+    return joined
+
+
+def _mirrored(separation: Separation) -> Separation:
+    return lambda left, right: separation(right, left)
+
+
 def _conflicts(
-    layers: Sequence[Sequence[int]], upper: Mapping[int, list[int]], priorities: Mapping[int, int]
+    layers: Sequence[Sequence[int]],
+    upper: Mapping[int, list[int]],
+    priorities: Mapping[tuple[int, int], int],
 ) -> set[tuple[int, int]]:
     """Edges that cross one of higher priority; they are not made straight."""
     blocked: set[tuple[int, int]] = set()
     for above, below in pairwise(layers):
         place_above = {vertex: place for place, vertex in enumerate(above)}
         segments = [
-            (place_above[a], place, a, b, min(priorities.get(a, 0), priorities.get(b, 0)))
+            (place_above[a], place, a, b, priorities.get((a, b), 0))
             for place, b in enumerate(below)
             for a in upper.get(b, ())
         ]
-        least = 1 if len(segments) <= _MANY_SEGMENTS else 2
+        least = LONG if len(segments) <= _MANY_SEGMENTS else MAIN
         for high in (segment for segment in segments if segment[4] >= least):
             for a_place, b_place, a, b, priority in segments:
                 if priority < high[4] and (a_place - high[0]) * (b_place - high[1]) < 0:
@@ -79,11 +152,18 @@ def _conflicts(
 
 
 def _aligned(
-    rows: list[list[int]], neighbours: Mapping[int, list[int]], blocked: set[tuple[int, int]]
+    rows: list[list[int]],
+    neighbours: Mapping[int, list[int]],
+    blocked: set[tuple[int, int]],
+    promises: tuple[Mapping[int, int], Mapping[int, int]],
 ) -> dict[int, int]:
-    """The block of each vertex, named by its first one: chains of medians that do not cross."""
+    """The block of each vertex, named by its first one: chains of medians that do not cross.
+
+    ``promises`` are the neighbours, next and last, of those whose edges are of the main path or of borders.
+    """
     root = {vertex: vertex for row in rows for vertex in row}
     is_taken: set[int] = set()
+    following, leading = promises
     for above, row in pairwise(rows):
         place = {vertex: number for number, vertex in enumerate(above)}
         reach = -1
@@ -91,9 +171,12 @@ def _aligned(
             near = sorted(neighbours.get(vertex, ()), key=place.__getitem__)
             if not near:
                 continue
-            for middle in {(len(near) - 1) // 2: 0, len(near) // 2: 0}:
-                chosen = near[middle]
-                if place[chosen] > reach and chosen not in is_taken and (chosen, vertex) not in blocked:
+            choices = {near[(len(near) - 1) // 2]: 0, near[len(near) // 2]: 0}
+            if vertex in leading:
+                choices = {leading[vertex]: 0}
+            for chosen in choices:
+                is_free = chosen not in is_taken and following.get(chosen, vertex) == vertex
+                if place[chosen] > reach and is_free and (chosen, vertex) not in blocked:
                     root[vertex] = root[chosen]
                     is_taken.add(chosen)
                     reach = place[chosen]
@@ -106,7 +189,8 @@ def _compacted(
 ) -> dict[int, float]:
     """Blocks pushed together from the left, then each pulled right as far as its neighbours allow.
 
-    Borders that close a panel stay where they are: next to its last member.
+    Borders that close a panel stay where they are: next to its last member. Empty where two blocks
+    would have to stand on both sides of one another.
     """
     after: dict[int, dict[int, float]] = {block: {} for block in root.values()}
     waiting: dict[int, int] = dict.fromkeys(after, 0)
@@ -125,6 +209,8 @@ def _compacted(
             waiting[other] -= 1
             if not waiting[other]:
                 order.append(other)
+    if len(order) < len(after):
+        return {}
     for block in reversed(order):
         if after[block] and block not in closing:
             place[block] = max(

@@ -1,7 +1,8 @@
-"""The layout engine that asks Graphviz.
+"""The layout engine that asks Graphviz who stands left of whom.
 
-``dot`` gets sizes, our own short ids and layout attributes, nothing that a pipeline's author wrote:
-its output is read for coordinates only. It runs in its own process group with a time limit.
+``dot`` gets sizes, our own short ids and layout attributes, nothing that a pipeline's author wrote: its
+output is read for coordinates only. It runs in its own process group with a time limit. What it finds is
+the order of each layer; places and lines are those of every drawing.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.processes import command_environment
-from attractor_nb.views.layout.geometry import Cubic, Point, Rect, reversed_path
+from attractor_nb.views.layout.layered import placed
+from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
+from attractor_nb.views.layout.panels import panel_paths
 from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
-from attractor_nb.views.metrics import text_width
-from attractor_nb.views.scene import shared_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def find_dot() -> str | None:
 
 
 def lay_out_with_dot(scene: Scene) -> RawLayout:
-    """Coordinates from ``dot``.
+    """Coordinates for a scene whose layers ``dot`` has put in order.
 
     Raises:
         DotFailed: It is missing, failed, timed out or answered something else.
@@ -50,11 +51,14 @@ def lay_out_with_dot(scene: Scene) -> RawLayout:
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
-    answer = _ask_dot("\n".join(_dot_lines(skeleton)))
+    layered = layer_scene(skeleton)
+    answer = _ask_dot("\n".join(_dot_lines(skeleton, layered)))
     try:
-        return _read(skeleton, json.loads(answer))
+        places = _read(json.loads(answer))
+        order_layers(skeleton, layered, {vertex: places[vertex] for vertex in layered.keys})
     except (ValueError, KeyError, IndexError) as unreadable:
         raise DotFailed("its output has no coordinates") from unreadable
+    return placed(skeleton, layered)
 
 
 def _ask_dot(text: str) -> bytes:
@@ -84,106 +88,42 @@ def _ask_dot(text: str) -> bytes:
     return answer
 
 
-def _dot_lines(skeleton: Skeleton) -> Iterator[str]:
-    """The scene as DOT: ids ``n0`` for boxes, ``b0`` for beads, ``cluster_0``; sizes in inches.
+def _dot_lines(skeleton: Skeleton, layered: Layered) -> Iterator[str]:
+    """The layers as DOT: ids ``v0`` for vertices, ``cluster_0`` for panels; sizes across the flow in inches.
 
-    Loop-backs are written turned round; labels are nodes on their edges, and edges without one are
-    as long as an edge with its bead.
+    Every edge joins neighbouring layers, so that ``dot`` finds the layers that we have, and an order in each.
     """
     scene = skeleton.scene
-    has_beads = any(link.lines for link in scene.links)
-    rank_gap = 0.24 if has_beads else 0.44
     yield "digraph {"
-    yield f"graph [rankdir={scene.direction}, nodesep=0.34, ranksep={rank_gap}, nslimit=1, fontname=Courier]"
-    yield 'node [shape=box, fixedsize=true, label="", margin=0]'
-    yield "edge [dir=none, headclip=false, tailclip=false]"
+    yield "graph [nslimit=1, splines=none]"
+    yield 'node [shape=box, fixedsize=true, label="", height=0.1, width=0.05]'
+    paths = panel_paths(scene, layered.chains)
     homes: dict[int | None, list[str]] = defaultdict(list)
-    edges: list[str] = []
-    paths = scene.panel_paths()
-    for position, room in enumerate(skeleton.box_rooms()):
-        homes[_innermost(paths[position])].append(f"n{position} [{_size(*skeleton.turned(*room))}]")
-    for position, link in enumerate(scene.links):
-        upper, lower = skeleton.ends[position]
-        if upper == lower:
-            continue
-        if link.lines:
-            home = _innermost(shared_path(paths[upper], paths[lower]))
-            homes[home].append(f"b{position} [{_size(link.width, link.height)}]")
-            edges.append(f"n{upper} -> b{position} [id=u{position}]")
-            edges.append(f"b{position} -> n{lower} [id=l{position}]")
-        else:
-            edges.append(f"n{upper} -> n{lower} [id=w{position}, minlen={2 if has_beads else 1}]")
+    widths = {box: before + behind for box, (before, behind, _) in enumerate(skeleton.box_rooms())}
+    for position, bead in layered.beads.items():
+        link = scene.links[position]
+        widths[bead] = skeleton.turned(link.width, link.height)[0]
+    for vertex in sorted(layered.keys):
+        path = paths.get(vertex, ())
+        size = f" [width={widths[vertex] / _POINTS_PER_INCH:.3f}]" if widths.get(vertex) else ""
+        homes[path[-1] if path else None].append(f"v{vertex}{size}")
     yield from homes[None]
     yield from _cluster_lines(scene, homes, None)
-    yield from edges
+    for upper, lower in layered.edges:
+        yield f"v{upper} -> v{lower}"
     yield "}"
 
 
 def _cluster_lines(scene: Scene, homes: dict[int | None, list[str]], parent: int | None) -> Iterator[str]:
     for position, panel in enumerate(scene.panels):
-        if panel.parent != parent:
-            continue
-        title = "M" * (1 + int(text_width(panel.title, 11) / 8.4)) if panel.title else '""'
-        yield f"subgraph cluster_{position} {{ graph [margin=10, fontsize=14, label={title}]"
-        yield from homes[position]
-        yield from _cluster_lines(scene, homes, position)
-        yield "}"
+        if panel.parent == parent:
+            yield f"subgraph cluster_{position} {{"
+            yield from homes[position]
+            yield from _cluster_lines(scene, homes, position)
+            yield "}"
 
 
-def _innermost(path: tuple[int, ...]) -> int | None:
-    return path[-1] if path else None
-
-
-def _size(width: float, height: float) -> str:
-    return f"width={width / _POINTS_PER_INCH:.4f}, height={height / _POINTS_PER_INCH:.4f}"
-
-
-def _read(skeleton: Skeleton, answer: dict[str, Any]) -> RawLayout:
-    scene = skeleton.scene
-    top = _numbers(answer["bb"])[3]
-    places: dict[str, Point] = {}
-    panels = [Rect(0.0, 0.0, 0.0, 0.0)] * len(scene.panels)
-    for item in answer["objects"]:
-        name: str = item["name"]
-        if "pos" in item:
-            x, y = _numbers(item["pos"])
-            places[name] = x, top - y
-        elif "bb" in item:
-            x0, y0, x1, y1 = _numbers(item["bb"])
-            panels[int(name.removeprefix("cluster_"))] = Rect(x0, top - y1, x1 - x0, y1 - y0)
-    pieces: dict[str, list[Cubic]] = {}
-    for item in answer.get("edges", ()):
-        flat = _numbers(item["pos"].replace(" ", ","))
-        points = [(x, top - y) for x, y in zip(flat[::2], flat[1::2], strict=True)]
-        pieces[item["id"]] = _cubics(points)
-    centres = [places[f"n{position}"] for position in range(len(scene.boxes))]
-    paths: list[list[Cubic]] = []
-    labels: list[Point | None] = []
-    for position, link in enumerate(scene.links):
-        label = places.get(f"b{position}")
-        if skeleton.is_loop(position):
-            path, label = _loop(skeleton, position, centres[link.source])
-        elif label is None:
-            path = pieces[f"w{position}"]
-        else:
-            path = pieces[f"u{position}"] + pieces[f"l{position}"]
-        paths.append(path if skeleton.is_forward[position] else reversed_path(path))
-        labels.append(label)
-    return RawLayout(centres, paths, labels, panels)
-
-
-def _loop(skeleton: Skeleton, position: int, centre: Point) -> tuple[list[Cubic], Point | None]:
-    path, label = skeleton.loop_path(position, skeleton.turned(*centre))
-    turn = skeleton.turned
-    return [(turn(*a), turn(*b), turn(*c), turn(*d)) for a, b, c, d in path], label and turn(*label)
-
-
-def _cubics(points: list[Point]) -> list[Cubic]:
-    return [
-        (points[start], points[start + 1], points[start + 2], points[start + 3])
-        for start in range(0, len(points) - 3, 3)
-    ]
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(piece) for piece in text.split(",")]
+def _read(answer: dict[str, Any]) -> dict[int, float]:
+    """Where each vertex is across the flow."""
+    items = (item for item in answer["objects"] if "pos" in item)
+    return {int(item["name"][1:]): float(item["pos"].partition(",")[0]) for item in items}

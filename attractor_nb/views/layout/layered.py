@@ -1,8 +1,8 @@
 """The layout engine that needs no other program: layers by ``fast_sugiyama``, places by ourselves.
 
 It works in two axes of its own, ``across`` and ``along`` the flow, and turns the result at the end.
-An edge passes each layer at a place that is reserved for it and bends only between layers, so that
-it never runs through a box or a label.
+An edge passes each layer between what stands there at its left and at its right, so that it never runs
+through a box or a label.
 """
 
 from __future__ import annotations
@@ -10,26 +10,31 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout.coordinates import assign_positions
-from attractor_nb.views.layout.geometry import Cubic, Point, Rect, straight
-from attractor_nb.views.layout.layers import Layered, layer_scene
+from attractor_nb.views.layout.geometry import Cubic, Point, Rect, reversed_path
+from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
+from attractor_nb.views.layout.places import BESIDE, Places
 from attractor_nb.views.layout.result import RawLayout
+from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
-from attractor_nb.views.metrics import text_width
+from attractor_nb.views.outlines import outline
 from attractor_nb.views.scene import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from attractor_nb.views.scene import Scene
 
-_BOX_GAP: Final = 30.0
-_EDGE_GAP: Final = 16.0
-_PANEL_PADDING: Final = 12.0
-_PANEL_TITLE: Final = 20.0
-_LAYER_GAP: Final = 36.0
-_BEAD_GAP: Final = 16.0
 _PORT_GAP: Final = 16.0
+_CLEARANCE: Final = 8.0
+"""Between a line and a box that it passes; lines side by side there are ``_SPREAD`` apart."""
+_SPREAD: Final = 7.0
+_BORDER_CLEARANCE: Final = 4.0
+_FAN: Final = 4.0
+_SLACK: Final = 4.0
+"""How far a line may pass from the middle of its label."""
+_FAR: Final = 1e9
+
+_Bound = tuple[float, int]
 
 
 def lay_out_in_layers(scene: Scene) -> RawLayout:
@@ -37,133 +42,58 @@ def lay_out_in_layers(scene: Scene) -> RawLayout:
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
-    return _Drawing(skeleton, layer_scene(skeleton)).result()
+    layered = layer_scene(skeleton)
+    order_layers(skeleton, layered)
+    return placed(skeleton, layered)
 
 
-class _Drawing:
-    """The sizes and places of one scene while they are worked out."""
+def placed(skeleton: Skeleton, layered: Layered) -> RawLayout:
+    """Coordinates for what has its layers and its order."""
+    return _Drawing(skeleton, layered).result()
+
+
+class _Drawing(Places):
+    """The ways of a scene's edges between what has its places, and all of it in the final axes."""
 
     def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
-        self.skeleton = skeleton
-        self.scene = skeleton.scene
-        self.layered = layered
-        self.is_vertical = self.scene.direction.is_vertical
-        self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
-        self.extents = self._extents()
-        priorities = {
-            vertex: 2 if vertex in self.borders else 1
-            for vertex in layered.ranks
-            if vertex >= len(self.scene.boxes)
-        }
-        self.across = assign_positions(
-            layered.layers, layered.edges, priorities, self.borders, self._separation
-        )
-        self.tops, self.bottoms = self._layer_bands()
+        super().__init__(skeleton, layered)
+        self.free = self._free_rooms()
 
-    def _extents(self) -> dict[int, tuple[float, float]]:
-        """Room of boxes and beads, across and along the flow."""
-        extents = dict(enumerate(self.skeleton.box_rooms()))
-        for position, bead in self.layered.beads.items():
-            link = self.scene.links[position]
-            extents[bead] = self.skeleton.turned(link.width, link.height)
-        if self.is_vertical:
-            self._make_room_for_titles(extents)
-        return extents
+    def _free_rooms(self) -> dict[int, tuple[_Bound, _Bound]]:
+        """Between what an edge through each vertex has to stay across the flow, in its layer."""
+        free: dict[int, tuple[_Bound, _Bound]] = {}
+        for layer in self.layered.layers:
+            lows = self._bounds_from(layer, 1)
+            highs = self._bounds_from(layer[::-1], -1)
+            free.update((vertex, (lows[vertex], highs[vertex])) for vertex in layer)
+        return free
 
-    def _make_room_for_titles(self, extents: dict[int, tuple[float, float]]) -> None:
-        """Widen the borders of a panel that is narrower than its title."""
-        for panel, rows in zip(self.scene.panels, self.layered.borders, strict=True):
-            if not rows or not panel.title:
-                continue
-            layer = next(layer for layer in self.layered.layers if rows[0][0] in layer)
-            inside = layer[layer.index(rows[0][0]) + 1 : layer.index(rows[0][1])]
-            width = sum(extents.get(vertex, (0.0, 0.0))[0] + _EDGE_GAP for vertex in inside) - _EDGE_GAP
-            missing = text_width(panel.title, 11) + 20 - width - 2 * _PANEL_PADDING
-            if missing > 0:
-                extents.update(dict.fromkeys(rows[0], (min(missing, 160.0), 0.0)))
-
-    def _separation(self, a: int, b: int) -> float:
-        """Least distance between the centres of two neighbours in a layer."""
-        widths = (self.extents.get(a, (0.0, 0.0))[0] + self.extents.get(b, (0.0, 0.0))[0]) / 2
-        if a in self.borders or b in self.borders:
-            gap = _PANEL_PADDING
-            if not self.is_vertical and 0 in {self.borders.get(a), self.borders.get(b)}:
-                gap += _PANEL_TITLE
-        elif a < len(self.scene.boxes) and b < len(self.scene.boxes):
-            gap = _BOX_GAP
-        else:
-            gap = _EDGE_GAP
-        return widths + gap
-
-    def _layer_bands(self) -> tuple[list[float], list[float]]:
-        """Where each layer begins and ends along the flow."""
-        opening, closing = self._panel_rows()
-        steepest = self._widest_steps()
-        tops: list[float] = []
-        bottoms: list[float] = []
-        place = 0.0
-        for rank, layer in enumerate(self.layered.layers):
-            depth = max((self.extents.get(vertex, (0.0, 0.0))[1] for vertex in layer), default=0.0)
-            if rank:
-                has_boxes = [
-                    any(vertex < len(self.scene.boxes) for vertex in row)
-                    for row in (layer, self.layered.layers[rank - 1])
-                ]
-                gap = _LAYER_GAP if all(has_boxes) else _BEAD_GAP
-                gap += min(48.0, steepest[rank] * 0.07)
-                place = bottoms[-1] + gap + closing[rank - 1]
-            place += opening[rank]
-            tops.append(place)
-            bottoms.append(place + depth)
-        return tops, bottoms
-
-    def _widest_steps(self) -> list[float]:
-        """How far the edges into each layer move across, at most: wide gaps keep them from lying flat."""
-        widest = [0.0] * len(self.layered.layers)
-        for a, b in self.layered.edges:
-            rank = self.layered.ranks[b]
-            widest[rank] = max(widest[rank], abs(self.across[a] - self.across[b]))
-        return widest
-
-    def _panel_rows(self) -> tuple[list[float], list[float]]:
-        """Extra room before and after each layer for the panels that begin or end there."""
-        opening = [0.0] * len(self.layered.layers)
-        closing = [0.0] * len(self.layered.layers)
-        is_title_first = self.scene.direction is Direction.DOWN
-        is_title_last = self.scene.direction is Direction.UP
-        for panel, (first, last) in self._panel_ranks().items():
-            depth, titles = _depth_below(self.scene, panel)
-            opening[first] = max(
-                opening[first], depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_first
-            )
-            closing[last] = max(closing[last], depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_last)
-        return opening, closing
-
-    def _panel_ranks(self) -> dict[int, tuple[int, int]]:
-        ranks = self.layered.ranks
-        return {
-            panel: (ranks[rows[0][0]], ranks[rows[-1][0]])
-            for panel, rows in enumerate(self.layered.borders)
-            if rows
-        }
-
-    def _middle(self, vertex: int) -> float:
-        rank = self.layered.ranks[vertex]
-        return (self.tops[rank] + self.bottoms[rank]) / 2
+    def _bounds_from(self, row: list[int], sign: int) -> dict[int, _Bound]:
+        """For each vertex the bound on its side where the row begins, and how many lines pass between."""
+        bound, count = -sign * _FAR, 0
+        bounds: dict[int, _Bound] = {}
+        for vertex in row:
+            bounds[vertex] = bound, count
+            if vertex in self.borders:
+                bound, count = self.across[vertex] + sign * _BORDER_CLEARANCE, 0
+            elif vertex in self.extents:
+                room = self.extents[vertex][1 if sign > 0 else 0]
+                bound, count = self.across[vertex] + sign * (room + _CLEARANCE), 0
+            elif abs(bound) < _FAR:
+                bound, count = bound + sign * _SPREAD, count + 1
+        return bounds
 
     def result(self) -> RawLayout:
         """Everything in the final axes."""
         turn = self._turn()
         centres = [turn((self.across[box], self._middle(box))) for box in range(len(self.scene.boxes))]
-        ports = self._ports()
+        courses = self._courses()
         paths: list[list[Cubic]] = []
         labels: list[Point | None] = []
         for position in range(len(self.scene.links)):
-            chain = self.layered.chains[position]
-            if chain:
-                path = self._path(position, ports)
-                bead = self.layered.beads.get(position)
-                label = None if bead is None else (self.across[bead], self._middle(bead))
+            if position in courses:
+                path, label = courses[position].path, self._label(position)
+                path = path if self.skeleton.is_forward[position] else reversed_path(path)
             else:
                 box = self.scene.links[position].source
                 path, label = self.skeleton.loop_path(position, (self.across[box], self._middle(box)))
@@ -183,81 +113,137 @@ class _Drawing:
             case Direction.LEFT:
                 return lambda p: (end - p[1], p[0])
 
-    def _ports(self) -> dict[tuple[int, int, bool], float]:
-        """Where each link leaves or enters its boxes across the flow: (link, box, at its lower side).
-
-        Ends at one side of a box stand apart in the order of where they lead; the one that can be
-        straight stays in the middle.
-        """
-        ends: dict[tuple[int, bool], list[tuple[float, int]]] = defaultdict(list)
+    def _courses(self) -> dict[int, Course]:
+        """The way of each link between two boxes, from the upper one to the lower one."""
+        sides = self._sides()
+        ports = {
+            (position, box): place
+            for (box, _), positions in sides.items()
+            for position, place in zip(positions, self._ports(box, positions), strict=True)
+        }
+        courses: dict[int, Course] = {}
         for position, chain in enumerate(self.layered.chains):
             if chain:
-                for box, neighbour in ((chain[0], chain[1]), (chain[-1], chain[-2])):
-                    is_below = self.layered.ranks[neighbour] > self.layered.ranks[box]
-                    ends[box, is_below].append((self.across[neighbour], position))
-        ports: dict[tuple[int, int, bool], float] = {}
-        for (box, is_below), arrivals in ends.items():
-            centre = self.across[box]
-            drawn = self.scene.boxes[box]
-            room = self.skeleton.turned(drawn.width, drawn.height)[0] * 0.6
-            gap = min(_PORT_GAP, room / max(1, len(arrivals) - 1))
-            arrivals.sort()
-            middle = (len(arrivals) - 1) / 2
-            straightest = min(
-                range(len(arrivals)), key=lambda place, near=arrivals: abs(near[place][0] - centre)
-            )
-            if abs(arrivals[straightest][0] - centre) < 1 and len(arrivals) <= 4:
-                middle = float(straightest)
-                gap = min(gap, room / 2 / max(1.0, middle, len(arrivals) - 1 - middle))
-            for place, (_, position) in enumerate(arrivals):
-                ports[position, box, is_below] = centre + (place - middle) * gap
-        return ports
+                start, end = ports[position, chain[0]], ports[position, chain[-1]]
+                courses[position] = course(
+                    (start, self._rim(chain[0], start, is_below=True)),
+                    [door for vertex in chain for door in self._doors(position, vertex)],
+                    (end, self._rim(chain[-1], end, is_below=False)),
+                )
+        for positions in sides.values():
+            keep_apart([courses[position] for position in positions])
+        return courses
 
-    def _path(self, position: int, ports: dict[tuple[int, int, bool], float]) -> list[Cubic]:
-        """From centre to centre: straight through each layer, a smooth bend between two."""
+    def _neighbour(self, position: int, box: int) -> int:
+        """The vertex of a link that is next to one of its boxes."""
         chain = self.layered.chains[position]
-        ranks = self.layered.ranks
-        is_down = ranks[chain[1]] > ranks[chain[0]]
-        places = [
-            ports[position, chain[0], is_down],
-            *(self.across[vertex] for vertex in chain[1:-1]),
-            ports[position, chain[-1], not is_down],
+        return chain[1] if chain[0] == box else chain[-2]
+
+    def _sides(self) -> dict[tuple[int, bool], list[int]]:
+        """The links at the lower and at the upper side of each box, in the order of where they lead."""
+        sides: dict[tuple[int, bool], list[int]] = defaultdict(list)
+        for position, chain in enumerate(self.layered.chains):
+            if chain:
+                sides[chain[0], True].append(position)
+                sides[chain[-1], False].append(position)
+        for (box, _), positions in sides.items():
+            positions.sort(key=lambda position, at=box: self.places_in_row[self._neighbour(position, at)])
+        return sides
+
+    def _ports(self, box: int, positions: Sequence[int]) -> list[float]:
+        """Where the links at one side of a box meet it: apart, one that can be straight in the middle."""
+        centre, drawn = self.across[box], self.scene.boxes[box]
+        count = len(positions)
+        room = self.skeleton.turned(drawn.width, drawn.height)[0] * 0.6
+        gap = min(_PORT_GAP, room / max(1, count - 1))
+        middle = (count - 1) / 2
+        aside = [abs(self.across[self._neighbour(position, box)] - centre) for position in positions]
+        if min(aside) < 1:
+            middle = float(aside.index(min(aside)))
+            gap = min(gap, room / 2 / max(1.0, middle, count - 1 - middle))
+        return [centre + (place - middle) * gap for place in range(count)]
+
+    def _doors(self, position: int, vertex: int) -> list[Door]:
+        """What a link has to pass in the layer of one of its vertices.
+
+        It leaves the layer of its upper box and comes into that of its lower one beside what is taller than
+        these. It passes under its label, or along it where that stands beside it.
+        """
+        rank, rims = self.layered.ranks[vertex], self._rims(vertex)
+        ends = self.layered.chains[position]
+        middle = self._middle(vertex)
+        if vertex in (ends[0], ends[-1]):
+            is_tallest = self.extents[vertex][2] > self.bottoms[rank] - self.tops[rank] - 2
+            is_behind = vertex == ends[0]
+            return [] if is_tallest else [door for door in rims if (door.along > middle) == is_behind]
+        if vertex not in self.extents:
+            return rims
+        place = self.across[vertex]
+        if position in self.label_sides:
+            half, slack = self.extents[vertex][2] / 2, 0.0
+        else:
+            half, slack = 0.0, min(_SLACK, self.extents[vertex][0] / 3)
+        doors = [Door(along, place - slack, place + slack) for along in {middle - half, middle + half}]
+        return sorted([*rims, *doors])
+
+    def _rims(self, vertex: int) -> list[Door]:
+        """Where a layer begins and ends for a line; it gives way further to what others pass before it."""
+        rank = self.layered.ranks[vertex]
+        doors: list[Door] = []
+        low, lines_before = self.free[vertex][0]
+        high, lines_behind = self.free[vertex][1]
+        before, behind = (min(number, 3) * _FAN for number in (lines_before, lines_behind))
+        if before == behind and (low, high) != (-_FAR, _FAR):
+            return [Door(self.tops[rank] - before, low, high), Door(self.bottoms[rank] + before, low, high)]
+        if low > -_FAR:
+            doors += (Door(self.tops[rank] - before, low, _FAR), Door(self.bottoms[rank] + before, low, _FAR))
+        if high < _FAR:
+            doors += (
+                Door(self.tops[rank] - behind, -_FAR, high),
+                Door(self.bottoms[rank] + behind, -_FAR, high),
+            )
+        return sorted(doors)
+
+    def _rim(self, box: int, place: float, *, is_below: bool) -> float:
+        """Where the outline of a box is, along the flow, at a place across it."""
+        offset = place - self.across[box]
+        corners = [self._local(corner) for corner in outline(self.scene.boxes[box])]
+        found = [
+            a[1] + (b[1] - a[1]) * (offset - a[0]) / (b[0] - a[0])
+            for a, b in zip(corners, (*corners[1:], corners[0]), strict=True)
+            if a[0] != b[0] and min(a[0], b[0]) <= offset <= max(a[0], b[0])
         ]
-        path: list[Cubic] = []
-        here = (places[0], self._middle(chain[0]))
-        for step in range(1, len(chain)):
-            before, after = ranks[chain[step - 1]], ranks[chain[step]]
-            leave = (places[step - 1], self.bottoms[before] if is_down else self.tops[before])
-            enter = (places[step], self.tops[after] if is_down else self.bottoms[after])
-            if leave != here:
-                path.append(straight(here, leave))
-            bend = (leave[1] + enter[1]) / 2
-            path.append((leave, (leave[0], bend), (enter[0], bend), enter))
-            here = enter
-        end = (places[-1], self._middle(chain[-1]))
-        if end != here:
-            path.append(straight(here, end))
-        return path
+        return self._middle(box) + (max(found) if is_below else min(found))
+
+    def _local(self, corner: Point) -> Point:
+        """A point relative to a box's centre, across and along the flow."""
+        x, y = corner
+        match self.scene.direction:
+            case Direction.DOWN:
+                return x, y
+            case Direction.UP:
+                return x, -y
+            case Direction.RIGHT:
+                return y, x
+            case Direction.LEFT:
+                return y, -x
+
+    def _label(self, position: int) -> Point | None:
+        bead = self.layered.beads.get(position)
+        if bead is None:
+            return None
+        link = self.scene.links[position]
+        room = self.skeleton.turned(link.width, link.height)[0] / 2 + BESIDE
+        return self.across[bead] + self.label_sides.get(position, 0) * room, self._middle(bead)
 
     def _panel_rects(self, turn: Callable[[Point], Point]) -> list[Rect]:
         ranks = self._panel_ranks()
         rects = [Rect(0, 0, 0, 0)] * len(self.scene.panels)
         for panel, (first, last) in ranks.items():
-            depth, titles = _depth_below(self.scene, panel)
-            is_title_first = self.scene.direction is Direction.DOWN
-            is_title_last = self.scene.direction is Direction.UP
+            before, after = self._panel_depths(panel)
             left, right = self.layered.borders[panel][0]
-            start = self.tops[first] - depth * _PANEL_PADDING - titles * _PANEL_TITLE * is_title_first
-            end = self.bottoms[last] + depth * _PANEL_PADDING + titles * _PANEL_TITLE * is_title_last
+            start, end = self.tops[first] - before, self.bottoms[last] + after
             (x0, y0), (x1, y1) = turn((self.across[left], start)), turn((self.across[right], end))
             x, y, width, height = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
             rects[panel] = Rect(x, y, width, height)
         return rects
-
-
-def _depth_below(scene: Scene, panel: int) -> tuple[int, int]:
-    """How many levels of panels there are from a panel on inwards, and how many of them have a title."""
-    inner = [position for position, other in enumerate(scene.panels) if other.parent == panel]
-    depths = [_depth_below(scene, position) for position in inner]
-    depth, titles = max((deep for deep, _ in depths), default=0), max((deep for _, deep in depths), default=0)
-    return depth + 1, titles + bool(scene.panels[panel].title)

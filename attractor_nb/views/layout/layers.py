@@ -1,19 +1,31 @@
 """Ranks and orders: which vertices share a layer, and who stands left of whom.
 
-``fast_sugiyama`` ranks the vertices, breaks long edges with dummies and orders the layers for few
-crossings. Around it this module makes the graph acyclic, gives labelled edges a vertex of their own
-(a *bead*), and keeps the members of a panel together. It knows no pixels.
+``fast_sugiyama`` ranks the vertices and breaks long edges with dummies. Around it this module makes the graph
+acyclic, gives labelled edges a vertex of their own (a *bead*), chooses the order of each layer among those of
+the text, of the library and of Graphviz, and keeps the members of a panel together. It knows no pixels.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout.panels import gather_panels
+from attractor_nb.views.layout.coordinates import assign_positions
+from attractor_nb.views.layout.ordering import (
+    Neighbours,
+    Rows,
+    improved,
+    swap_neighbours,
+    text_keys,
+    turned_branches,
+)
+from attractor_nb.views.layout.panels import fenced, panel_paths
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor_nb.views.layout.skeleton import Skeleton
 
 _SPACING: Final = 10.0
@@ -30,22 +42,24 @@ class Layered:
     Attributes:
         layers: Vertices of each layer from left to right.
         edges: Pairs (upper vertex, lower vertex).
-        chains: For each link its vertices from source to target; empty for a loop at one box.
+        chains: For each link its vertices from upper to lower; empty for a loop at one box.
         beads: The bead of each link that has one.
+        keys: Where each vertex would stand by the library, in no particular unit.
         borders: For each panel its left and right border vertex on each of its layers.
         ranks: The layer of each vertex.
     """
 
-    layers: list[list[int]]
+    layers: Rows
     edges: list[tuple[int, int]]
     chains: list[list[int]]
     beads: dict[int, int]
+    keys: dict[int, float]
     borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
     ranks: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def layer_scene(skeleton: Skeleton) -> Layered:
-    """Assign layers and orders to a scene's boxes and edges."""
+    """Assign layers to a scene's boxes and edges, in the order that the library finds."""
     scene = skeleton.scene
     beads: dict[int, int] = {}
     legs: list[tuple[int, int]] = []
@@ -69,12 +83,84 @@ def layer_scene(skeleton: Skeleton) -> Layered:
             chain = ranked.run(upper, lower)
         else:
             chain = [*ranked.run(upper, bead), *ranked.run(bead, lower)[1:]]
-        chains.append(chain if skeleton.is_forward[position] else chain[::-1])
-    layered = Layered(ranked.layers(), ranked.edges, chains, beads)
-    if scene.panels:
-        gather_panels(scene, layered, ranked.keys)
+        chains.append(chain)
+    layered = Layered(ranked.layers(), ranked.edges, chains, beads, ranked.keys)
     layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
     return layered
+
+
+def order_layers(
+    skeleton: Skeleton, layered: Layered, graphviz_keys: Mapping[int, float] | None = None
+) -> None:
+    """Put the vertices of each layer into the best order found, and the borders of panels between them.
+
+    Args:
+        skeleton: The scene, and which links go back.
+        layered: Its layers; changed in place.
+        graphviz_keys: Where Graphviz would place each vertex across the flow.
+    """
+    children, branches = _in_text_order(skeleton, layered)
+    text = text_keys(_roots(skeleton, layered), children, layered.keys)
+    paths = panel_paths(skeleton.scene, layered.chains)
+    long = [chain[1:-1] for chain in layered.chains if len(chain) > 2]
+    best: tuple[tuple[int, int, int], Rows, list[list[tuple[int, int]]]] | None = None
+    for keys in (text, *([graphviz_keys] if graphviz_keys else ()), layered.keys):
+        neighbours = Neighbours(layered.edges)
+        rows = [sorted(layer, key=lambda vertex, at=keys: (at[vertex], vertex)) for layer in layered.layers]
+        if keys is not graphviz_keys:
+            rows = improved(rows, neighbours, long)
+        borders: list[list[tuple[int, int]]] = []
+        if skeleton.scene.panels:
+            places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)
+            rows, borders = fenced(skeleton.scene, rows, paths, places)
+            homes: dict[int, int | None] = {
+                vertex: path[-1] if path else None for vertex, path in paths.items()
+            }
+            homes.update((vertex, -1) for rungs in borders for rung in rungs for vertex in rung)
+            swap_neighbours(rows, neighbours, homes)
+        crossings = neighbours.crossings(rows)
+        all_edges = Neighbours([*layered.edges, *_border_edges(borders)]) if borders else neighbours
+        cuts = all_edges.crossings(rows) - crossings if borders else 0
+        score = crossings, cuts, turned_branches(rows, branches)
+        if best is None or score < best[0]:
+            best = score, rows, borders
+        if score == (0, 0, 0):
+            break
+    assert best is not None
+    _, layered.layers, layered.borders = best
+    layered.edges += _border_edges(layered.borders)
+    layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
+
+
+def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    return [
+        pair
+        for rungs in borders
+        for above, below in pairwise(rungs)
+        for pair in zip(above, below, strict=True)
+    ]
+
+
+def _in_text_order(skeleton: Skeleton, layered: Layered) -> tuple[dict[int, list[int]], list[list[int]]]:
+    """What hangs below each vertex, ways back before the rest; and the first steps of branches."""
+    steps: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    children: dict[int, list[int]] = {}
+    for position, chain in enumerate(layered.chains):
+        if chain:
+            is_forward = skeleton.is_forward[position]
+            steps[chain[0]].append((is_forward, position if is_forward else -len(chain), chain[1]))
+            for vertex, below in pairwise(chain[1:]):
+                children[vertex] = [below]
+    children |= {box: [step for *_, step in sorted(found)] for box, found in steps.items()}
+    branches = [[step for is_forward, _, step in sorted(found) if is_forward] for found in steps.values()]
+    return children, branches
+
+
+def _roots(skeleton: Skeleton, layered: Layered) -> list[int]:
+    """The boxes that nothing hangs above, the main path's first one before the others."""
+    hanging = {chain[-1] for chain in layered.chains if chain}
+    first = [skeleton.ends[position][0] for position in skeleton.spine[:1]]
+    return [*first, *(box for box in range(len(skeleton.scene.boxes)) if box not in hanging)]
 
 
 class _Ranking:

@@ -49,11 +49,11 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class RawLayout:
-    """What an engine finds, before margins and before paths are clipped to outlines.
+    """What an engine finds, before margins and arrow heads.
 
     Attributes:
         centres: Centre of each box.
-        paths: Cubics of each link from centre to centre, or between outlines.
+        paths: Cubics of each link from outline to outline; of a loop from within its box.
         labels: Centre of each label, or None where there is none.
         panels: One rectangle for each panel.
     """

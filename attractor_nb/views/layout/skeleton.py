@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.layout.geometry import straight
+from attractor_nb.views.layout.main_path import main_path
 from attractor_nb.views.scene import Shape
 
 if TYPE_CHECKING:
@@ -29,12 +31,18 @@ class Skeleton:
         ends: Upper and lower box of each link, in the direction of the flow; equal for a loop.
         is_forward: Whether a link runs from its upper to its lower box.
         is_crowded: Whether another link joins the same two boxes.
+        ways: Source and target of all links.
+        spine: The links of the main path, in its order.
+        fans: Each fan-out and the box where its branches meet.
     """
 
     scene: Scene
     ends: tuple[tuple[int, int], ...]
     is_forward: tuple[bool, ...]
     is_crowded: tuple[bool, ...]
+    ways: frozenset[tuple[int, int]]
+    spine: tuple[int, ...]
+    fans: tuple[tuple[int, int], ...]
 
     def is_loop(self, position: int) -> bool:
         """Whether a link joins a box to itself."""
@@ -45,14 +53,22 @@ class Skeleton:
         """A size as (across, along) the flow."""
         return (width, height) if self.scene.direction.is_vertical else (height, width)
 
-    def box_rooms(self) -> list[Point]:
-        """Room of each box, across and along the flow: what its loops take up counts on both sides of it."""
-        rooms = [self.turned(box.width, box.height) for box in self.scene.boxes]
+    def box_rooms(self) -> list[tuple[float, float, float]]:
+        """Room of each box: before and behind its centre across the flow, with its loops, and along it."""
+        rooms: list[tuple[float, float, float]] = []
+        for box in self.scene.boxes:
+            across, along = self.turned(box.width, box.height)
+            rooms.append((across / 2, across / 2, along))
         for position, link in enumerate(self.scene.links):
             if self.is_loop(position):
-                (across, along), label = rooms[link.source], self.turned(link.width, link.height)
-                rooms[link.source] = across + 2 * (_LOOP_REACH + label[0]), max(along, label[1])
+                (before, behind, along), label = rooms[link.source], self.turned(link.width, link.height)
+                rooms[link.source] = before, behind + _LOOP_REACH + label[0], max(along, label[1])
         return rooms
+
+    def is_beside(self, position: int) -> bool:
+        """Whether a link's label stands beside its line: so it does in a loop between two boxes."""
+        link = self.scene.links[position]
+        return bool(link.lines) and (link.target, link.source) in self.ways and link.source != link.target
 
     def loop_path(self, position: int, centre: Point) -> tuple[list[Cubic], Point | None]:
         """A loop beside its box, outside of the loops before it, and the centre of its label.
@@ -68,12 +84,15 @@ class Skeleton:
             before = self.scene.links[other]
             if self.is_loop(other) and before.source == link.source:
                 inner += _LOOP_REACH + self.turned(before.width, before.height)[0]
-        rise = min(along * 0.3, 14.0)
         reach = u + inner + _LOOP_REACH - 4
-        high, low = v - 1.6 * rise, v + 1.6 * rise
+        rise = min(along / 2 - 2, 13.0)
+        side = u + inner
+        bend, lift = (reach - side) * 0.6, rise * 0.5
         path: list[Cubic] = [
-            ((u, v - rise), (u + inner, high), (reach, high), (reach, v)),
-            ((reach, v), (reach, low), (u + inner, low), (u, v + rise)),
+            straight((u, v - rise), (side, v - rise)),
+            ((side, v - rise), (side + bend, v - rise), (reach, v - lift), (reach, v)),
+            ((reach, v), (reach, v + lift), (side + bend, v + rise), (side, v + rise)),
+            straight((side, v + rise), (u, v + rise)),
         ]
         if not link.lines:
             return path, None
@@ -92,6 +111,8 @@ def skeleton_of(scene: Scene) -> Skeleton:
         ),
         tuple(is_forward),
         tuple(pairs[frozenset((link.source, link.target))] > 1 for link in scene.links),
+        frozenset((link.source, link.target) for link in scene.links),
+        *main_path(scene, is_forward),
     )
 
 

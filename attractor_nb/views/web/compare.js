@@ -3,20 +3,22 @@
 
 import { makeDrawing } from "./drawing.js";
 import { asWidget } from "./host.js";
-import { make, makeButton, seconds } from "./parts.js";
+import { keepKeys, make, makeButton, seconds } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
+import { makeProse } from "./prose.js";
 import { makeText } from "./texts.js";
 
 const SIDES = ["a", "b"];
 const TEXT_NAMES = ["prompt", "response"];
-const KINDS_OF_LINES = { "-": "is-a", "+": "is-b" };
 
-export default asWidget(showCompare);
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showCompare(host, el)));
 
 export function showCompare(host, el) {
   const { steps, a, b } = host.get("comparison");
   const root = make("div", "attractor-ui attractor-compared");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", "Two runs beside each other");
+  keepKeys(root);
   const stage = make("div", "ac-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
   for (const [id, state] of Object.entries(host.get("states"))) drawing.setNode(id, state);
@@ -37,6 +39,7 @@ export function showCompare(host, el) {
   el.append(root);
 
   let selected = null;
+  const modes = new Map(); // which texts are wanted raw
 
   function select(id) {
     const before = selected;
@@ -50,7 +53,7 @@ export function showCompare(host, el) {
     const name = drawing.nameOf(selected);
     title.textContent = name === selected ? name : `${name} (${selected})`;
     const visits = steps.filter((step) => step.node === selected);
-    body.replaceChildren(...(visits.length ? visits.map(makeVisit) : [make("p", "al-dim", "Neither run came here.")]));
+    body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", "Neither run came here.")]));
   }
 
   root.addEventListener("keydown", (event) => {
@@ -85,20 +88,20 @@ function makeRuns(a, b) {
 }
 
 // One visit: what differs, then both sides.
-function makeVisit(step) {
+function makeVisit(step, modes) {
   const box = make("section", "ac-visit");
   const number = (step.a || step.b).visit;
   const where = step.branch ? `branch ${step.branch}, visit ${number}` : `visit ${number}`;
   const words = step.differs.length ? step.differs.join(", ") : "the same in both";
   box.append(make("h5", "ac-visit-title", `${where}: ${words}`));
   const sides = make("div", "ac-sides");
-  for (const side of SIDES) sides.append(makeSide(side, step[side]));
+  for (const side of SIDES) sides.append(makeSide(side, step[side], modes));
   box.append(sides);
-  for (const { name, lines } of step.changes || []) box.append(makeChange(name, lines));
+  for (const { name, shown } of step.changes || []) box.append(makeChange(name, shown));
   return box;
 }
 
-function makeSide(side, facts) {
+function makeSide(side, facts, modes) {
   const column = make("div", `ac-side is-${side}`);
   column.append(make("h6", "ac-side-title", side.toUpperCase()));
   if (!facts) {
@@ -111,14 +114,12 @@ function makeSide(side, facts) {
   if (facts.next) said.push(`then ${facts.next}`);
   column.append(make("p", "ac-facts", said.join(" · ")));
   if (facts.reason) column.append(make("p", "ac-reason", facts.reason));
-  for (const name of TEXT_NAMES) if (facts[name]) column.append(makeText(facts[name], 0, { name }));
+  for (const name of TEXT_NAMES) if (facts[name]) column.append(makeText(facts[name], 0, { name, shown: facts.shown?.[name], modes }));
   return column;
 }
 
-function makeChange(name, lines) {
+function makeChange(name, shown) {
   const box = make("details", "ac-change");
-  const text = make("pre", "ac-lines");
-  for (const line of lines) text.append(make("span", KINDS_OF_LINES[line[0]] || "", `${line}\n`));
-  box.append(make("summary", "", `What differs in the ${name}`), text);
+  box.append(make("summary", "", `What differs in the ${name}`), makeProse(shown, `What differs in the ${name}`));
   return box;
 }

@@ -1,6 +1,7 @@
 // The context before and behind a visit: what was added, changed, removed; the rest is folded away.
 
 import { make, makeButton } from "./parts.js";
+import { makeInline } from "./prose.js";
 import { makeWords } from "./texts.js";
 
 const SHORT_VALUE = 160;
@@ -29,14 +30,14 @@ function tableOf(changes) {
     head.append(cell);
   }
   table.append(head);
-  for (const { key, change, before, after } of changes) {
+  for (const { key, change, before, after, shown } of changes) {
     const row = make("tr", `is-${change}`);
     const sign = make("td", "al-sign", SIGNS[change]);
     sign.title = change;
     row.append(sign, make("td", "al-key", key));
-    for (const value of change === "same" ? [after] : [before, after]) {
+    for (const side of change === "same" ? ["after"] : ["before", "after"]) {
       const cell = make("td", "al-value");
-      cell.append(contextValue(value));
+      cell.append(contextValue(side === "after" ? after : before, shown?.[side]));
       row.append(cell);
     }
     table.append(row);
@@ -44,18 +45,20 @@ function tableOf(changes) {
   return table;
 }
 
-function contextValue(value) {
+// A value; with a tree it is drawn by that, and a long one begins closed.
+function contextValue(value, tree) {
   if (value === null || value === undefined) return make("span", "al-dim", "–");
-  if (value.length <= SHORT_VALUE) return make("span", "", value);
+  const whole = () => (tree ? makeInline(tree) : make("span", "", value));
+  if (value.length <= SHORT_VALUE || tree?.[0]?.[0] === "div.json") return whole();
   const box = make("span", "");
-  const text = make("span", "", `${value.slice(0, SHORT_VALUE)}…`);
-  const more = makeButton("al-more", `show all (${value.length.toLocaleString("en")} characters)`, "", () => {
-    const isWhole = more.getAttribute("aria-expanded") === "true";
-    text.textContent = isWhole ? `${value.slice(0, SHORT_VALUE)}…` : value;
-    more.textContent = isWhole ? `show all (${value.length.toLocaleString("en")} characters)` : "show less";
-    more.setAttribute("aria-expanded", String(!isWhole));
-  });
-  more.setAttribute("aria-expanded", "false");
+  const text = make("span", "");
+  const more = makeButton("al-more", "", "", () => show(more.getAttribute("aria-expanded") !== "true"));
+  function show(isWhole) {
+    text.replaceChildren(isWhole ? whole() : `${value.slice(0, SHORT_VALUE)}…`);
+    more.textContent = isWhole ? "show less" : `show all (${value.length.toLocaleString("en")} characters)`;
+    more.setAttribute("aria-expanded", String(isWhole));
+  }
+  show(false);
   box.append(text, " ", more);
   return box;
 }

@@ -1,14 +1,19 @@
-// The debugger's bar under the graph: where the run stands and why, going on, and what can be changed there.
+// The debugger's bar: where the run stands and why, going on, and what can be changed there.
 //
 // Breakpoints stand on the drawing as badges: Alt-click on a node, or `b` with the keyboard on it, sets and
-// takes one. What is known comes whole with each message; nothing is decided here.
+// takes one; the keys of the bar work there, too. What is known comes whole with each message; nothing is
+// decided here. Whoever steps by keys stays where they are: buttons are switched off without losing the focus.
 
 import { makeContextEditor } from "./debugger_context.js";
+import { badgeIcon } from "./drawing_badges.js";
 import { make, makeButton } from "./parts.js";
 
 const TOGGLE_KEY = "b";
+const NODE_HELP = "On a node, b sets and takes a breakpoint, s steps, o steps over, c continues, p pauses.";
 
 const pathOfStop = (stop) => stop.path + stop.node;
+const isOff = (button) => button.getAttribute("aria-disabled") === "true";
+const setOff = (button, value) => button.setAttribute("aria-disabled", String(value));
 
 // `drawing` is one of makeDrawing; `ask(request)` sends a request that is answered by a message of kind "debug".
 export function makeDebugger(drawing, ask) {
@@ -18,12 +23,18 @@ export function makeDebugger(drawing, ask) {
   said.setAttribute("role", "status");
   const buttons = make("div", "db-buttons");
   const call = (name) => () => ask({ call: name, branch: branchOf(current()) });
-  const going = makeButton("al-button", "Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
-  const step = makeButton("al-button", "Step", "Execute this stage and stop at the next (s)", call("step"));
-  const over = makeButton("al-button", "Step over", "The same; a fan-out with all its branches (o)", call("step_over"));
-  const pause = makeButton("al-button db-pause", "Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
+  const makeGoing = (text, title, act) => {
+    const button = makeButton("al-button", text, title, () => isOff(button) || act());
+    return button;
+  };
+  const going = makeGoing("Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
+  const step = makeGoing("Step", "Execute this stage and stop at the next (s)", call("step"));
+  const over = makeGoing("Step over", "The same; a fan-out with all its branches (o)", call("step_over"));
+  const pause = makeGoing("Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
+  pause.classList.add("db-pause");
   const pin = makeButton("al-button", "Pin", "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
-  buttons.append(going, step, over, pause, pin);
+  buttons.append(going, step, over, pin);
+  said.tabIndex = -1; // has the focus while nothing stands
   const points = make("ul", "db-points");
   points.setAttribute("aria-label", "Breakpoints");
   const problem = make("p", "db-problem");
@@ -37,6 +48,7 @@ export function makeDebugger(drawing, ask) {
   let state = { breakpoints: [], stops: [], pins: {}, prompts: {}, is_pausing: false, is_over: true };
   let chosen = null; // number of the stop that the editor is about
   let badged = new Set();
+  let isUsed = false; // once it was used it stays: nothing moves between two steps
 
   const current = () => state.stops.find((stop) => stop.number === chosen) || state.stops[0] || null;
   const branchOf = (stop) => (stop ? stop.path + stop.branch : null);
@@ -49,25 +61,30 @@ export function makeDebugger(drawing, ask) {
     state = next;
     if (!current() || current().number !== chosen) chosen = current() ? current().number : null;
     const isLive = !state.is_over;
-    element.hidden = !isLive;
-    const isUsed = state.stops.length || state.breakpoints.length || state.is_pausing || Object.keys(state.pins).length;
-    element.dataset.idle = String(!isUsed); // only Pause is there then
+    isUsed ||= Boolean(state.stops.length || state.breakpoints.length || state.is_pausing || Object.keys(state.pins).length);
+    element.hidden = !isLive || !isUsed;
     element.dataset.stands = String(state.stops.length > 0);
     showSaid();
-    for (const button of [going, step, over]) button.disabled = !state.stops.length;
-    going.disabled = !state.stops.length && !state.is_pausing;
-    pause.disabled = state.is_pausing;
+    for (const button of [step, over]) setOff(button, !state.stops.length);
+    setOff(going, !state.stops.length && !state.is_pausing);
+    setOff(pause, state.is_pausing);
+    editor.setOff(!state.stops.length);
     pin.hidden = !pinnable();
     pin.textContent = isPinned() ? "Unpin" : "Pin";
     pin.title = isPinned() ? "Execute this node again" : "Keep what this node came to last; it is not executed any more";
     showPoints();
     showBadges();
     const stop = current();
-    if (!stop) editor.hide();
-    else if (!before || before.number !== stop.number) ask({ call: "look", branch: branchOf(stop) });
+    if (stop && (!before || before.number !== stop.number)) ask({ call: "look", branch: branchOf(stop) });
   }
 
   function showSaid() {
+    const hadFocus = said.contains(document.activeElement);
+    fillSaid();
+    if (hadFocus) (said.querySelector(".db-stop") || said).focus({ preventScroll: true });
+  }
+
+  function fillSaid() {
     said.replaceChildren();
     if (!state.stops.length) {
       said.append(make("span", "db-words", state.is_pausing ? "Pauses at the next stage." : "Goes on."));
@@ -88,10 +105,18 @@ export function makeDebugger(drawing, ask) {
   }
 
   function showPoints() {
+    const at = [...points.children].findIndex((item) => item.contains(document.activeElement));
+    fillPoints();
+    if (at < 0) return;
+    const next = points.children[Math.min(at, points.children.length - 1)];
+    (next ? next.querySelector("button") : going).focus({ preventScroll: true });
+  }
+
+  function fillPoints() {
     points.replaceChildren();
     for (const text of state.breakpoints) {
       const item = make("li", "db-point");
-      item.append(make("code", "", text));
+      item.append(badgeIcon("breakpoint"), make("code", "", text));
       const remove = makeButton("al-close", "×", `Take the breakpoint ${text} away`, () => ask({ call: "clear", text }));
       remove.setAttribute("aria-label", `Take the breakpoint ${text} away`);
       item.append(remove);
@@ -141,30 +166,38 @@ export function makeDebugger(drawing, ask) {
     toggle(id);
   }
 
-  function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea")) return;
-    const id = drawing.idOf(event.target);
-    if (event.key !== TOGGLE_KEY || id === null || state.is_over) return;
-    event.preventDefault();
-    event.stopPropagation();
-    toggle(id);
-  }
+  const isOther = (event) =>
+    event.ctrlKey || event.metaKey || event.altKey || state.is_over || event.target.matches("input, textarea, select");
 
-  function onBarKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea")) return;
+  // Whether a key was one of the bar's.
+  function goByKey(event) {
     const button = { c: going, s: step, o: over, p: pause }[event.key];
-    if (!button || button.disabled) return;
+    if (!button || isOther(event)) return;
     event.preventDefault();
     event.stopPropagation();
     button.click();
   }
 
+  function onKey(event) {
+    const id = drawing.idOf(event.target);
+    if (id === null || isOther(event)) return;
+    if (event.key !== TOGGLE_KEY) {
+      goByKey(event);
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+    toggle(id);
+  }
+
   drawing.element.addEventListener("click", onClick, true);
   drawing.element.addEventListener("keydown", onKey, true);
-  element.addEventListener("keydown", onBarKey);
+  element.addEventListener("keydown", goByKey);
+  drawing.describe(NODE_HELP);
 
   return {
     element,
+    pause, // stands beside Stop
     show,
     // Takes the answer to a request: how things stand, what went wrong, the values at a stop.
     answer(message) {

@@ -2,6 +2,7 @@
 // that has just ended.
 
 import { make, makeButton } from "./parts.js";
+import { makeText } from "./texts.js";
 
 const OUTCOMES = ["success", "partial_success", "fail", "skipped", "retry"];
 
@@ -16,18 +17,45 @@ export function makeContextEditor(ask) {
   element.hidden = true;
 
   let branch = null;
+  let about = ""; // what the fields are of
+  let rows = new Map(); // by key, the row of a value
+  let shownPrompt = null;
 
-  const field = (label, value, tag = "input") => {
-    const input = make(tag, "db-field");
-    input.value = value;
+  // A text of any number of lines: an input would make one line of them. Ctrl+Enter is done with it.
+  const field = (label, value, most = 6) => {
+    const input = make("textarea", "db-field");
+    input.rows = 1;
     input.setAttribute("aria-label", label);
+    input.addEventListener("input", () => fit(input, most));
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (input.closest("table")) input.dispatchEvent(new Event("change"));
+      else input.form.requestSubmit();
+    });
+    put(input, value, most);
     return input;
+  };
+  const fit = (input, most) => {
+    input.rows = Math.min(most, Math.max(1, input.value.split("\n").length));
+  };
+  // Gives a field its value, unless somebody is writing in it, or has written and not sent it.
+  function put(input, value, most = 6) {
+    if (input.value !== (input.shown ?? "")) return;
+    input.value = value;
+    input.shown = input.value;
+    fit(input, most);
+  }
+  const sent = (input) => {
+    input.shown = input.value;
+    return input.value;
   };
 
   const onSubmit = (form, act) =>
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      act();
+      if (!form.querySelector("button[aria-disabled=true]")) act();
     });
 
   function submitButton(text, tip) {
@@ -66,54 +94,91 @@ export function makeContextEditor(ask) {
   function showPrompt(look, stop) {
     prompt.hidden = look.prompt === null || stop.moment !== "before";
     if (prompt.hidden) return;
-    const text = field(`Prompt of ${stop.node}`, look.prompt, "textarea");
-    text.rows = Math.min(8, Math.max(2, look.prompt.split("\n").length));
-    prompt.replaceChildren(make("span", "db-name", "Prompt"), text, submitButton("Set", "For this run only"));
-    if (look.sent) prompt.append(make("p", "db-sent", `Sent as: ${look.sent}`));
-    submitPrompt = () => ask({ call: "set_prompt", node: stop.node, text: text.value });
+    if (!shownPrompt) {
+      const text = field(`Prompt of ${stop.node}`, look.prompt, 8);
+      shownPrompt = { text, note: make("div", "db-sent"), sent: null, modes: new Map() };
+      prompt.replaceChildren(make("span", "db-name", "Prompt"), text, submitButton("Set", "For this run only (Ctrl+Enter)"), shownPrompt.note);
+    }
+    const { text, note } = shownPrompt;
+    put(text, look.prompt, 8);
+    if (shownPrompt.sent !== look.sent) {
+      const options = { name: "Sent as", shown: look.sent_shown, modes: shownPrompt.modes };
+      note.replaceChildren(...(look.sent ? [makeText(look.sent, 0, options)] : []));
+      shownPrompt.sent = look.sent;
+    }
+    submitPrompt = () => ask({ call: "set_prompt", node: stop.node, text: sent(text) });
   }
 
-  function showValues(look) {
-    const table = make("table", "db-table");
-    const caption = make("caption", "", "Context");
-    table.append(caption);
-    for (const { key, text, is_fixed: isFixed } of look.context) {
-      const row = make("tr", "");
-      const name = make("th", "", key);
-      name.scope = "row";
-      const cell = make("td", "");
-      if (isFixed) cell.append(make("span", "db-fixed", text));
-      else {
-        const value = field(`Value of ${key}`, text);
-        value.addEventListener("change", () => ask({ call: "set_context", key, text: value.value, branch }));
-        cell.append(value);
-      }
-      row.append(name, cell);
-      table.append(row);
+  const table = make("table", "db-table");
+  const body = make("tbody");
+  table.append(make("caption", "", "Context"), body);
+  const newKey = make("input", "db-field");
+  newKey.setAttribute("aria-label", "New key");
+  newKey.placeholder = "key";
+  const newValue = field("New value", "");
+  newValue.placeholder = "value, as JSON or text";
+  const more = make("p", "al-dim");
+  values.append(table, newKey, newValue, submitButton("Add", "Put a value into the context (Ctrl+Enter)"), more);
+  submitValue = () => {
+    if (!newKey.value.trim()) return;
+    ask({ call: "set_context", key: newKey.value.trim(), text: newValue.value, branch });
+    newKey.value = newValue.value = "";
+    newValue.rows = 1;
+  };
+
+  function makeRow(key, isFixed) {
+    const element = make("tr", "");
+    const name = make("th", "", key);
+    name.scope = "row";
+    const cell = make("td", "");
+    const value = isFixed ? make("span", "db-fixed") : field(`Value of ${key}`, "");
+    if (!isFixed) {
+      value.addEventListener("change", () => {
+        if (value.value !== value.shown) ask({ call: "set_context", key, text: sent(value), branch });
+      });
     }
-    const key = field("New key", "");
-    key.placeholder = "key";
-    const value = field("New value", "");
-    value.placeholder = "value, as JSON or text";
-    values.replaceChildren(table, key, value, submitButton("Add", "Put a value into the context"));
-    if (look.more) values.append(make("p", "al-dim", `${look.more} more values: run.debugger.context()`));
-    submitValue = () => {
-      if (key.value) ask({ call: "set_context", key: key.value, text: value.value, branch });
-    };
+    cell.append(value);
+    element.append(name, cell);
+    return { element, value, isFixed };
+  }
+
+  // A row that is there stays, so that who is in it can go on.
+  function showValues(look) {
+    const before = rows;
+    rows = new Map();
+    for (const { key, is_fixed: isFixed } of look.context) {
+      const known = before.get(key);
+      rows.set(key, known && known.isFixed === isFixed ? known : makeRow(key, isFixed));
+    }
+    const wanted = [...rows.values()].map((row) => row.element);
+    for (const element of [...body.children]) if (!wanted.includes(element)) element.remove();
+    for (const [number, { key, text }] of look.context.entries()) {
+      const { element: row, value, isFixed } = rows.get(key);
+      if (isFixed) value.textContent = text;
+      else put(value, text);
+      if (body.children[number] !== row) body.insertBefore(row, body.children[number] || null);
+    }
+    more.textContent = look.more ? `${look.more} more values: run.debugger.context()` : "";
   }
 
   return {
     element,
     show(look, stop) {
+      const place = `${stop.number} ${stop.node} ${stop.moment} ${stop.path}${stop.branch}`;
+      if (place !== about) shownPrompt = null; // it is another one's
+      if (branch !== stop.path + stop.branch) rows.clear();
+      about = place;
       branch = stop.path + stop.branch;
       title.textContent = stop.moment === "after" ? "Change outcome and context" : "Change prompt and context";
-      showOutcome(stop);
+      if (outcome.dataset.place !== place) showOutcome(stop);
+      outcome.dataset.place = place;
       showPrompt(look, stop);
       showValues(look);
       element.hidden = false;
     },
-    hide() {
-      element.hidden = true;
+    // While nothing stands nothing can be sent; what was written stays.
+    setOff(isOff) {
+      for (const button of element.querySelectorAll("button")) button.setAttribute("aria-disabled", String(isOff));
     },
   };
 }

@@ -1,23 +1,29 @@
 // The drawing of a graph as something to look around in: nodes and edges with their states, moved, zoomed,
 // searched and walked by keys. Drawn once; after that only classes and a few short texts change.
 
-import { badgePlace, showBadges } from "./drawing_badges.js";
+import { edgeBadgePlaces, nodeBadgePlaces, showBadges } from "./drawing_badges.js";
+import { makeFolds } from "./drawing_folds.js";
 import { makeDrawingTools } from "./drawing_tools.js";
-import { importDrawing, keepKeys, make, wholeSeconds } from "./parts.js";
+import { countsOf, makeSmallLine, shortCount } from "./drawing_words.js";
+import { makeMinimap } from "./minimap.js";
+import { importDrawing, keepKeys, make } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeViewport } from "./viewport.js";
 import { arrowOf, makeWalk } from "./walking.js";
 
 const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
-const DETAIL_CHARS = { least: 10, width: 5.6, margin: 16 }; // what of a text fits under a label, in px of the drawing
 const LIVELY = 20; // with more nodes under way than that nothing moves: each frame would draw them all
+const MOST_PASSES = 9999; // of more there is only room for the thousands
 const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
-const HELP = "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes.";
+const HELP =
+  "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes, where f folds a group.";
 
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
   [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
+
+const spokenBadges = (badges) => badges.map(({ kind, words }) => words || kind).join(", ");
 
 // The path of an element: those of the child runs that it is drawn in, and its own id.
 function pathOf(element, id) {
@@ -41,9 +47,18 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   const nodes = readNodes(svg);
   const { edges, links } = readEdges(svg);
   const viewport = makeViewport(frame, svg);
-  const walk = makeWalk(links, (id) => middleOf(nodes.get(id)));
-  const tools = makeDrawingTools(viewport, nodes, { mark: showFound, look: focusNode, frame });
+  const walk = makeWalk(links, (id) => middleOf(nodes.has(id) && (folds.boxOf(id) || nodes.get(id).element)));
+  const colours = new Map(); // of nodes in the small map, by state
+  let placesAsDrawn = null;
+  const tools = makeDrawingTools(viewport, nodes, { mark: showFound, look: focusNode, frame, fold: () => folds.toggleAll() });
   element.append(tools.element);
+  const map = makeMinimap(viewport, nodes.size, nodePlaces);
+  if (map) element.append(map.element);
+  const folds = makeFolds(svg, nodes, links.map((link) => ({ ...link, shapes: edges.get(link.index) })), marks, {
+    viewport,
+    stateOf: (id) => nodes.get(id).state,
+    onFold: showFolds,
+  });
 
   let activeCount = 0;
   let selected = null;
@@ -64,6 +79,33 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   const choose = (id) => onNode && onNode(id);
   const chooseEdge = (index) => onEdge && onEdge(index);
 
+  function showFolds(folded) {
+    tools.showFolds(folds.count, folded);
+    placesAsDrawn = null;
+    if (map) map.redraw();
+  }
+
+  // Middle, size and colour of every node that is not folded, in the units of the drawing.
+  function nodePlaces() {
+    if (!placesAsDrawn) {
+      const { left, top } = svg.getBoundingClientRect();
+      const { scale } = viewport;
+      placesAsDrawn = new Map();
+      for (const [id, { element: node }] of nodes) {
+        const box = node.querySelector(".outline").getBoundingClientRect();
+        if (!box.width) continue;
+        const [x, y] = [(box.left + box.right) / 2 - left, (box.top + box.bottom) / 2 - top];
+        placesAsDrawn.set(id, { x: x / scale, y: y / scale, width: box.width / scale, height: box.height / scale });
+      }
+    }
+    return [...placesAsDrawn].map(([id, place]) => ({ ...place, colour: colourOf(nodes.get(id)) }));
+  }
+
+  function colourOf({ element: node, state }) {
+    if (!colours.has(state.status)) colours.set(state.status, getComputedStyle(node).getPropertyValue("--stroke").trim());
+    return colours.get(state.status);
+  }
+
   function makeStop(id) {
     if (nodes.has(stop)) nodes.get(stop).element.setAttribute("tabindex", "-1");
     stop = id;
@@ -72,7 +114,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
 
   function focusNode(id) {
     if (!nodes.has(id)) return;
-    const target = nodes.get(id).element;
+    const target = folds.boxOf(id) || nodes.get(id).element;
     viewport.reveal(target);
     target.focus({ preventScroll: true });
   }
@@ -82,6 +124,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     const arrow = arrowOf(event.key);
     if (event.key === "Enter" || event.key === " ") choose(id);
     else if (event.key === "e") chooseEdgeAfter(id);
+    else if (event.key === "f") folds.foldAround(id);
     else if (arrow && !event.shiftKey) {
       const next = walk(id, arrow);
       if (next !== null) focusNode(next);
@@ -99,10 +142,18 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   function frameKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const arrow = arrowOf(event.key);
-    if (arrow) viewport.panBy(...arrow);
+    const box = event.target.closest(".ad-group");
+    if (arrow && box && !event.shiftKey) leaveBox(box, arrow);
+    else if (arrow) viewport.panBy(...arrow);
     else if (!tools.key(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  // From a folded group to the nearest node or group in a direction.
+  function leaveBox(box, arrow) {
+    const next = folds.membersOf(box).map((id) => walk(id, arrow)).find((id) => id !== null && folds.boxOf(id) !== box);
+    if (next !== undefined) focusNode(next);
   }
 
   function showFound(found, current) {
@@ -111,7 +162,9 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
       node.classList.toggle("is-found", found !== null && found.has(id));
       node.classList.toggle("is-found-here", id === current);
     }
-    if (current !== null) viewport.reveal(nodes.get(current).element);
+    if (current === null) return;
+    folds.reveal(current);
+    viewport.reveal(nodes.get(current).element);
   }
 
   function countActive(change) {
@@ -128,38 +181,33 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     parts.element.setAttribute("class", [...kept, `state-${state.status}`].join(" "));
     if (parts.mark) parts.mark.setAttribute("d", marks[state.status] || "");
     showWords(parts);
-    showCounts(parts);
+    folds.changed(id);
+    if (map) map.redraw();
   }
 
   function showWords(parts) {
-    const news = parts.state.status === "fail" && parts.state.reason ? parts.state.reason : parts.state.note || "";
-    const words = parts.tint || news;
-    if (parts.detail) parts.detail.textContent = words ? fitted(parts, words) : parts.detailText;
+    const { state } = parts;
     parts.element.setAttribute(
       "aria-label",
-      [`${parts.name}: ${spokenState(parts.state)}`, parts.tint, parts.badges].filter(Boolean).join(", "),
+      [`${parts.name}: ${spokenState(state)}`, parts.tint, spokenBadges(parts.badges)].filter(Boolean).join(", "),
     );
+    showLine(parts);
   }
 
-  function showCounts(parts) {
-    if (!parts.counts) return;
-    const state = parts.state;
-    const texts = state.progress ? [state.progress] : [];
-    if (state.attempt > 1) texts.push(`×${state.attempt}`);
-    if (state.visits > 1) texts.push(`↻${state.visits}`);
-    if (now && isActive(state)) {
-      if (state.until) texts.push(wholeSeconds(state.until - now()));
-      else if (state.status === "running" && state.since) texts.push(wholeSeconds(now() - state.since));
-    }
-    const text = texts.join(" ");
-    if (parts.counts.textContent !== text) parts.counts.textContent = text;
+  function showLine(parts) {
+    if (!parts.line) return;
+    const { state } = parts;
+    const news = state.status === "fail" && state.reason ? state.reason : state.note || "";
+    parts.line.show(countsOf(state, isActive(state), now), parts.tint || news, parts.badges.length);
   }
 
   function setEdge(index, passes) {
     for (const shape of edges.get(String(index)) || []) {
       shape.classList.toggle("taken", passes > 0);
       const count = shape.querySelector(".passes");
-      if (count) count.textContent = passes > 1 ? `×${passes}` : "";
+      if (!count) continue;
+      const number = count.classList.contains("narrow") || passes > MOST_PASSES ? shortCount(passes) : passes;
+      count.textContent = passes > 1 ? `×${number}` : "";
     }
   }
 
@@ -188,22 +236,25 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   function setBadges(id, badges) {
     const parts = nodes.get(id);
     if (!parts) return;
-    showBadges(parts.element, badges, ...badgePlace(parts.element));
-    parts.badges = badges.map(({ kind, words }) => words || kind).join(", ");
+    parts.badges = badges;
+    showBadges(parts.element, badges, nodeBadgePlaces(parts.element, badges.length));
     showWords(parts);
   }
 
   function setEdgeBadges(index, badges) {
-    const label = (edges.get(String(index)) || []).find((shape) => shape.classList.contains("edge-label"));
-    if (!label) return;
-    const box = label.querySelector("rect");
-    showBadges(label, badges, box ? Number(box.getAttribute("x")) + Number(box.getAttribute("width")) + 9 : 0, 0);
+    const shapes = edges.get(String(index)) || [];
+    const label = shapes.find((shape) => shape.classList.contains("edge-label"));
+    const line = shapes.map((shape) => shape.querySelector(".line")).find(Boolean);
+    if (label && line) showBadges(label, badges, edgeBadgePlaces(label, line, badges.length));
   }
 
   for (const id of nodes.keys()) setNode(id);
+  folds.begin();
+  tools.showFolds(folds.count, folds.foldedCount);
 
   return {
     element,
+    size: viewport.size, // of the drawing as it is, in px
     ids: [...nodes.keys()],
     edgeIds: [...edges.keys()],
     // The ends of each edge: { index, from, to }.
@@ -226,11 +277,15 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     // Moves the keyboard's place to a node, and brings it into the frame.
     focus: focusNode,
     // Brings a node into the frame while the reader has not moved it away, and leaves the keyboard where it is.
-    follow: (id) => nodes.has(id) && tools.follow(nodes.get(id).element),
+    follow: (id) => nodes.has(id) && tools.follow(folds.boxOf(id) || nodes.get(id).element),
+    // Moves a node up that something at the lower edge of the window lies over.
+    uncover: (id, cover) => nodes.has(id) && viewport.uncover(nodes.get(id).element, cover),
+    // Says more about the keys, to who hears the drawing.
+    describe: (words) => frame.setAttribute("aria-label", `${frame.getAttribute("aria-label")} ${words}`),
     // Puts a button or a switch of the caller's beside those of the drawing.
     addTool: tools.add,
     tick() {
-      for (const parts of nodes.values()) if (isActive(parts.state)) showCounts(parts);
+      for (const parts of nodes.values()) if (isActive(parts.state)) showLine(parts);
     },
     close: () => viewport.close(),
   };
@@ -239,7 +294,6 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
 function readNodes(svg) {
   const nodes = new Map();
   for (const element of svg.querySelectorAll("[data-node]")) {
-    const detail = element.querySelector(".detail");
     const label = element.querySelector(".label");
     const title = element.querySelector("title");
     const lines = label ? [...label.children].map((line) => line.textContent) : [];
@@ -248,16 +302,13 @@ function readNodes(svg) {
     nodes.set(pathOf(element, element.dataset.node), {
       element,
       mark: element.querySelector(".mark path"),
-      counts: element.querySelector(".counts"),
-      detail,
-      detailText: detail ? detail.textContent : "",
+      line: makeSmallLine(element),
       name: lines.join(" ") || element.dataset.node,
       // Label, id and the first words of the prompt or command, as the tooltip has them.
       words: [element.dataset.node, lines.join(" "), title ? title.textContent : ""].join("\n"),
       state: PENDING,
-      room: 0,
       tint: "",
-      badges: "",
+      badges: [],
     });
   }
   return nodes;
@@ -283,18 +334,8 @@ function readEdges(svg) {
   return { edges, links };
 }
 
-// As much of a text as a node has room for; its width is measured once, when it first has something to say.
-function fitted(parts, words) {
-  if (!parts.room) {
-    const outline = parts.element.querySelector(".outline");
-    const width = outline ? outline.getBBox().width : 0;
-    parts.room = Math.max(DETAIL_CHARS.least, Math.floor((width - DETAIL_CHARS.margin) / DETAIL_CHARS.width));
-  }
-  return words.length > parts.room ? `${words.slice(0, parts.room - 1)}…` : words;
-}
-
-function middleOf(parts) {
-  if (!parts) return null;
-  const box = (parts.element.querySelector(".outline") || parts.element).getBoundingClientRect();
+function middleOf(element) {
+  if (!element) return null;
+  const box = (element.querySelector(".outline") || element).getBoundingClientRect();
   return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
 }

@@ -1,10 +1,11 @@
 // Small signs on nodes and edges that are not part of their state: breakpoints, pins, what changed.
 
 const SVG = "http://www.w3.org/2000/svg";
-const RADIUS = 7;
-const GAP = 16;
+const RADIUS = 6.5;
+const GAP = 15;
+const PLACES_ON_LINES = [0.25, 0.75, 0.4, 0.6, 0.15];
 const PATHS = {
-  breakpoint: "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0",
+  breakpoint: "M-3.2 -3.6H-0.9V3.6H-3.2ZM0.9 -3.6H3.2V3.6H0.9Z",
   here: "M-2.6 -3.8L3.8 0L-2.6 3.8Z",
   pinned: "M-2.4 -3.8H2.4L1.6 -0.4L3 1.4H-3L-1.6 -0.4ZM-0.4 1.4H0.4V4.4H-0.4Z",
   mocked: "M-3.6 -2.6H3.6V2.6H-3.6ZM-2.2 -1.2V1.2H2.2V-1.2Z",
@@ -15,13 +16,13 @@ const PATHS = {
 };
 const OTHER = "M-2.4 -2.4H2.4V2.4H-2.4Z";
 
-// Puts badges `[{ kind, words }]` into a group, from a place on to the right, instead of those that are there.
-export function showBadges(group, badges, x, y) {
+// Puts badges `[{ kind, words }]` into a group, each at its place, instead of those that are there.
+export function showBadges(group, badges, places) {
   for (const old of [...group.children]) if (old.classList.contains("ad-badge")) old.remove();
   badges.forEach(({ kind, words }, number) => {
     const badge = document.createElementNS(SVG, "g");
     badge.setAttribute("class", `ad-badge ad-badge-${Object.hasOwn(PATHS, kind) ? kind : "other"}`);
-    badge.setAttribute("transform", `translate(${x + number * GAP} ${y})`);
+    badge.setAttribute("transform", `translate(${places[number].join(" ")})`);
     const title = document.createElementNS(SVG, "title");
     title.textContent = words || kind;
     const circle = document.createElementNS(SVG, "circle");
@@ -33,9 +34,40 @@ export function showBadges(group, badges, x, y) {
   });
 }
 
-// Where the badges of a node begin: beside the mark of its state, which is at the top left.
-export function badgePlace(element) {
-  const mark = element.querySelector(".mark");
+// The sign of a badge by itself, for a list.
+export function badgeIcon(kind) {
+  const icon = document.createElementNS(SVG, "svg");
+  icon.setAttribute("class", `ad-badge ad-badge-${kind}`);
+  icon.setAttribute("viewBox", "-5 -5 10 10");
+  icon.setAttribute("aria-hidden", "true");
+  const sign = document.createElementNS(SVG, "path");
+  sign.setAttribute("d", PATHS[kind]);
+  icon.append(sign);
+  return icon;
+}
+
+// Inside the outline: at the left of the small line, or where there is none at the right of the label.
+export function nodeBadgePlaces(element, count) {
+  const mark = element.querySelector(".mark, .finding");
+  const detail = element.querySelector(".detail");
   const found = /translate\(\s*(-?[\d.]+)[\s,]+(-?[\d.]+)/.exec((mark && mark.getAttribute("transform")) || "");
-  return found ? [Number(found[1]) + GAP + 2, Number(found[2]) - 4] : [0, 0];
+  const [x, y] = found ? [Number(found[1]), Number(found[2])] : [0, 0];
+  if (!detail) return Array.from({ length: count }, (_, number) => [-x - number * GAP, y]);
+  return Array.from({ length: count }, (_, number) => [x + number * GAP, Number(detail.getAttribute("y")) - 3]);
+}
+
+// On the line of the edge, where the number of its passes does not stand. In the frame of its label.
+export function edgeBadgePlaces(label, line, count) {
+  const passes = label.querySelector(".passes");
+  const taken = passes ? [Number(passes.getAttribute("x")), Number(passes.getAttribute("y"))] : [Infinity, Infinity];
+  const [, left, top] = /translate\(\s*(-?[\d.]+)[\s,]+(-?[\d.]+)/.exec(label.getAttribute("transform")).map(Number);
+  const length = line.getTotalLength();
+  const at = (part) => {
+    const { x, y } = line.getPointAtLength(length * part);
+    return [x - left, y - top];
+  };
+  const places = PLACES_ON_LINES.map(at);
+  const isClear = ([x, y]) => Math.abs(x - taken[0]) > 2 * GAP || Math.abs(y - taken[1]) > GAP;
+  const ordered = [...places.filter(isClear), ...places];
+  return Array.from({ length: count }, (_, number) => ordered[number % ordered.length]);
 }

@@ -1,6 +1,7 @@
 // The editor of a pipeline's text: the graph to choose from, a form for what was chosen, the text with its changed lines,
 // the findings. Python makes every change; what stands here is always the whole state that it sent last.
 
+import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeEditorForm } from "./editor_form.js";
 import { makeFindingTable } from "./finding_table.js";
@@ -16,7 +17,7 @@ const EDITOR_GONE = "The kernel does not answer; the last change may not have be
 export default asWidget(showElsewhere, standEditor);
 
 function standEditor(host) {
-  standIn(host.get("place"), (el) => showEditor(host, el));
+  return standIn(host.get("place"), (el) => showEditor(host, el));
 }
 
 export function showEditor(host, el) {
@@ -174,6 +175,7 @@ export function showEditor(host, el) {
   });
   show();
   const stops = [
+    switchOffWhenLost(host, root),
     host.on("state", (value) => {
       clearTimeout(silence);
       state = value;

@@ -3,26 +3,24 @@
 import { make, makeButton } from "./parts.js";
 import { makeCopy, makeText, makeWords, sizeOf } from "./texts.js";
 
+// Files whose text the plain form has under another name.
 const KNOWN_TEXTS = {
-  "prompt.md": (plain) => plain.prompt,
-  "response.md": (plain) => plain.response,
-  "carried.md": (plain) => plain.carried,
-  "changes.diff": (plain) => plain.changes,
-  "stdout.txt": (plain) => plain.output?.stdout,
-  "stderr.txt": (plain) => plain.output?.stderr,
+  "prompt.md": "prompt", "response.md": "response", "carried.md": "carried", "changes.diff": "changes",
+  "stdout.txt": "stdout", "stderr.txt": "stderr", "traceback.txt": "traceback",
 };
-const WHOLE_NAME = { "prompt.md": "prompt", "response.md": "response", "carried.md": "carried", "stdout.txt": "stdout", "stderr.txt": "stderr", "changes.diff": "changes" };
 
-export function makeFileList(plain, onFile) {
+export function makeFileList(plain, onFile, modes) {
   const element = make("div", "al-parts");
   const files = plain.files || [];
   const places = new Map();
   if (!files.length) element.append(makeWords("There are no files."));
   const list = make("ul", "al-files");
-  for (const { name, bytes, text, problem } of files) {
+  for (const { name, bytes, text, problem, shown } of files) {
     const item = make("li", "");
     const place = make("div", "al-file-text");
-    const known = text ?? KNOWN_TEXTS[name]?.(plain);
+    const key = KNOWN_TEXTS[name];
+    const options = { nothing: "It is empty.", modes, label: name };
+    const known = text ?? plain.output?.[key] ?? plain[key];
     const button = makeButton("al-file", name, "", () => {
       if (place.childElementCount) {
         place.replaceChildren();
@@ -31,7 +29,7 @@ export function makeFileList(plain, onFile) {
       }
       button.setAttribute("aria-expanded", "true");
       if (problem) place.append(makeWords(problem));
-      else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[WHOLE_NAME[name]], { nothing: "It is empty." }));
+      else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[key], { ...options, shown: shown ?? plain.shown?.[key] }));
       else if (!plain.path) place.append(makeWords("Its text is not in this page.")); // nobody can be asked
       else {
         place.append(makeWords("The text is asked for."));
@@ -55,11 +53,11 @@ export function makeFileList(plain, onFile) {
   return {
     element,
     // The text of a file has come.
-    show({ name, text, bytes, problem }) {
+    show({ name, text, bytes, problem, shown }) {
       const place = places.get(name);
       if (!place) return;
       const whole = bytes > new TextEncoder().encode(text || "").length ? bytes : 0;
-      place.replaceChildren(problem ? makeWords(problem) : makeText(text, whole, { nothing: "It is empty." }));
+      place.replaceChildren(problem ? makeWords(problem) : makeText(text, whole, { nothing: "It is empty.", shown, modes, label: name }));
     },
   };
 }

@@ -1,6 +1,7 @@
 // The findings below a cell with their fixes: a click shows what would change and offers the new text to the cell.
 
 import { cellAround } from "./cell_text.js";
+import { switchOffWhenLost } from "./controls.js";
 import { makeFindingTable } from "./finding_table.js";
 import { asWidget } from "./host.js";
 import { make, makeButton } from "./parts.js";
@@ -13,8 +14,10 @@ const FINDINGS_GONE = "The kernel does not answer. Run the cell again.";
 export default asWidget(showElsewhere, standFindings);
 
 function standFindings(host) {
-  standIn(host.get("place"), (el, place) => showFindings(host, el, place));
+  return standIn(host.get("place"), (el) => showFindings(host, el));
 }
+
+const FINDINGS_ASK = ".af-table button:not(.af-go), .aq-row button";
 
 // `place` is an element of the cell whose text the findings are of.
 export function showFindings(host, el, place = el) {
@@ -96,6 +99,8 @@ export function showFindings(host, el, place = el) {
 
   show();
   const stops = [
+    switchOffWhenLost(host, root, FINDINGS_ASK),
+    host.onLost(() => say(FINDINGS_GONE)),
     host.on("state", (value) => {
       clearTimeout(silence);
       state = value;

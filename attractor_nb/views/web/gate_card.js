@@ -5,8 +5,10 @@
 
 import { makeGateForm } from "./gate_form.js";
 import { keepKeys, make, makeButton } from "./parts.js";
+import { makeText } from "./texts.js";
 
 const REPLY_MS = 6000;
+const RAW_MATERIALS = new Map(); // which texts are wanted raw, in all cards of a view
 const YES_NO = [
   { key: "Y", label: "Yes" },
   { key: "N", label: "No" },
@@ -95,7 +97,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
   }
 
   const pickedKeys = () => boxes.filter(({ box }) => box.checked).map(({ key }) => key).join(",");
-  const controls = () => element.querySelectorAll("button, input, select, textarea");
+  const controls = () => left.querySelectorAll("button, input, select, textarea");
 
   function handIn(choice) {
     for (const control of controls()) control.disabled = true;
@@ -154,17 +156,12 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
 
 function makeMaterials(materials) {
   const side = make("div", "ag-side");
-  for (const { name, text, note } of materials) {
+  for (const { name, text, note, shown } of materials) {
     const fold = make("details", "ag-material");
     fold.open = true;
     fold.append(make("summary", "", name));
     if (note) fold.append(make("p", "ag-note", note));
-    if (text) {
-      const shown = make("pre", "", text);
-      shown.tabIndex = 0; // it scrolls, by keys too
-      shown.setAttribute("aria-label", name);
-      fold.append(shown);
-    }
+    if (text) fold.append(makeText(text, 0, { shown, modes: RAW_MATERIALS, label: name }));
     side.append(fold);
   }
   return side;

@@ -1,12 +1,15 @@
 // The questions of a run, one at a time, or those of an inbox, all of them; and a line for each past one.
 
 import { makeGateCard } from "./gate_card.js";
+import { switchOffWhenLost } from "./controls.js";
 import { asWidget } from "./host.js";
+import { makeIcon } from "./icons.js";
 import { make } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
 
 const GATE_TICK_MS = 250;
 
-export default asWidget(showGates);
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showGates(host, el)));
 
 export function showGates(host, el) {
   const root = make("div", "attractor-ui attractor-gate");
@@ -23,7 +26,7 @@ export function showGates(host, el) {
   const shown = new Map();
 
   function showCards() {
-    const gates = host.get("gates");
+    const gates = host.get("gates") || [];
     const wanted = host.get("shows_all") ? gates : gates.slice(0, 1);
     for (const [key, card] of shown) {
       if (wanted.some((question) => question.key === key)) continue;
@@ -57,15 +60,17 @@ export function showGates(host, el) {
 
   function showAnswers() {
     answers.replaceChildren(
-      ...host.get("answers").map(({ is_answered: isAnswered, words }) => {
+      ...(host.get("answers") || []).map(({ is_answered: isAnswered, words }) => {
         const item = make("li", isAnswered ? "is-answered" : "is-missed");
-        item.append(make("span", "ag-sign", isAnswered ? "✓" : "–"), make("span", "", ` ${words}`));
+        const sign = make("span", "ag-sign");
+        sign.append(makeIcon(isAnswered ? "taken" : "none"));
+        item.append(sign, make("span", "", ` ${words}`));
         return item;
       }),
     );
   }
 
-  const stops = [host.on("gates", showCards), host.on("refusals", showRefusals), host.on("answers", showAnswers)];
+  const stops = [switchOffWhenLost(host, root), host.on("gates", showCards), host.on("refusals", showRefusals), host.on("answers", showAnswers)];
   showCards();
   showAnswers();
   const ticker = setInterval(() => {

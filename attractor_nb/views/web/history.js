@@ -1,9 +1,12 @@
 // The runs that are kept: found, sorted, opened, resumed, tagged and deleted. Live ones are asked about again.
 
+import { showCompare } from "./compare.js";
+import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeHistoryActions } from "./history_actions.js";
 import { compareRows, HISTORY_COLUMNS, matchesRow } from "./history_rows.js";
-import { asWidget } from "./host.js";
+import { makeHistoryChoice } from "./history_choice.js";
+import { asWidget, staticHost } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 
@@ -28,6 +31,9 @@ export function showHistory(host, el) {
   const count = make("span", "ah-count");
   count.setAttribute("role", "status");
   bar.append(field, count);
+  const wanted = host.get("actions");
+  const choice = host.isLive && (!wanted || wanted.includes("Compare")) ? makeHistoryChoice({ send: ask, onChange: showRows }) : null;
+  if (choice) bar.append(choice.element);
   if (host.isLive) bar.append(makeButton("al-button", "Refresh", "Read the runs base again", look));
 
   const table = make("table", "ah-table");
@@ -53,9 +59,11 @@ export function showHistory(host, el) {
   let asked = 0;
   let wait = LOOK_MS;
   let silence = 0;
+  let endBoth = () => {};
   const who = host.who || "kernel";
-  const actions = makeHistoryActions({ send: ask, say, wanted: host.get("actions") });
+  const actions = makeHistoryActions({ send: ask, say, wanted });
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
+  if (choice) head.append(choice.heading);
   head.append(...headings.map(({ element }) => element));
   if (host.isLive) head.append(make("th", "", "do"));
 
@@ -73,6 +81,7 @@ export function showHistory(host, el) {
 
   function showRows() {
     const all = host.get("rows") || [];
+    if (choice) choice.show(all);
     const found = all.filter((row) => matchesRow(row, field.value)).sort(compareRows(order));
     for (const { element, button, column } of headings) {
       const isSorted = column.name === order.column;
@@ -93,7 +102,7 @@ export function showHistory(host, el) {
   function makeEmpty(words) {
     const line = make("tr");
     const cell = make("td", "al-dim", words);
-    cell.colSpan = HISTORY_COLUMNS.length + 1;
+    cell.colSpan = HISTORY_COLUMNS.length + 2;
     line.append(cell);
     return line;
   }
@@ -102,10 +111,14 @@ export function showHistory(host, el) {
     const line = make("tr", row.state ? `is-${row.state}` : "");
     line.dataset.run = row.key;
     if (row.is_live) line.classList.add("is-live");
+    if (choice) line.append(choice.cellOf(row));
     for (const column of HISTORY_COLUMNS) {
       const cell = make("td", column.isNumber ? "is-number" : "", column.name === "tags" ? "" : column.text(row));
       if (column.name === "tags") for (const tag of row.tags) cell.append(make("span", "ah-tag", tag));
+      // What a narrow list leaves out (history.css) is told where there is room for the rest.
       if (column.name === "key" || column.name === "note") cell.title = column.text(row);
+      if (column.name === "status") cell.title = row.note;
+      if (column.name === "pipeline") cell.title = `${column.text(row)}\n${row.key}`;
       cell.dataset.column = column.name;
       line.append(cell);
     }
@@ -114,7 +127,8 @@ export function showHistory(host, el) {
   }
 
   // What a click came to: words, the call that does the same, and of an opened run its picture.
-  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null }) {
+  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null, both = null }) {
+    endBoth();
     panel.replaceChildren();
     panel.hidden = false;
     panel.classList.toggle("is-error", isError);
@@ -131,6 +145,11 @@ export function showHistory(host, el) {
       const drawing = makeDrawing(svg, marks);
       for (const [id, state] of Object.entries(states)) drawing.setNode(id, state);
       panel.append(drawing.element);
+    }
+    if (both) {
+      const beside = make("div", "");
+      panel.append(beside);
+      endBoth = showCompare(staticHost(both), beside);
     }
     if (call) {
       const line = make("p", "al-dim", "In Python: ");
@@ -159,6 +178,7 @@ export function showHistory(host, el) {
     if (host.isLive && isSeen && isDue && (host.get("rows") || []).some((row) => row.is_live)) look();
   }, LOOK_MS / 4);
   const stops = [
+    switchOffWhenLost(host, root, ".ah-do, .ah-tagging :is(button, input)"),
     host.on("rows", () => {
       clearTimeout(silence);
       if (asked) wait = Math.max(LOOK_MS, LOOK_FACTOR * (performance.now() - asked));
@@ -182,6 +202,7 @@ export function showHistory(host, el) {
     clearInterval(ticker);
     clearTimeout(silence);
     actions.close();
+    endBoth();
     for (const stop of stops) stop();
   };
 }

@@ -31,7 +31,7 @@ export function staticHost(values) {
 }
 
 // A view is a function of (host, el, shared) that returns one that ends it; `share`, if there is one, makes
-// of the host what all views of one model have in common.
+// of the host what all views of one model have in common, or of a view that stands in for a place what ends it.
 export function asWidget(view, share) {
   return () => {
     let host = null;
@@ -40,6 +40,7 @@ export function asWidget(view, share) {
       initialize({ model }) {
         host = jupyterHost(model);
         if (share) shared = share(host);
+        return typeof shared === "function" ? shared : undefined;
       },
       render({ el }) {
         return view(host, el, shared);

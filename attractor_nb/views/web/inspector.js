@@ -1,5 +1,6 @@
 // What is known of the stage, or the edge, that was clicked. It shows the plain forms of pipeline/inspecting.py and
-// asks for more through `onAsk`: {node, visit, attempt, branch}, {node, …, file}; who owns it sends that on.
+// asks for more through `onAsk`: {node, visit, attempt, branch}, {node, …, file}; who owns it sends that on. What can be
+// done with a stage is in `actions` of its plain form; without it, or without `onAct`, there are no buttons.
 
 import { makeContextDiff } from "./context_diff.js";
 import { makeFileList } from "./file_list.js";
@@ -7,32 +8,38 @@ import { make, makeButton } from "./parts.js";
 import { makeTabs } from "./tabs.js";
 import { makeText, makeWords } from "./texts.js";
 import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
+import { makeStageActions } from "./stage_actions.js";
 import { makeTries } from "./tries.js";
 
 const SLOW_REPLY_MS = 1500;
 const BUSY = { kernel: "The kernel is busy. The texts follow when the cell has ended.", server: "The server has not answered yet." };
 const STAGE_TABS = ["Prompt", "Response", "Status", "Context", "Files", "Attempts", "Why"];
 
-export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
+export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel" }) {
   const element = make("aside", "al-inspector");
   element.hidden = true;
   element.setAttribute("aria-label", "Inspector");
   const head = make("div", "al-inspector-head");
   const title = make("h4", "al-inspector-title");
-  const shut = makeButton("al-close", "×", "", onClose);
-  shut.setAttribute("aria-label", "Close");
-  head.append(title, shut);
+  head.append(title);
+  if (onClose) {
+    const shut = makeButton("al-close", "×", "", onClose);
+    shut.setAttribute("aria-label", "Close");
+    head.append(shut);
+  }
   const state = make("div", "al-inspector-state");
   state.setAttribute("role", "status");
   const problems = make("div", "al-problems");
   const body = make("div", "al-inspector-body");
-  element.append(head, state, problems, body);
+  const acting = makeStageActions((request) => onAct(request));
+  element.append(head, state, problems, acting.element, body);
 
   let timer = 0;
   let shown = null; // the id that was opened
   let plain = null; // what is shown of it
   let files = null;
   const tabs = makeTabs(STAGE_TABS);
+  const modes = new Map(); // which texts are wanted raw
 
   const ask = (more) => onAsk({ node: shown, ...more });
 
@@ -43,11 +50,11 @@ export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
 
   function fillStage() {
     const { visit, attempt, branch } = plain;
-    files = makeFileList(plain, (file) => ask({ visit, attempt, branch, file }));
+    files = makeFileList(plain, (file) => ask({ visit, attempt, branch, file }), modes);
     tabs.fill({
-      Prompt: promptOf(plain),
-      Response: [responseOf(plain)],
-      Status: statusOf(plain),
+      Prompt: promptOf(plain, modes),
+      Response: [responseOf(plain, modes)],
+      Status: statusOf(plain, modes),
       Context: [makeContextDiff(plain.context || [])],
       Files: [files.element],
       Attempts: [makeTries(plain, ask)],
@@ -68,6 +75,7 @@ export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
       state.textContent = words;
       problems.replaceChildren();
       body.replaceChildren();
+      acting.show(null);
       element.hidden = false;
       if (id !== shown) tabs.reset();
       shown = id;
@@ -79,12 +87,17 @@ export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
     },
     // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
     fill(message) {
+      if (message.kind === "acted") {
+        acting.answer(message);
+        return;
+      }
       clearTimeout(timer);
       if (message.kind === "file") {
         if (files && plain && message.visit === plain.visit && message.attempt === plain.attempt) files.show(message);
         return;
       }
       plain = message;
+      acting.show((onAct && message.actions) || null, { ...message, node: shown });
       problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
       if (message.edge !== undefined && message.source !== undefined) {
         title.textContent = `${message.source} → ${message.target}`;
@@ -97,8 +110,11 @@ export function makeInspector({ onClose, onAsk = () => {}, who = "kernel" }) {
         fillStage();
       }
     },
+    // The run may stand otherwise now: ask again what can be done.
+    look: acting.look,
     hide() {
       clearTimeout(timer);
+      acting.close();
       element.hidden = true;
       shown = plain = null;
     },
@@ -117,31 +133,37 @@ function headOf(plain) {
   return parts.join(" · ");
 }
 
-function promptOf(plain) {
+// A text of the stage, by its name in the plain form.
+function textOf(plain, modes, key, options = {}) {
+  const text = key in (plain.output || {}) ? plain.output[key] : plain[key];
+  return makeText(text, plain.cut?.[key], { shown: plain.shown?.[key], modes, label: key, ...options });
+}
+
+function promptOf(plain, modes) {
   const parts = [];
   if (plain.carried) {
     const box = make("details", "al-part");
-    box.append(make("summary", "", "Carried from the stages before"), makeText(plain.carried, plain.cut?.carried));
+    box.append(make("summary", "", "Carried from the stages before"), textOf(plain, modes, "carried"));
     parts.push(box);
   }
   const name = plain.handler === "tool" ? "Command" : "";
-  parts.push(makeText(plain.prompt, plain.cut?.prompt, { name, nothing: "It sent no prompt." }));
+  parts.push(textOf(plain, modes, "prompt", { name, nothing: "It sent no prompt." }));
   return parts;
 }
 
-function responseOf(plain) {
+function responseOf(plain, modes) {
   const { stdout, stderr } = plain.output || {};
   const part = make("div", "al-parts");
   if (plain.response || !(stdout || stderr)) {
-    part.append(makeText(plain.response, plain.cut?.response, { nothing: "Nothing came back." }));
+    part.append(textOf(plain, modes, "response", { nothing: "Nothing came back." }));
   }
-  if (stdout) part.append(makeText(stdout, plain.cut?.stdout, { name: "Output" }));
-  if (stderr) part.append(makeText(stderr, plain.cut?.stderr, { name: "Errors" }));
-  if (plain.changes) part.append(makeText(plain.changes, plain.cut?.changes, { name: "Changes" }));
+  if (stdout) part.append(textOf(plain, modes, "stdout", { name: "Output" }));
+  if (stderr) part.append(textOf(plain, modes, "stderr", { name: "Errors" }));
+  if (plain.changes) part.append(textOf(plain, modes, "changes", { name: "Changes" }));
   return part;
 }
 
-function statusOf(plain) {
+function statusOf(plain, modes) {
   const parts = [];
   const list = make("dl", "al-facts");
   const add = (name, words) => {
@@ -159,6 +181,11 @@ function statusOf(plain) {
   add("Works in", plain.workdir);
   add("Branch", plain.branch);
   parts.push(list);
+  if (plain.traceback) {
+    const box = make("details", "al-part");
+    box.append(make("summary", "", "Traceback"), textOf(plain, modes, "traceback"));
+    parts.push(box);
+  }
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));
   return parts;
 }

@@ -1,33 +1,52 @@
-// The live graph: the drawing, the line under it, what is said, and what is known of the stage that was clicked.
+// The live graph: the line that says how the run stands, the drawing, and what wants an eye: questions, the debugger,
+// what is known of the stage that was clicked. Where they stand is in live_view.css: beside the drawing, or around it.
 
 import { makeAnnouncer } from "./announcer.js";
+import { makeBeneath } from "./beneath.js";
+import { makeBeside } from "./beside.js";
+import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
 import { isActive, makeDrawing, spokenState } from "./drawing.js";
+import { showGates } from "./gates_view.js";
 import { asWidget } from "./host.js";
+import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { makeLostKernel } from "./lost_kernel.js";
 import { keepKeys, make, makeButton } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
 import { shareStates } from "./run_states.js";
 import { makeSpeech } from "./speech.js";
 import { makeStateTable } from "./state_table.js";
 import { makeStatusLine } from "./status_line.js";
 
 const TICK_MS = 200;
+const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 
-export default asWidget(showLiveRun, shareStates);
+// One statement: a page leaves it out.
+export default asWidget(showElsewhere, standInRun);
 
-export function showLiveRun(host, el, { truth, views, now }) {
+function standInRun(host) {
+  const shared = shareStates(host);
+  return standIn(host.get("place"), (el) => showLiveRun(host, el, shared));
+}
+
+// `questions` is an element with cards that somebody else fills; without it those of the host are shown.
+export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const root = make("div", "attractor-ui attractor-live");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Run of ${host.get("caption") || "a pipeline"}`);
   keepKeys(root);
 
-  // The inspector stands beside the picture where both fit, else below: the picture keeps its size.
   const stage = make("div", "al-stage");
+  const side = make("div", "al-side");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, onEdge: selectEdge, now });
   drawing.element.classList.add("al-canvas");
-  const inspector = makeInspector({ onClose: close, onAsk: ask, who: host.who });
-  stage.append(drawing.element, inspector.element);
+  const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
+  stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
+  stage.classList.toggle("is-flat", drawing.size.width > FLAT * drawing.size.height);
+  const cards = questions || make("div");
+  cards.classList.add("al-questions");
+  const endCards = questions ? () => {} : showGates(host, cards);
 
   const { nameOf } = drawing;
   const isActiveNode = (id) => id in truth.nodes && isActive(truth.nodes[id]);
@@ -35,20 +54,25 @@ export function showLiveRun(host, el, { truth, views, now }) {
   const table = makeStateTable(drawing.ids, { nameOf, onNode: select });
   const speech = makeSpeech({ nameOf, onNode: select });
   const announcer = makeAnnouncer(nameOf);
+  const beside = makeBeside(host, { nameOf, onOpen: (isOpen) => root.classList.toggle("is-beside", isOpen) });
+  const asking = makeSwitch(root, ".db-bar :is(button, input, select, textarea), .ag-card :is(button, input, select, textarea), .al-asks");
   const lost = makeLostKernel(host, (reason) => {
     line.setUnanswered(reason);
+    asking.set(Boolean(reason));
     root.classList.toggle("is-lost", Boolean(reason));
   });
   const debugBar = makeDebugger(drawing, (request) => lost.isLost || host.send({ kind: "debug", ...request }));
-  const asTable = makeButton("", "☰", "The states as a table", () => showTable(table.element.hidden));
+  const asTable = makeButton("", "", "The states as a table", () => showTable(table.element.hidden));
+  asTable.append(makeIcon("table"));
   asTable.setAttribute("aria-label", "The states as a table");
   drawing.addTool(asTable);
   showTable(false);
-  const control = make("div", "al-control");
-  control.append(line.element, debugBar.element);
-  root.append(stage, lost.element, control, table.element);
-  if (host.get("has_output")) root.append(speech.element);
-  root.append(announcer.element);
+  line.addButton(debugBar.pause);
+  if (host.get("has_output")) side.append(speech.element, beside.answer);
+  side.append(debugBar.element, cards, inspector.element);
+  stage.append(drawing.element, side, lost.element, line.element, beside.notices, beside.bar, beside.above, table.element);
+  const beneath = makeBeneath(host);
+  root.append(stage, beside.below, beneath.element, announcer.element);
   el.append(root);
 
   root.addEventListener("keydown", (event) => {
@@ -60,6 +84,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
 
   let selected = null;
   let selectedEdge = null;
+  let stood = "";
 
   function showTable(isWanted, isActiveOnly) {
     if (isWanted) table.open(truth.nodes, isActiveOnly);
@@ -67,9 +92,16 @@ export function showLiveRun(host, el, { truth, views, now }) {
     asTable.setAttribute("aria-pressed", String(isWanted));
   }
 
+  function showBeside() {
+    beside.show(truth);
+    speech.element.hidden = Boolean(truth.answer && truth.answer.text); // the answer has it whole
+  }
+
   function showLine() {
     line.show(truth.line, now());
+    showBeside();
     drawing.setEnded(truth.line.is_ended);
+    root.classList.toggle("is-ended", Boolean(truth.line.is_ended));
   }
 
   function close() {
@@ -83,6 +115,17 @@ export function showLiveRun(host, el, { truth, views, now }) {
   function ask(request) {
     if (lost.isLost) inspector.fill({ problems: [`${lost.reason} The drawing and the table have what was heard.`] });
     else host.send({ kind: "inspect", ...request });
+  }
+
+  function act(request) {
+    if (!lost.isLost) host.send({ kind: "act", ...request });
+  }
+
+  // Whether a stage can be forked depends on how the run stands.
+  function lookAgain() {
+    const standing = [truth.line.status, truth.line.is_ended, (truth.debugger?.stops || []).length].join();
+    if (standing !== stood && selected !== null) inspector.look();
+    stood = standing;
   }
 
   function choose(id, index) {
@@ -99,6 +142,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     }
     choose(null, index);
     inspector.open(index, "Edge");
+    inspector.element.scrollIntoView({ block: "nearest" });
     ask({ edge: index });
   }
 
@@ -109,6 +153,8 @@ export function showLiveRun(host, el, { truth, views, now }) {
     }
     choose(id, null);
     inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
+    inspector.element.scrollIntoView({ block: "nearest" });
+    drawing.uncover(selected, inspector.element);
     ask({ node: selected });
   }
 
@@ -123,6 +169,7 @@ export function showLiveRun(host, el, { truth, views, now }) {
     showLine();
     debugBar.show(truth.debugger);
     speech.show(truth.tails, isActiveNode);
+    lookAgain();
   }
 
   function showChanged(nodes) {
@@ -153,7 +200,9 @@ export function showLiveRun(host, el, { truth, views, now }) {
       if (delta.nodes) showChanged(delta.nodes);
       for (const index of Object.keys(delta.edges || {})) drawing.setEdge(index, truth.edges[index]);
       if (delta.line) showLine();
+      if (delta.others || delta.answer) showBeside();
       if (delta.debugger) debugBar.show(delta.debugger);
+      if (delta.line || delta.debugger) lookAgain();
       if (delta.tails || delta.nodes) speech.show(truth.tails, isActiveNode);
     },
     showDebug: debugBar.answer,
@@ -167,6 +216,10 @@ export function showLiveRun(host, el, { truth, views, now }) {
     views.delete(view);
     clearInterval(ticker);
     announcer.close();
+    beside.close();
+    asking.close();
+    beneath.close();
+    endCards();
     debugBar.close();
     lost.close();
     drawing.close();

@@ -23,10 +23,23 @@ export function importDrawing(text) {
   if (root.nodeName !== "svg") return make("p", "", "The drawing could not be read.");
   for (const foreign of parsed.querySelectorAll("script, foreignObject, image, a")) foreign.remove();
   const drawing = document.importNode(root, true);
+  makeIdsItsOwn(drawing);
   for (const element of [drawing, ...drawing.querySelectorAll("[data-style]")]) {
     if (element.dataset.style) element.style.cssText = element.dataset.style;
   }
   return drawing;
+}
+
+// A pattern is looked for by its id in the whole page: the same drawing elsewhere, perhaps hidden, would give its own.
+let drawingCount = 0;
+function makeIdsItsOwn(drawing) {
+  const end = `-${(drawingCount += 1)}`;
+  for (const element of drawing.querySelectorAll("[id]")) element.id += end;
+  for (const element of drawing.querySelectorAll("*")) {
+    for (const { name, value } of [...element.attributes]) {
+      if (value.includes("url(#")) element.setAttribute(name, value.replace(/url\(#([^)]+)\)/g, `url(#$1${end})`));
+    }
+  }
 }
 
 export const seconds = (value) => (value < 60 ? `${Math.max(0, value).toFixed(1)} s` : clock(value));

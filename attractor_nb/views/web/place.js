@@ -1,48 +1,93 @@
 // A view that has no output of its own: it stands in for a piece of a static output that is marked with its key. What is
 // saved is the static output, and a view that is gone leaves no trace in the notebook.
 
-const PLACE_LOOK_MS = 300;
+const PLACE_GONE_MS = 300; // an output that is drawn anew is away for a moment
+const PLACES = "[data-attractor-place]";
+const DRESS = "jp-RenderedHTMLCommon"; // how Jupyter styles the HTML of outputs; a view has its own styles
 
 // What such a view shows in an output of its own: nothing.
 export const showElsewhere = () => () => {};
 
-// `show(el)` fills an element and returns what ends it. Returns a function that ends all.
+export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attractor-stand-in"));
+
+// `show(el)` fills an element and returns what ends it. Where the output is drawn anew, what was shown there moves into
+// the new one as it is: with what is open, chosen and scrolled. Returns a function that ends all.
 export function standIn(key, show) {
-  const shown = new Map();
+  const shown = new Map(); // by place: what stands there
   let timer = 0;
+  const places = () => document.querySelectorAll(`[data-attractor-place="${CSS.escape(key)}"]`);
   const look = () => {
-    timer = 0;
-    for (const [place, end] of shown) {
+    const left = [...shown].filter(([place]) => !place.isConnected);
+    for (const place of places()) {
+      if (shown.has(place)) continue;
+      const [old, standing] = left.shift() || [null, makeStanding(show)];
+      if (old) shown.delete(old);
+      shown.set(place, standing);
+      standing.moveTo(place);
+    }
+    clearTimeout(timer);
+    timer = left.length ? setTimeout(forget, PLACE_GONE_MS) : 0;
+  };
+  const forget = () => {
+    for (const [place, standing] of shown) {
       if (place.isConnected) continue;
-      end();
+      standing.end();
       shown.delete(place);
     }
-    for (const place of document.querySelectorAll(`[data-attractor-place="${CSS.escape(key)}"]`)) {
-      if (!shown.has(place)) shown.set(place, take(place, show));
-    }
   };
-  const observer = new MutationObserver(() => {
-    if (!timer) timer = setTimeout(look, PLACE_LOOK_MS);
+  const observer = new MutationObserver((records) => {
+    const isOther = (node) => node.nodeType === Node.ELEMENT_NODE && (node.matches(PLACES) || node.querySelector(PLACES));
+    if (records.some((record) => [...record.addedNodes, ...record.removedNodes].some(isOther))) look();
   });
   observer.observe(document.body, { childList: true, subtree: true });
   look();
   return () => {
     observer.disconnect();
     clearTimeout(timer);
-    for (const end of shown.values()) end();
+    for (const standing of shown.values()) standing.end();
     shown.clear();
   };
 }
 
-function take(place, show) {
-  const still = [...place.children];
+// What stands in a place. Moved to another one it keeps where it was scrolled to, and who had the focus.
+function makeStanding(show) {
   const el = document.createElement("div");
-  const end = show(el, place);
-  for (const child of still) child.toggleAttribute("hidden", true); // the property is none of an SVG
-  place.append(el);
-  return () => {
-    end();
-    el.remove();
+  el.className = "attractor-stand-in";
+  const scrolled = new Map();
+  let focused = null;
+  let still = [];
+  let undressed = null;
+  el.addEventListener("scroll", ({ target }) => scrolled.set(target, [target.scrollLeft, target.scrollTop]), true);
+  el.addEventListener("focusin", ({ target }) => (focused = target));
+  // It is also said when an output is drawn anew; then the focus is put back before this looks.
+  el.addEventListener("focusout", ({ target }) =>
+    setTimeout(() => {
+      if (el.isConnected && focused === target && document.activeElement !== target) focused = null;
+    }));
+  const endView = show(el);
+  const uncover = () => {
     for (const child of still) child.toggleAttribute("hidden", false);
+    if (undressed && !undressed.querySelector(".attractor-stand-in")) undressed.classList.add(DRESS);
+  };
+  return {
+    moveTo(place) {
+      const hadFocus = focused;
+      uncover();
+      still = [...place.children];
+      for (const child of still) child.toggleAttribute("hidden", true); // the property is none of an SVG
+      place.append(el);
+      undressed = place.closest(`.${DRESS}`) || (undressed && undressed.contains(place) ? undressed : null);
+      if (undressed) undressed.classList.remove(DRESS);
+      for (const [element, [left, top]] of scrolled) {
+        if (el.contains(element)) Object.assign(element, { scrollLeft: left, scrollTop: top });
+        else scrolled.delete(element);
+      }
+      if (hadFocus && el.contains(hadFocus) && document.activeElement === document.body) hadFocus.focus({ preventScroll: true });
+    },
+    end() {
+      endView();
+      el.remove();
+      uncover();
+    },
   };
 }

@@ -1,5 +1,6 @@
 // Why a stage was reached and left as it was, and what became of an edge each time.
 
+import { makeIcon } from "./icons.js";
 import { make } from "./parts.js";
 import { makeWords } from "./texts.js";
 
@@ -72,7 +73,8 @@ export function makeVerdicts(edge) {
 }
 
 function signOf(one) {
-  const sign = make("td", "al-sign", one.is_taken ? "✓" : one.holds === false ? "✕" : "–");
+  const sign = make("td", "al-sign");
+  sign.append(makeIcon(one.is_taken ? "taken" : one.holds === false ? "refused" : "none"));
   sign.title = one.is_taken ? "taken" : one.holds === false ? "its condition does not hold" : "not taken";
   return sign;
 }

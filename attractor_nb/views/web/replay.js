@@ -1,6 +1,7 @@
 // A run as something to scrub through: the drawing, the context and the inspector follow a slider over its
 // events. Everything is in the value `replay`; nobody is asked, but for a stage's texts where they are not there.
 
+import { makeBeneath } from "./beneath.js";
 import { makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
@@ -13,6 +14,7 @@ import { makeScrubber } from "./replay_scrubber.js";
 
 const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
 const NOT_YET = "It was not visited by then.";
+const REPLAY_GONE = "The kernel is gone: the texts of this visit cannot be asked for. Run.load(…) has them.";
 const NOT_HERE = "The texts of this visit are not part of this page.";
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
 
@@ -30,18 +32,20 @@ export function showReplay(host, el) {
   let selected = null;
   let selectedVisit = 0;
   let asking = 0;
+  let isLost = false;
 
   const clock = () => (host.get("replay").started || 0) + timeOf(count);
   const timeOf = (n) => (n ? moments.frames[n - 1].at : 0);
 
   const stage = make("div", "al-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
-  const inspector = makeInspector({ onClose: () => select(null), onAsk: ask });
+  const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act });
   stage.append(drawing.element, inspector.element);
   const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
   const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
   const context = makeContextTable();
-  root.append(stage, scrubber.element, context.element);
+  const beneath = makeBeneath(host);
+  root.append(stage, scrubber.element, context.element, beneath.element);
   scrubber.addModes(player.modes, player.setMode);
   el.append(root);
 
@@ -106,6 +110,7 @@ export function showReplay(host, el) {
     clearTimeout(asking);
     const texts = (host.get("stages") || {})[`${selected}@${visit}`];
     if (texts) inspector.fill(texts);
+    else if (visit && isLost) inspector.fill({ node: selected, problems: [REPLAY_GONE] });
     else if (visit && host.isLive) asking = setTimeout(() => ask({ node: selected, visit }), ASK_AFTER_MS);
     else inspector.fill({ node: selected, problems: [visit ? NOT_HERE : NOT_YET] });
   }
@@ -115,7 +120,12 @@ export function showReplay(host, el) {
     const { visit, file } = request;
     const texts = (host.get("stages") || {})[`${selected}@${visit}`];
     if (texts && file === undefined) inspector.fill(texts);
+    else if (isLost) inspector.fill({ node: selected, problems: [REPLAY_GONE] });
     else if (host.isLive) host.send({ kind: "inspect", node: selected, visit: selectedVisit, ...request });
+  }
+
+  function act(request) {
+    if (host.isLive) host.send({ kind: "act", ...request });
   }
 
   function setFrames() {
@@ -133,7 +143,9 @@ export function showReplay(host, el) {
   });
   const stops = [
     host.on("replay", setFrames),
+    host.onLost(() => (isLost = true)),
     host.listen((message) => {
+      isLost = false;
       if (message.node !== undefined && message.node === selected) inspector.fill(message);
     }),
   ];
@@ -142,6 +154,7 @@ export function showReplay(host, el) {
   return () => {
     for (const stop of stops) stop();
     clearTimeout(asking);
+    beneath.close();
     player.pause();
     inspector.hide();
     drawing.close();

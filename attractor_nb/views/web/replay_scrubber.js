@@ -1,8 +1,7 @@
 // The slider over the events of a run, its buttons, and under it a tick for each stage that ended.
 
+import { makeIcon } from "./icons.js";
 import { make, makeButton, seconds } from "./parts.js";
-
-const STATUS_SIGNS = { success: "✓", partial_success: "✓~", fail: "✕", skipped: "–", retry: "↻" };
 
 // `onSeek(n)`, `onStage(±1)` and `onPlay(n)` say what was asked for.
 export function makeScrubber({ onSeek, onStage, onPlay }) {
@@ -18,7 +17,8 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
     made.setAttribute("aria-label", title);
     return made;
   };
-  const player = button("▶", "Play (Space)", () => onPlay(at));
+  const player = button("", "Play (Space)", () => onPlay(at));
+  player.append(makeIcon("play"));
   const modes = make("span", "ar-modes");
   modes.setAttribute("role", "radiogroup");
   modes.setAttribute("aria-label", "Speed");
@@ -79,7 +79,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
       });
     },
     setPlaying(isPlaying) {
-      player.textContent = isPlaying ? "▮▮" : "▶";
+      player.replaceChildren(makeIcon(isPlaying ? "pause" : "play"));
       player.title = isPlaying ? "Pause (Space)" : "Play (Space)";
       player.setAttribute("aria-label", player.title);
     },
@@ -92,7 +92,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
           const tick = make("span", `ar-tick ar-${frame.node ? frame.status : `run-${frame.status}`}`);
           tick.style.left = `${(100 * frame.n) / count}%`;
           tick.title = frame.node
-            ? `${STATUS_SIGNS[frame.status] || ""} ${nameOf(frame.node)}: ${frame.status.replace("_", " ")}`
+            ? `${nameOf(frame.node)}: ${frame.status.replace("_", " ")}`
             : frame.words;
           return tick;
         }),

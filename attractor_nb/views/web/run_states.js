@@ -24,7 +24,7 @@ export function flattened(change, prefix = "") {
 // What is shown of a run, for all views of it. `views` get show(change), showAll(),
 // showStage(message), and showDebug(message) where they have it.
 export function shareStates(host) {
-  const truth = { nodes: {}, edges: {}, line: {}, tails: {}, debugger: null };
+  const truth = { nodes: {}, edges: {}, line: {}, tails: {}, debugger: null, others: [], answer: {} };
   const views = new Set();
   let skew = 0; // seconds that the browser's clock is ahead of the kernel's
 
@@ -34,7 +34,7 @@ export function shareStates(host) {
     truth.edges = flat.edges;
     truth.line = { ...(states.line || {}) };
     truth.tails = { ...(states.tails || {}) };
-    truth.debugger = states.debugger || truth.debugger;
+    for (const part of ["debugger", "others", "answer"]) truth[part] = states[part] || truth[part];
   };
 
   const takeDelta = (delta) => {
@@ -45,7 +45,7 @@ export function shareStates(host) {
       truth.line = delta.line;
       if (delta.line.at) skew = Date.now() / 1000 - delta.line.at;
     }
-    if (delta.debugger) truth.debugger = delta.debugger;
+    for (const part of ["debugger", "others", "answer"]) truth[part] = delta[part] || truth[part];
     for (const [id, text] of Object.entries(delta.tails || {})) {
       const whole = ((truth.tails[id] || "") + text).slice(-TAIL_CHARS);
       delete truth.tails[id]; // who spoke last stands at the end
@@ -66,7 +66,7 @@ export function shareStates(host) {
       for (const view of views) view.show(change);
     } else if (message.kind === "debug") {
       for (const view of views) if (view.showDebug) view.showDebug(message);
-    } else if (["stage", "edge", "file"].includes(message.kind)) {
+    } else if (["stage", "edge", "file", "acted"].includes(message.kind)) {
       for (const view of views) view.showStage(message);
     }
   });

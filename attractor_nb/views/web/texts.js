@@ -1,26 +1,55 @@
-// Texts of stages: as they are, with what was left out said, and a button that copies them.
+// Texts of stages: rendered where there is something to render, and as they are by a click; what was left out is said,
+// and a button copies the text as it is.
 
 import { make, makeButton } from "./parts.js";
+import { makeProse } from "./prose.js";
 
 export const makeWords = (words) => make("p", "al-dim", words);
 
 export const sizeOf = (bytes) =>
   bytes < 1024 ? `${bytes} B` : bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
-export function makeText(text, whole, { name = "", nothing = "Nothing." } = {}) {
+// `shown` is the tree of the text, if it has one; `modes` is what the view remembers of which texts are wanted raw, by name.
+export function makeText(text, whole, { name = "", nothing = "Nothing.", shown = null, modes = new Map(), label = name } = {}) {
   if (!text) return makeWords(nothing);
   const box = make("div", "al-text");
   const head = make("div", "al-text-head");
   if (name) head.append(make("span", "al-text-name", name));
-  head.append(makeCopy(text));
-  const pre = make("pre", "", text);
-  pre.tabIndex = 0;
-  box.append(head, pre);
+  const place = make("div", "al-text-body");
+  const buttons = make("span", "al-text-buttons");
+  if (shown) buttons.append(makeModeButton(text, shown, place, modes, label));
+  else place.append(makeRaw(text, label));
+  buttons.append(makeCopy(text));
+  head.append(buttons);
+  box.append(head, place);
   if (whole) {
     const count = (number) => number.toLocaleString("en");
     box.append(makeWords(`Cut: the first ${count(text.length)} of ${count(whole)} characters. The file has all of it.`));
   }
   return box;
+}
+
+function makeRaw(text, label) {
+  const pre = make("pre", "", text);
+  pre.tabIndex = 0; // it scrolls, by keys too
+  if (label) pre.setAttribute("aria-label", label);
+  return pre;
+}
+
+// Between a text rendered and the text as it is.
+export function makeModeButton(text, shown, place, modes, label) {
+  const button = makeButton("al-copy", "", "", () => {
+    modes.set(label, !modes.get(label));
+    show();
+  });
+  function show() {
+    const isRaw = Boolean(modes.get(label));
+    button.textContent = isRaw ? "Rendered" : "Raw";
+    button.title = isRaw ? "Show it rendered" : "Show the text as it is";
+    place.replaceChildren(isRaw ? makeRaw(text, label) : makeProse(shown, label));
+  }
+  show();
+  return button;
 }
 
 export function makeCopy(text, label = "Copy") {

@@ -31,6 +31,8 @@ export function showTimeline(host, el) {
   function showLanes() {
     const picture = importDrawing(host.get("svg"));
     picture.setAttribute("role", "group");
+    const stop = document.activeElement?.closest(".at-lanes [data-bar]"); // whoever walks the bars stays where they are
+    const at = stop && lanes.contains(stop) ? Number(stop.dataset.bar) : null;
     lanes.replaceChildren(picture);
     bars = new Map();
     for (const element of picture.querySelectorAll("[data-bar]")) {
@@ -47,6 +49,7 @@ export function showTimeline(host, el) {
       element.addEventListener("keydown", (event) => keyOnBar(event, number));
     }
     mark();
+    if (at !== null) focusBar(at);
   }
 
   const barOf = (number) => (host.get("timeline").bars || [])[number];

@@ -11,30 +11,33 @@ const STEP = 1.25;
 const READABLE = 0.7; // below it texts are too small to begin with
 const FAR = 0.6; // small texts are left out
 const FARTHER = 0.3; // all texts are
-const ROOM = { least: 360, most: 900, part: 0.9 }; // height of a frame, in px and of the window
+const ROOM = { least: 360, most: 900, part: 0.7 }; // height of a frame, in px and of the window; Jupyter's bars take the rest
 const PAN_PX = 60;
 const DRAG_PX = 4;
+const UNCOVER_PX = 12;
 
 // Puts a drawing into a frame.
 export function makeViewport(frame, svg) {
   const box = svg.viewBox ? svg.viewBox.baseVal : null;
-  const size = { width: (box && box.width) || 340, height: (box && box.height) || 120 };
+  let size = { width: (box && box.width) || 340, height: (box && box.height) || 120 };
   const sheet = make("div", "ad-sheet");
   sheet.append(svg);
   frame.append(sheet);
-  svg.style.width = `${size.width}px`;
-  svg.style.height = `${size.height}px`;
   let scale = 1;
   let isFitted = false;
   let isPlaced = false;
+  const listeners = new Set();
 
   function resize(value) {
     scale = Math.min(LARGEST, Math.max(SMALLEST, value));
     sheet.style.width = `${Math.floor(size.width * scale)}px`;
     sheet.style.height = `${Math.floor(size.height * scale)}px`;
+    svg.style.width = `${size.width}px`;
+    svg.style.height = `${size.height}px`;
     svg.style.transform = scale === 1 ? "" : `scale(${scale})`;
     frame.classList.toggle("is-far", scale < FAR);
     frame.classList.toggle("is-farther", scale < FARTHER);
+    for (const heard of listeners) heard();
     frame.classList.toggle("is-cut", size.height * scale > frame.clientHeight + 4 || size.width * scale > frame.clientWidth + 4);
   }
 
@@ -81,6 +84,33 @@ export function makeViewport(frame, svg) {
     frame.scrollBy({ left: x, top: y, behavior: isStill ? "instant" : "smooth" });
   }
 
+  // Moves an element out from under another one that lies over the lower part of the frame: by the frame as far as
+  // that goes, then by whatever holds the frame and scrolls.
+  function uncover(element, cover) {
+    const [inside, over] = [element.getBoundingClientRect(), cover.getBoundingClientRect()];
+    let hidden = over.left < inside.right && over.right > inside.left ? inside.bottom + UNCOVER_PX - over.top : 0;
+    for (let holder = frame; holder && hidden > 0; holder = holder.parentElement) {
+      const before = holder.scrollTop;
+      holder.scrollTop += hidden;
+      hidden -= holder.scrollTop - before;
+    }
+  }
+
+  // The drawing has become larger or smaller: something in it was folded or opened.
+  function setSize(width, height) {
+    size = { width, height };
+    if (!isPlaced) return;
+    const whole = Math.min(1, frame.clientWidth / size.width, frame.clientHeight / size.height);
+    if (isFitted && whole >= READABLE) fit();
+    else resize(scale);
+  }
+
+  // Scrolls so that an element is where something was on the screen.
+  function keepAt(element, [left, top]) {
+    const now = element.getBoundingClientRect();
+    pan(now.left - left, now.top - top);
+  }
+
   const observer = new ResizeObserver(() => {
     if (!frame.clientWidth) return;
     if (!isPlaced) place();
@@ -96,14 +126,33 @@ export function makeViewport(frame, svg) {
     zoomTo(scale * STEP ** (-event.deltaY / 100), event.clientX - edge.left, event.clientY - edge.top);
   };
   frame.addEventListener("wheel", wheel, { passive: false });
+  frame.addEventListener("scroll", () => listeners.forEach((heard) => heard()), { passive: true });
 
   return {
+    get size() {
+      return size;
+    },
     fit,
     reveal,
+    uncover,
+    setSize,
+    keepAt,
+    panBy: (x, y) => pan(x * PAN_PX, y * PAN_PX),
+    // What of the drawing is seen, in its own units, and how large all of it is.
+    get seen() {
+      const { scrollLeft, scrollTop, clientWidth, clientHeight } = frame;
+      return { x: scrollLeft / scale, y: scrollTop / scale, width: clientWidth / scale, height: clientHeight / scale, whole: size };
+    },
+    // Brings the middle of the frame to a point of the drawing.
+    lookAt(x, y) {
+      frame.scrollLeft = x * scale - frame.clientWidth / 2;
+      frame.scrollTop = y * scale - frame.clientHeight / 2;
+    },
+    // Called whenever another part of the drawing may be seen.
+    listen: (heard) => listeners.add(heard),
     zoomIn: () => zoomTo(scale * STEP),
     zoomOut: () => zoomTo(scale / STEP),
     toRealSize: () => zoomTo(1),
-    panBy: (x, y) => pan(x * PAN_PX, y * PAN_PX),
     get scale() {
       return scale;
     },

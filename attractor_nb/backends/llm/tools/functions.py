@@ -12,6 +12,7 @@ from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.allowed_tools import TOOL_NAME
 from attractor_nb.model.attributes import AGENT_TOOLS
+from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,6 +103,8 @@ async def _called(
     try:
         return _text(await call(partial(function, **values)))
     except Exception as error:  # noqa: BLE001 - the model is told, and may do it another way
+        if (scope := stage_or_none()) is not None:
+            scope.failed(error)
         reason = (str(error).strip().splitlines() or [""])[0]
         raise ToolProblem(f"{name} failed: {type(error).__name__}{f': {reason}' if reason else ''}") from None
 

@@ -1,0 +1,95 @@
+"""What a run is made of: the services that stay the same, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.engine.tracebacks import Failures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.context import Context
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.event_stream import EventStream
+    from attractor_nb.engine.funds import Funds
+    from attractor_nb.engine.instructions import Instructions
+    from attractor_nb.engine.stage_cache import StageCache
+    from attractor_nb.model.events import PipelineRewound
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
+    from attractor_nb.stage import Children, Workplace
+
+
+@dataclass(slots=True)
+class RunSetup:
+    """All that a run is made of; wired by the pipeline package, and the same for all its attempts.
+
+    Attributes:
+        plan: The compiled graph.
+        handlers: The handler of each node.
+        context: Its context, inputs applied.
+        inputs: The values given by the caller, for restarts.
+        state: Where it stands.
+        store: Its directory.
+        stream: Its events.
+        clock: Time.
+        randomness: Jitter and ids.
+        run_id: Its id.
+        debugging: Has it stand still between its steps.
+        lifetimes: Backends to open before and close after.
+        gates: Puts the engine's own questions, as handlers put theirs.
+        stop_after: How many stages to run before pausing; None for no pause.
+        is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
+        is_resumed: It goes on from a recorded state.
+        warning: Something to say at the beginning, or empty.
+        rewound: The record of a rewind, to be written first: it is what makes the run stand there.
+        left: The later directory of the run that a rewind leaves; owned until that record is written, so that
+            nobody goes on in it meanwhile.
+        backend: What answers prompts, for the record.
+        children: Where stages get child runs.
+        instructions: What a supervisor has told the run; None where nobody gives any.
+        workplace: Where agents and the tools of models work.
+        cache: Where results of stages are kept; None when nothing is taken from there.
+        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
+            state has it.
+        funds: What it may spend, with all who share its bounds; None where nothing bounds it.
+        above: Gives the stores of the runs whose child this one is, the nearest first.
+        failures: Keeps the latest exceptions of the user's Python.
+    """
+
+    plan: Plan
+    handlers: Mapping[str, Handler]
+    context: Context
+    inputs: Mapping[str, Any]
+    state: RunState
+    store: RunStore
+    stream: EventStream
+    clock: Clock
+    randomness: Randomness
+    run_id: str
+    debugging: Debugging
+    lifetimes: tuple[BackendLifetime, ...] = ()
+    gates: Interviewer | None = None
+    stop_after: int | None = None
+    is_checkpointed_each_stage: bool = False
+    is_resumed: bool = False
+    warning: str = ""
+    rewound: PipelineRewound | None = None
+    left: RunStore | None = None
+    backend: str = ""
+    children: Children | None = None
+    instructions: Instructions | None = None
+    workplace: Workplace | None = None
+    cache: StageCache | None = None
+    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
+    funds: Funds | None = None
+    above: Callable[[], tuple[RunStore, ...]] = tuple
+    failures: Failures = field(default_factory=Failures)
+
+    def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
+        """The text of a file of a stage's latest visit; the store is another one after a restart."""
+        return self.store.read_stage_file(node_id, name, branch)

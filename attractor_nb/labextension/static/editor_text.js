@@ -1,0 +1,77 @@
+// What the extension's parts share: elements, places in a text, and the changes of one.
+
+import { DOT_MIME, bodyOf } from "./cells.js";
+
+// An extension of CodeMirror that an editor has while its text is DOT.
+export function whileDot({ state: { Compartment }, view: { ViewPlugin } }, model, extension) {
+  const place = new Compartment();
+  const wanted = () => (model.mimeType === DOT_MIME ? extension : []);
+  const following = ViewPlugin.define((editor) => {
+    const follow = () => editor.dispatch({ effects: place.reconfigure(wanted()) });
+    model.mimeTypeChanged.connect(follow);
+    return { destroy: () => model.mimeTypeChanged.disconnect(follow) };
+  });
+  return [place.of(wanted()), following];
+}
+
+export function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// Where a finding is in the editor's text: Python counts code points, the editor code units. What has no place is put at
+// the text's first line; what is empty gets the character at its place, or the one before it at a line's end.
+export function rangeOf(doc, offset, { line, column, end_line: endLine, end_column: endColumn }) {
+  const above = doc.lineAt(Math.min(offset, doc.length)).number - 1;
+  const position = (number, place) => {
+    const { from, text } = doc.line(Math.min(Math.max(1, number + above), doc.lines));
+    return from + [...text].slice(0, Math.max(0, place - 1)).join("").length;
+  };
+  if (!line) {
+    const first = doc.lineAt(Math.min(offset, doc.length));
+    return { from: first.from, to: first.to };
+  }
+  const from = position(line, column);
+  const to = position(endLine, endColumn);
+  if (to > from) return { from, to };
+  const here = doc.lineAt(from);
+  return from < here.to ? { from, to: from + 1 } : { from: Math.max(here.from, from - 1), to: from };
+}
+
+// Has the server change the text: `{ fix }` or `{ rename }`. The text as it was asked about must still be there when the
+// answer comes, else nothing is changed. One undo takes it back.
+export async function changeText(editor, server, change, { refuse, userEvent }) {
+  const asked = editor.state.doc;
+  const { offset, text } = bodyOf(asked.toString());
+  const after = await server.changed(text, change);
+  if (after?.problem) await refuse(after.problem);
+  if (after?.text && editor.state.doc === asked) {
+    editor.dispatch({ changes: smallestChanges(text, after.text, offset), userEvent });
+  }
+  editor.focus();
+}
+
+// The changes that make `after` of `before`: line by line where both have as many lines, else one.
+function smallestChanges(before, after, offset) {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  if (old.length !== now.length) return [smallestChange(before, after, offset)];
+  const changes = [];
+  let start = offset;
+  old.forEach((line, number) => {
+    if (line !== now[number]) changes.push(smallestChange(line, now[number], start));
+    start += line.length + 1;
+  });
+  return changes;
+}
+
+// One change: what both texts begin and end with stays.
+function smallestChange(before, after, offset) {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  return { from: offset + start, to: offset + before.length - end, insert: after.slice(start, after.length - end) };
+}

@@ -1,0 +1,102 @@
+// The runs of this server's root in JupyterLab: a panel in the sidebar, a tab for each run that is opened, a notification
+// when a question begins to wait or a run fails. What is shown in them is the page of the proxied server.
+
+const PAGE = "attractor-nb/";
+const LOOK_MS = 5000;
+const NEWEST = 50; // failures are looked for among so many runs
+
+export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { words, isNotified, icon }) {
+  const { ServerConnection } = services;
+  const settings = ServerConnection.makeSettings();
+  const address = (hash) => `${coreutils.URLExt.join(settings.baseUrl, PAGE)}#${hash}`;
+  const runIcon = new ui.LabIcon({ name: "attractor-nb:runs", svgstr: icon });
+  const tabs = new Map();
+
+  function frameOf(hash, title) {
+    const frame = document.createElement("iframe");
+    frame.src = address(hash);
+    frame.title = title;
+    frame.style.cssText = "width:100%;height:100%;border:0;display:block";
+    return frame;
+  }
+
+  const panel = new widgets.Widget();
+  panel.id = "attractor-nb-runs";
+  panel.title.icon = runIcon;
+  panel.title.caption = words.__("Attractor runs");
+  panel.node.setAttribute("role", "region");
+  panel.node.setAttribute("aria-label", words.__("Attractor runs"));
+  panel.onAfterShow = () => {
+    if (!panel.node.firstChild) panel.node.append(frameOf("sidebar", words.__("Attractor runs")));
+    watch();
+  };
+
+  // A run as a tab of its own; one that is open comes to the front.
+  function open(run, name) {
+    if (!tabs.has(run)) {
+      const content = new widgets.Widget();
+      content.node.append(frameOf(run ? `run=${encodeURIComponent(run)}` : "", name));
+      const tab = new apputils.MainAreaWidget({ content });
+      tab.id = `attractor-nb-run-${run}`;
+      tab.title.label = name;
+      tab.title.caption = run;
+      tab.title.icon = runIcon;
+      tab.title.closable = true;
+      tab.disposed.connect(() => tabs.delete(run));
+      tabs.set(run, tab);
+      app.shell.add(tab, "main");
+    }
+    app.shell.activateById(tabs.get(run).id);
+  }
+
+  window.addEventListener("message", ({ data, origin }) => {
+    if (origin === location.origin && data?.kind === "attractor-open" && typeof data.run === "string") open(data.run, String(data.name));
+  });
+
+  let timer = 0;
+  const known = { questions: null, failed: null };
+
+  async function get(path) {
+    const url = coreutils.URLExt.join(settings.baseUrl, PAGE, path);
+    const response = await ServerConnection.makeRequest(url, { cache: "default" }, settings);
+    if (!response.ok) throw new Error(String(response.status));
+    return response.json();
+  }
+
+  async function look() {
+    try {
+      const [{ questions }, { rows }] = await Promise.all([get("questions"), get(`rows?limit=${NEWEST}`)]);
+      panel.title.dataset = questions.length ? { "attractor-count": String(questions.length) } : {};
+      const waiting = new Map(questions.map((question) => [`${question.pipeline} ${question.id}`, question]));
+      tellNew("questions", waiting, (question) => [words.__("%1 waits for an answer: %2", nameOf(question.pipeline, rows), question.text), question.pipeline]);
+      const failed = new Map(rows.filter(({ status }) => status === "failed").map((row) => [row.key, row]));
+      tellNew("failed", failed, (row) => [words.__("%1 failed", row.pipeline || row.key), row.key]);
+    } catch {
+      panel.title.dataset = {}; // nobody answers: nothing is claimed, and the panel's own page says so
+    }
+  }
+
+  // What was there at the first look is no news.
+  function tellNew(kind, now, spoken) {
+    const before = known[kind];
+    known[kind] = new Set(now.keys());
+    if (!before || !isNotified) return;
+    for (const [key, value] of now) {
+      if (before.has(key)) continue;
+      const [message, run] = spoken(value);
+      const show = { label: words.__("Show"), callback: () => open(run, nameOf(run, [])) };
+      apputils.Notification.emit(message, kind === "failed" ? "error" : "warning", { autoClose: false, actions: [show] });
+    }
+  }
+
+  const nameOf = (run, rows) => rows.find(({ key }) => key === run)?.pipeline || run;
+
+  // Begins when somebody has use for the server; until then none is started.
+  function watch() {
+    if (timer) return;
+    timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_MS);
+    look();
+  }
+
+  return { open, panel, watch };
+}

@@ -1,0 +1,979 @@
+// The words of DOT, made by `make docs` from the tables of attributes, shapes and keywords.
+
+export const ATTRIBUTES = {
+  "allow_partial": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "Exhausted retries end in partial success."
+    }
+  ],
+  "allowed_tools": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Tools that the model may call: `read`, `write`, `list`, `run`, own ones, `mcp:SERVER/TOOL`."
+    }
+  ],
+  "attach": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Images and PDFs that the model is shown: `${photo}`, paths in the working directory; commas."
+    }
+  ],
+  "auto_status": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "A handler that reports nothing counts as success."
+    }
+  ],
+  "cache": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "true",
+      "meaning": "This stage's result may be taken from the cache of the run."
+    }
+  ],
+  "cache.context": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Context keys that a command or custom handler reads, with commas; `a.*` for all that begin so."
+    }
+  ],
+  "cache.files": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Paths and patterns, with commas: files whose content the result depends on."
+    }
+  ],
+  "carry": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Context keys, with commas, that the prompt carries whole, such as `plan.response`."
+    }
+  ],
+  "class": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Comma-separated classes for the model stylesheet."
+    }
+  ],
+  "condition": [
+    {
+      "of": "an edge",
+      "value": "string",
+      "default": "",
+      "meaning": "Guard of the edge (spec 10)."
+    }
+  ],
+  "conditional_outcome": [
+    {
+      "of": "the graph",
+      "value": "previous, own",
+      "default": "previous",
+      "meaning": "What a diamond's edges see: the outcome of the stage before it, or its `own`."
+    }
+  ],
+  "default": [
+    {
+      "of": "an edge",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "Taken when nothing else matches (ruling 12)."
+    }
+  ],
+  "default_fidelity": [
+    {
+      "of": "the graph",
+      "value": "full, truncate, compact, summary:low, summary:medium, summary:high",
+      "default": "",
+      "meaning": "How much earlier context prompts carry."
+    }
+  ],
+  "default_max_retries": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "0",
+      "meaning": "Additional attempts for nodes that omit `max_retries`."
+    }
+  ],
+  "default_max_retry": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "0",
+      "meaning": "The spec's name of `default_max_retries`. Another name of `default_max_retries`."
+    }
+  ],
+  "endpoint.NAME.api": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "chat",
+      "meaning": "What it speaks: `chat` or `responses`, both of OpenAI."
+    }
+  ],
+  "endpoint.NAME.key_env": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "The environment variable that holds its key; none by default."
+    }
+  ],
+  "endpoint.NAME.requests_per_minute": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "",
+      "meaning": "Requests that all runs of a process make there in a minute; NAME may be a provider's."
+    }
+  ],
+  "endpoint.NAME.tokens_per_minute": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "",
+      "meaning": "Tokens, sent and received, that they may use there in a minute."
+    }
+  ],
+  "endpoint.NAME.url": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Address of a server of your own; `NAME:model` is a model there."
+    }
+  ],
+  "error_policy": [
+    {
+      "of": "a node",
+      "value": "continue, fail_fast, ignore",
+      "default": "continue",
+      "meaning": "What a failed branch means for the others (spec 4.8)."
+    }
+  ],
+  "fallback_retry_target": [
+    {
+      "of": "the graph",
+      "value": "node id",
+      "default": "",
+      "meaning": "Where to go when `retry_target` is missing."
+    },
+    {
+      "of": "a node",
+      "value": "node id",
+      "default": "",
+      "meaning": "Where to go when `retry_target` is missing."
+    }
+  ],
+  "fidelity": [
+    {
+      "of": "a node",
+      "value": "full, truncate, compact, summary:low, summary:medium, summary:high",
+      "default": "",
+      "meaning": "How much earlier context the prompt carries."
+    },
+    {
+      "of": "an edge",
+      "value": "full, truncate, compact, summary:low, summary:medium, summary:high",
+      "default": "",
+      "meaning": "Fidelity of the target's prompt."
+    }
+  ],
+  "goal": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "What the pipeline is for; `$goal` in prompts, `graph.goal` in the context."
+    }
+  ],
+  "goal_gate": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "This node must succeed before the run may end."
+    }
+  ],
+  "human.default_choice": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The choice taken when a gate times out: target, key or label."
+    }
+  ],
+  "human.form": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Name of the registered model that is filled in as a form at a gate."
+    }
+  ],
+  "human.prompt": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Longer text under a gate's question; variables as in `prompt`."
+    }
+  ],
+  "human.review": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "What a gate shows beside its question: files of stages, `plan/response.md`, with commas."
+    }
+  ],
+  "human.timeout": [
+    {
+      "of": "a node",
+      "value": "duration",
+      "default": "",
+      "meaning": "How long a gate waits for its answer."
+    }
+  ],
+  "human.type": [
+    {
+      "of": "a node",
+      "value": "multiple_choice, yes_no, confirmation, freeform, multi_select",
+      "default": "multiple_choice",
+      "meaning": "What kind of answer a gate asks for (spec 6.2)."
+    }
+  ],
+  "idempotent": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "The tool may be run again without harm."
+    }
+  ],
+  "inputs": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "What a run is given: names with commas, `ticket, tone=plain` with a default."
+    }
+  ],
+  "inputs_schema": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "The registered model whose fields are the inputs, with their types."
+    }
+  ],
+  "isolation": [
+    {
+      "of": "the graph",
+      "value": "none, workspace, worktree",
+      "default": "",
+      "meaning": "A place of its own for the run: a `workspace` in the run directory, or a git `worktree`."
+    }
+  ],
+  "join_k": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "",
+      "meaning": "Branches that must succeed under `k_of_n`."
+    }
+  ],
+  "join_policy": [
+    {
+      "of": "a node",
+      "value": "wait_all, first_success, k_of_n, quorum",
+      "default": "wait_all",
+      "meaning": "When a fan-out is complete (spec 4.8)."
+    }
+  ],
+  "join_quorum": [
+    {
+      "of": "a node",
+      "value": "number",
+      "default": "",
+      "meaning": "Fraction of branches that must succeed under `quorum`."
+    }
+  ],
+  "label": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Display name of the pipeline."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Display name; the node id by default."
+    },
+    {
+      "of": "an edge",
+      "value": "string",
+      "default": "",
+      "meaning": "Caption and routing key."
+    },
+    {
+      "of": "a subgraph",
+      "value": "string",
+      "default": "",
+      "meaning": "Title of the group; derives a class (spec 2.10)."
+    }
+  ],
+  "llm.base_url": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Address of the server of the graph's own model and its provider's others; it gets no key."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Address of this model's server, which gets no key; `http://` or `https://`."
+    }
+  ],
+  "llm.context_tokens": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "",
+      "meaning": "Tokens that the model's window holds; a longer thread is compacted (spec 5.4)."
+    }
+  ],
+  "llm.extra.NAME": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Option that is passed on to the models of all nodes."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Option that is passed on: `top_p`, `seed`, `stop`, or any other."
+    }
+  ],
+  "llm.max_tokens": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "",
+      "meaning": "Tokens after which a response is cut off."
+    }
+  ],
+  "llm.system_prompt": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "System prompt of the models of nodes that name none."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "System prompt of this node's model; variables as in `prompt`."
+    }
+  ],
+  "llm.temperature": [
+    {
+      "of": "a node",
+      "value": "number",
+      "default": "",
+      "meaning": "Sampling temperature of the model; 0 is the least random."
+    }
+  ],
+  "llm_fallback": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Models to ask in turn when a node's own fails, for nodes that name none."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Models to ask in turn when this one fails: `model` or `provider:model`, with commas."
+    }
+  ],
+  "llm_fallback_on": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "When else to ask them, for nodes that do not say."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "When else to ask them: `overlong` (the prompt does not fit), `refusal`, with commas."
+    }
+  ],
+  "llm_model": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Model for nodes that name none."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Model of this node."
+    }
+  ],
+  "llm_provider": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Provider for nodes that name none."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Provider of this node."
+    }
+  ],
+  "loop_restart": [
+    {
+      "of": "an edge",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "Start over at the target in a fresh run directory."
+    }
+  ],
+  "manager.actions": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "observe,wait",
+      "meaning": "What the manager does in a cycle: observe, steer, wait."
+    }
+  ],
+  "manager.escalate": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Condition on which the manager stops its child and fails."
+    }
+  ],
+  "manager.guard": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Condition for going on; while it does not hold, the manager steers."
+    }
+  ],
+  "manager.guard_function": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Registered function that judges the child, by its name."
+    }
+  ],
+  "manager.instructions": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "What the manager tells its child when it steers."
+    }
+  ],
+  "manager.max_cycles": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "1000",
+      "meaning": "Looks at the child before giving up."
+    }
+  ],
+  "manager.poll_interval": [
+    {
+      "of": "a node",
+      "value": "duration",
+      "default": "45s",
+      "meaning": "Pause between two looks at the child."
+    }
+  ],
+  "manager.steer_cooldown": [
+    {
+      "of": "a node",
+      "value": "duration",
+      "default": "1m",
+      "meaning": "Least time between two instructions to a child."
+    }
+  ],
+  "manager.stop_condition": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Condition that ends the supervision."
+    }
+  ],
+  "max_budget_usd": [
+    {
+      "of": "the graph",
+      "value": "number",
+      "default": "",
+      "meaning": "Cost after which the run is stopped, in USD."
+    }
+  ],
+  "max_child_depth": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "8",
+      "meaning": "How deep pipelines may be nested in this one."
+    }
+  ],
+  "max_duration": [
+    {
+      "of": "the graph",
+      "value": "duration",
+      "default": "",
+      "meaning": "Time after which the run is stopped."
+    }
+  ],
+  "max_goal_gate_redirects": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "10",
+      "meaning": "How often unsatisfied gates may redirect."
+    }
+  ],
+  "max_node_visits": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "",
+      "meaning": "Visits any one node may get."
+    }
+  ],
+  "max_parallel": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "4",
+      "meaning": "Branches that run at the same time."
+    }
+  ],
+  "max_restarts": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "10",
+      "meaning": "How often `loop_restart` edges may be taken."
+    }
+  ],
+  "max_retries": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "",
+      "meaning": "Additional attempts beyond the first."
+    }
+  ],
+  "max_steps": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "1000",
+      "meaning": "Stages the run may execute."
+    }
+  ],
+  "max_tokens_total": [
+    {
+      "of": "the graph",
+      "value": "integer",
+      "default": "",
+      "meaning": "Tokens after which the run is stopped."
+    }
+  ],
+  "mcp.NAME.command": [
+    {
+      "of": "the graph",
+      "value": "command",
+      "default": "",
+      "meaning": "Command that starts the MCP server NAME, over stdin and stdout."
+    }
+  ],
+  "mcp.NAME.env": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Names of environment variables that the server NAME gets beside those of commands, with commas."
+    }
+  ],
+  "mcp.NAME.timeout": [
+    {
+      "of": "the graph",
+      "value": "duration",
+      "default": "2m",
+      "meaning": "How long one tool of the server NAME may take."
+    }
+  ],
+  "merge": [
+    {
+      "of": "a node",
+      "value": "none, best, all",
+      "default": "none",
+      "meaning": "What a fan-in brings of its branches' context changes into the run's (spec 4.9)."
+    }
+  ],
+  "model_stylesheet": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "CSS-like rules that give nodes their model (spec 8)."
+    }
+  ],
+  "on_fail": [
+    {
+      "of": "the graph",
+      "value": "route, continue",
+      "default": "route",
+      "meaning": "`continue` lets a failed stage leave by any edge."
+    }
+  ],
+  "on_interrupted": [
+    {
+      "of": "a node",
+      "value": "rerun, ask, fail",
+      "default": "",
+      "meaning": "What a resume does with a stage that was cut off: run it again, ask, or fail."
+    }
+  ],
+  "pipeline.dotfile": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The pipeline that this stage runs (spec 9.4)."
+    }
+  ],
+  "pipeline.inputs": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "What it begins with: `name=context.key, name='text', name=3`."
+    }
+  ],
+  "pipeline.name": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The registered pipeline that this stage runs, by its name."
+    }
+  ],
+  "pipeline.outputs": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "What comes back: `key=context.key_of_the_child`."
+    }
+  ],
+  "prompt": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Instruction of the stage; `$goal`, `$name` and `${node.response}` have values."
+    }
+  ],
+  "rankdir": [
+    {
+      "of": "the graph",
+      "value": "TB, LR, BT, RL",
+      "default": "",
+      "meaning": "Direction of the drawing. Without it down, or to the right where that fits a cell in one line."
+    }
+  ],
+  "reasoning_effort": [
+    {
+      "of": "the graph",
+      "value": "low, medium, high",
+      "default": "",
+      "meaning": "Reasoning effort for nodes that name none."
+    },
+    {
+      "of": "a node",
+      "value": "low, medium, high",
+      "default": "high",
+      "meaning": "Reasoning effort of the model."
+    }
+  ],
+  "response_schema": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "JSON Schema of the response, or the name of a registered model (ruling 26)."
+    }
+  ],
+  "retry_policy": [
+    {
+      "of": "the graph",
+      "value": "none, standard, aggressive, linear, patient",
+      "default": "",
+      "meaning": "Backoff preset for nodes without one."
+    },
+    {
+      "of": "a node",
+      "value": "none, standard, aggressive, linear, patient",
+      "default": "",
+      "meaning": "Backoff preset between attempts (spec 3.6)."
+    }
+  ],
+  "retry_target": [
+    {
+      "of": "the graph",
+      "value": "node id",
+      "default": "",
+      "meaning": "Where to go when a goal gate is unsatisfied at the exit."
+    },
+    {
+      "of": "a node",
+      "value": "node id",
+      "default": "",
+      "meaning": "Where to go when this node has failed."
+    }
+  ],
+  "shape": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "box",
+      "meaning": "Shape of the drawing, and by it the handler type (spec 2.8)."
+    }
+  ],
+  "stack.child_autostart": [
+    {
+      "of": "a node",
+      "value": "boolean",
+      "default": "true",
+      "meaning": "The manager starts its child; else it takes up one that exists."
+    }
+  ],
+  "stack.child_dotfile": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "The pipeline that manager nodes supervise (spec 4.11)."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The pipeline that this manager supervises."
+    }
+  ],
+  "stack.child_pipeline": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "The registered pipeline that manager nodes supervise, by its name."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The registered pipeline that this manager supervises, by its name."
+    }
+  ],
+  "stack.child_run": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Run directory of a child that somebody else started."
+    }
+  ],
+  "stack.child_workdir": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Directory in which the supervised pipeline's commands run."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Directory in which this child's commands run."
+    }
+  ],
+  "strict_gates": [
+    {
+      "of": "the graph",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "A goal gate that was never visited fails the run."
+    }
+  ],
+  "thread_id": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "The thread that nodes with `full` fidelity share by default."
+    },
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Thread to reuse under `full` fidelity."
+    },
+    {
+      "of": "an edge",
+      "value": "string",
+      "default": "",
+      "meaning": "Thread of the target."
+    }
+  ],
+  "timeout": [
+    {
+      "of": "a node",
+      "value": "duration",
+      "default": "",
+      "meaning": "Time one attempt may take."
+    }
+  ],
+  "tool_command": [
+    {
+      "of": "a node",
+      "value": "command",
+      "default": "",
+      "meaning": "Command of a tool stage (spec 4.10). Never interpolated."
+    }
+  ],
+  "tool_hooks.post": [
+    {
+      "of": "the graph",
+      "value": "command",
+      "default": "",
+      "meaning": "Command after each tool call of a model (spec 9.7)."
+    },
+    {
+      "of": "a node",
+      "value": "command",
+      "default": "",
+      "meaning": "Command after each tool call of this node's model."
+    }
+  ],
+  "tool_hooks.pre": [
+    {
+      "of": "the graph",
+      "value": "command",
+      "default": "",
+      "meaning": "Command before each tool call of a model (spec 9.7)."
+    },
+    {
+      "of": "a node",
+      "value": "command",
+      "default": "",
+      "meaning": "Command before each tool call of this node's model."
+    }
+  ],
+  "tool_hooks.timeout": [
+    {
+      "of": "the graph",
+      "value": "duration",
+      "default": "30s",
+      "meaning": "Time each of these commands may take."
+    },
+    {
+      "of": "a node",
+      "value": "duration",
+      "default": "30s",
+      "meaning": "Time each of these commands may take."
+    }
+  ],
+  "type": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "Handler type, before the shape's."
+    }
+  ],
+  "verdict": [
+    {
+      "of": "a node",
+      "value": "json",
+      "default": "",
+      "meaning": "Ask for a JSON verdict as the last block."
+    }
+  ],
+  "weight": [
+    {
+      "of": "an edge",
+      "value": "integer",
+      "default": "0",
+      "meaning": "Priority among equally eligible edges; higher wins."
+    }
+  ]
+};
+
+export const SHAPES = {
+  "Mdiamond": "start: where a run begins",
+  "Msquare": "exit: where it ends, and the goal gates are checked",
+  "box": "codergen: a prompt to a model",
+  "hexagon": "wait.human: a question to a person",
+  "diamond": "conditional: nothing itself; its edges see the outcome of the stage before",
+  "component": "parallel: several branches at once: each edge begins one",
+  "tripleoctagon": "parallel.fan_in: where branches meet, and the best of them is chosen",
+  "parallelogram": "tool: a command",
+  "house": "stack.manager_loop: watches over a run of another pipeline, and steers it"
+};
+
+export const KEYWORDS = [
+  "digraph",
+  "edge",
+  "graph",
+  "node",
+  "strict",
+  "subgraph"
+];

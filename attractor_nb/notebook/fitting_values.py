@@ -1,0 +1,244 @@
+"""What can stand in the value of an attribute, up to the word that is being written (pure)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.languages.stylesheet import PROPERTIES
+from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, AttrType, Scope, attribute
+from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.providers import PROVIDERS
+from attractor_nb.model.shapes import PIPELINE_TYPE, SHAPE_TO_TYPE
+from attractor_nb.model.variables import CONTEXT_PREFIX, FILTERS, NAMING_ATTRIBUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from attractor_nb.model.attributes import AttributeSpec
+    from attractor_nb.notebook.cell_outline import CellOutline
+
+ACTIONS: Final = ("observe", "steer", "wait")
+CONDITIONS: Final = frozenset({"condition", "manager.stop_condition", "manager.guard", "manager.escalate"})
+_VARIABLE: Final = re.compile(r"\$(\{?)([A-Za-z_][\w.]*)?\Z")
+_FILTER: Final = re.compile(r"\$\{[\w.]+(:[ \t]*\w*)\Z")
+_LAST_ENTRY: Final = re.compile(r"[^,\s]*\Z")
+_CLAUSE: Final = re.compile(r"(?P<key>[\w.\-]*)\s*(?:(?P<sign>!?=)\s*(?P<value>[^&]*))?\Z")
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*\Z")
+_SELECTOR: Final = re.compile(r"[#.]?[\w-]*\Z")
+_ASSIGNED: Final = re.compile(r"=\s*([\w.]*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A word that fits. ``kind`` is for the icon in the editor's list, ``meaning`` for its hint."""
+
+    text: str
+    kind: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """The words that fit, and the text before the cursor that they replace."""
+
+    fragment: str
+    items: tuple[Completion, ...]
+
+
+NOTHING: Final = Suggestions("", ())
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that is being written.
+
+    Attributes:
+        scope: What the attribute is of.
+        name: The attribute.
+        written: The value up to the cursor.
+        after: What stands behind the cursor.
+        provider: The ``llm_provider`` that stands beside it; empty without one.
+        outline: What else the text mentions.
+        listed_models: The models of a provider, or of all, that a price list names.
+    """
+
+    scope: Scope
+    name: str
+    written: str
+    after: str
+    provider: str
+    outline: CellOutline
+    listed_models: Callable[[str], Sequence[str]]
+
+
+def fitting(fragment: str, words: Iterable[Completion]) -> Suggestions:
+    """Those of the words that begin with what is written."""
+    return Suggestions(fragment, tuple(word for word in words if word.text.startswith(fragment)))
+
+
+def fitting_value(value: Value) -> Suggestions:
+    """What can stand where a value is being written."""
+    if value.name in NAMING_ATTRIBUTES and "$" in value.written:
+        return _variables(value)
+    if value.name in CONDITIONS:
+        return _in_condition(value)
+    if value.name == "model_stylesheet":
+        return _in_stylesheet(value)
+    if (entries := _ENTRIES.get(value.name)) is not None:
+        return fitting(_last(_LAST_ENTRY, value.written), entries(value))
+    if value.name in {"pipeline.inputs", "pipeline.outputs"}:
+        found = _ASSIGNED.search(value.written)
+        names = value.outline.keys if value.name == "pipeline.inputs" else {}
+        return fitting(found[1], _keys(names)) if found else NOTHING
+    words: Iterable[Completion] = ()
+    if value.name == "llm_model":
+        words = _models(value)
+    elif value.name == "llm_provider":
+        words = _words("value", (entry.name for entry in PROVIDERS))
+    elif (spec := attribute(value.scope, value.name)) is not None:
+        words = _of_spec(spec, value.outline)
+    return fitting(value.written, words)
+
+
+def _of_spec(spec: AttributeSpec, outline: CellOutline) -> Iterable[Completion]:
+    if spec.name == "shape":
+        return [Completion(shape, "value", kind) for shape, kind in SHAPE_TO_TYPE.items()]
+    if spec.name == "type":
+        types = [Completion(kind, "value", f"as shape={shape}") for shape, kind in SHAPE_TO_TYPE.items()]
+        return [*types, Completion(PIPELINE_TYPE, "value", "runs another pipeline")]
+    if spec.name == "human.default_choice":
+        return _words("value", [*outline.labels, *outline.nodes])
+    match spec.type:
+        case AttrType.BOOLEAN:
+            return _words("value", ("true", "false"))
+        case AttrType.CHOICE:
+            return _words("value", spec.choices)
+        case AttrType.NODE_ID:
+            return [Completion(name, "variable", "node") for name in outline.nodes]
+        case _:
+            return ()
+
+
+def _words(kind: str, words: Iterable[str]) -> list[Completion]:
+    return [Completion(word, kind) for word in dict.fromkeys(words)]
+
+
+def _keys(keys: dict[str, str]) -> list[Completion]:
+    return [Completion(f"{CONTEXT_PREFIX}{key}", "variable", giver) for key, giver in keys.items()]
+
+
+def _last(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0] if found else ""
+
+
+def _variables(value: Value) -> Suggestions:
+    """After ``$`` or ``${`` the names, and after ``${name:`` the filters."""
+    closing = "" if value.after.startswith("}") else "}"
+    if found := _FILTER.search(value.written):
+        return fitting(found[1], _words("keyword", (f":{name} 4000{closing}" for name in FILTERS)))
+    found = _VARIABLE.search(value.written)
+    if found is None:
+        return NOTHING
+    braces = found[1]
+    items = [
+        Completion(
+            f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", giver
+        )
+        for name, giver in value.outline.variables.items()
+        if name.startswith(found[2] or "")
+    ]
+    return Suggestions(found[0], tuple(items))
+
+
+def _in_condition(value: Value) -> Suggestions:
+    """A key, or behind its sign what it can be."""
+    clause = _CLAUSE.search(value.written.rpartition("&&")[2].lstrip())
+    if clause is None:
+        return NOTHING
+    key = clause["key"]
+    if clause["sign"] is None:
+        own = [
+            Completion("outcome", "variable", "how the stage ended"),
+            Completion("preferred_label", "variable", "the label that the stage prefers"),
+        ]
+        names = {each.text for each in own}
+        keys = {key: giver for key, giver in value.outline.keys.items() if key not in names}
+        bare = [] if CONTEXT_PREFIX.startswith(key) or key.startswith(CONTEXT_PREFIX) else _bare(keys)
+        return fitting(key, [*own, *_keys(keys), *bare])
+    written = clause["value"]
+    if key == "outcome":
+        return fitting(written, _words("value", StageStatus))
+    if key == "preferred_label":
+        labels = (each if _PLAIN.match(each) else f'\\"{each}\\"' for each in value.outline.labels)
+        return fitting(written, _words("value", labels))
+    return NOTHING
+
+
+def _bare(keys: dict[str, str]) -> list[Completion]:
+    return [Completion(key, "variable", giver) for key, giver in keys.items()]
+
+
+def _in_stylesheet(value: Value) -> Suggestions:
+    """A selector; within a rule a property, and behind its colon what it can be."""
+    _, brace, rule = value.written.rpartition("{")
+    if not brace or "}" in rule:
+        fragment = _last(_SELECTOR, rule.rpartition("}")[2])
+        classes = _classes(value.outline)
+        return fitting(
+            fragment,
+            [
+                Completion("*", "keyword", "every node"),
+                *(Completion(shape, "keyword", "nodes of a shape") for shape in SHAPE_TO_TYPE),
+                *(Completion(f".{name}", "keyword", "nodes of a class") for name in classes),
+                *(Completion(f"#{name}", "variable", "node") for name in value.outline.nodes),
+            ],
+        )
+    name, colon, written = rule.rpartition(";")[2].partition(":")
+    if not colon:
+        return fitting(name.lstrip(), _words("property", PROPERTIES))
+    provider = re.search(r"llm_provider\s*:\s*([\w-]+)", rule)
+    inner = Value(
+        Scope.NODE,
+        name.strip(),
+        written.lstrip().removeprefix('\\"'),
+        value.after,
+        provider[1] if provider else "",
+        value.outline,
+        value.listed_models,
+    )
+    return fitting_value(inner)
+
+
+def _classes(outline: CellOutline) -> list[str]:
+    lists = (comma_list(attrs.get("class", "")) for attrs in outline.nodes.values())
+    return list(dict.fromkeys(name for names in lists for name in names))
+
+
+def _models(value: Value) -> list[Completion]:
+    """The models that the text names already, then those of the provider, or of all that a name tells."""
+    here = [Completion(name, "value", "in this cell") for name in value.outline.values_of("llm_model")]
+    known = {each.text for each in here}
+    listed = [name for name in value.listed_models(value.provider) if name not in known]
+    return [*here, *_words("value", listed)]
+
+
+def _tools(value: Value) -> list[Completion]:
+    served = (f"mcp:{name}/*" for name in value.outline.servers)
+    return _words("value", [*AGENT_TOOLS, *served])
+
+
+_ENTRIES: Final[dict[str, Callable[[Value], list[Completion]]]] = {
+    "allowed_tools": _tools,
+    "llm_fallback": _models,
+    "llm_fallback_on": lambda _: _words("value", FALLBACK_REASONS),
+    "manager.actions": lambda _: _words("value", ACTIONS),
+    "carry": lambda value: _bare(value.outline.keys),
+    "cache.context": lambda value: _bare(value.outline.keys),
+    "human.review": lambda value: _words("value", (f"{name}/response.md" for name in value.outline.nodes)),
+    "class": lambda value: _words("value", _classes(value.outline)),
+}
+"""What fits into lists with commas."""

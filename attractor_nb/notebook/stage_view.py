@@ -1,0 +1,44 @@
+"""One stage in a notebook, as ``run.inspect("draft")`` gives it: the inspector, and what it can do.
+
+As of ``history_view`` the output of the cell is static, and the widget stands in for it.
+"""
+
+from __future__ import annotations
+
+# anywidget and traitlets have no types: whatever is theirs is unknown here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from attractor_nb.notebook.acting import ActingView
+from attractor_nb.views.frontend import script, styles
+
+if TYPE_CHECKING:
+    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.pipeline.inspection import StageInspection
+    from attractor_nb.pipeline.run import Run
+
+
+class StageView(ActingView):
+    """A stage.
+
+    Attributes:
+        stage: Its plain form.
+        place: The key that marks the static output.
+    """
+
+    _esm = script("stage_view")
+    _css = styles("stage_view")
+    stage = traitlets.Dict().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, shown: StageInspection, run: Run, place: str, views: LiveRuns) -> None:
+        super().__init__(place=place)
+        self._run = run
+        self.act_on(run, views)
+        self.stage = self.with_actions({"kind": "stage", **shown.to_plain()})
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        self.hear_acts(self._run, content)

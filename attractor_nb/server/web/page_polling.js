@@ -1,0 +1,44 @@
+// Looks at the runs and the questions of all runs again and again, while the page is seen.
+
+import { Silence } from "./page_server.js";
+
+const POLL_MS = 3000; // between two looks, and longer where the server takes long to answer
+const POLL_FACTOR = 10;
+
+// `onLook(rows, questions)` is told what there is; `onRefused(problem)` what the server says against it.
+export function pollRuns(server, limit, { onLook, onRefused }) {
+  let timer = 0;
+  let isClosed = false;
+  let isLooking = false;
+
+  async function look() {
+    if (isLooking || isClosed) return;
+    isLooking = true;
+    clearTimeout(timer);
+    const begun = performance.now();
+    try {
+      const [rows, asked] = await Promise.all([server.get("rows", { limit }), server.get("questions")]);
+      if (!isClosed) onLook(rows, asked.questions);
+    } catch (problem) {
+      if (!isClosed && !(problem instanceof Silence)) onRefused(problem);
+    } finally {
+      isLooking = false;
+      const wait = Math.max(POLL_MS, POLL_FACTOR * (performance.now() - begun));
+      if (!isClosed) timer = setTimeout(lookIfSeen, wait);
+    }
+  }
+
+  function lookIfSeen() {
+    if (document.visibilityState === "visible") look();
+    else timer = setTimeout(lookIfSeen, POLL_MS);
+  }
+
+  look();
+  return {
+    look,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,282 @@
+"""Where small things stand that no layout asks for: numbers of passes beside edges, titles of panels (pure).
+
+A place is free when no box, label, arrow head, title or line lies in it. What is drawn on its own edge, as
+a label is, needs no background: the edge's line is cut there, so that what is beneath it stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from math import hypot
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, split
+from attractor_nb.views.metrics import shorten, text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from attractor_nb.views.layout.geometry import Cubic, Point
+    from attractor_nb.views.layout.result import Layout, Route
+    from attractor_nb.views.scene import Panel, Scene
+
+TITLE_SIZE: Final = 11.0
+TITLE_STRIP: Final = 18.0
+"""Height of the strip at the top of a panel in which its title stands."""
+_CELL: Final = 48.0
+_STEP: Final = 5.0
+_BISECTIONS: Final = 6
+_CLEAR: Final = 3.0
+"""Between a mark and a line."""
+_ASIDE: Final = 0.3
+"""A line that is less steep than this has places above and below rather than beside it."""
+_EDGE: Final = 3.0
+"""Between a mark and the edge of the drawing."""
+_SHIFTS: Final = (
+    0.0,
+    *(
+        sign * part / 100
+        for part in (14, 28, 40, 7, 21, 34, 46, 4, 11, 18, 25, 31, 37, 43)
+        for sign in (1, -1)
+    ),
+)
+"""How far from the middle of its edge a mark is tried, as a part of the edge's length."""
+
+Area = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+class Place(NamedTuple):
+    """A place beside an edge: its centre and width, and whether it is right (1) or left (-1) of the line."""
+
+    x: float
+    y: float
+    width: float
+    side: int
+
+    @property
+    def start(self) -> float:
+        """Where a text stands that is as near to the line as it may."""
+        return self.x - self.side * self.width / 2
+
+
+class Ground:
+    """What is taken already: areas and lines of one drawing, found by cells."""
+
+    def __init__(self, scene: Scene, layout: Layout) -> None:
+        self._areas: dict[tuple[int, int], list[Area]] = defaultdict(list)
+        self._points: dict[tuple[int, int], list[Point]] = defaultdict(list)
+        self._frames: dict[tuple[int, int], list[Area]] = defaultdict(list)
+        self._size = layout.width, layout.height
+        self.links = scene.links
+        self.labels = [route.label for route in layout.routes]
+        self.lines = [_points_along(route) for route in layout.routes]
+        for box, (x, y) in zip(scene.boxes, layout.centres, strict=True):
+            self.take(around(x, y, box.width, box.height))
+        for link, route in zip(scene.links, layout.routes, strict=True):
+            if link.lines:
+                self.take(around(*route.label, link.width, link.height))
+            self.take(around(*middle(route.tip, route.base), HEAD_LENGTH + 2, HEAD_LENGTH + 2))
+        for rect in layout.panels:
+            for area in _sides(rect):
+                for cell in _cells(area):
+                    self._frames[cell].append(area)
+        for line in self.lines:
+            for point in line:
+                self._points[int(point[0] // _CELL), int(point[1] // _CELL)].append(point)
+
+    def take(self, area: Area) -> None:
+        """Nothing else may stand there."""
+        for cell in _cells(area):
+            self._areas[cell].append(area)
+
+    def is_free(self, area: Area, *, may_cross_frames: bool = False) -> bool:
+        """Whether it is in the drawing, nothing stands there, and no line runs there."""
+        left, top, right, bottom = area
+        if left < _EDGE or top < _EDGE or right > self._size[0] - _EDGE or bottom > self._size[1] - _EDGE:
+            return False
+        for cell in _cells(area):
+            frames = () if may_cross_frames else self._frames.get(cell, ())
+            for a, b, c, d in (*self._areas.get(cell, ()), *frames):
+                if a < right and left < c and b < bottom and top < d:
+                    return False
+            for x, y in self._points.get(cell, ()):
+                if left - _CLEAR < x < right + _CLEAR and top - _CLEAR < y < bottom + _CLEAR:
+                    return False
+        return True
+
+    def beside(self, position: int, width: float, height: float) -> Place | None:
+        """A free place of some size beside an edge, near its middle, which is then taken; or None.
+
+        At need it lies over the frame of a panel, which is a quiet line.
+        """
+        candidates = list(self._candidates(position, width, height))
+        for may_cross_frames in (False, True):
+            for x, y, side in candidates:
+                area = around(x, y, width, height)
+                if self.is_free(area, may_cross_frames=may_cross_frames):
+                    self.take(area)
+                    return Place(x, y, width, side)
+        return None
+
+    def nearest(self, position: int) -> Place:
+        """The middle of an edge's line, for what found no place."""
+        line = self.lines[position]
+        return Place(*line[len(line) // 2], 0.0, 0)
+
+    def _candidates(self, position: int, width: float, height: float) -> Iterator[tuple[float, float, int]]:
+        """Places on both sides of a line, the nearest to its middle first, then those beside its label."""
+        line = self.lines[position]
+        last = len(line) - 1
+        for shift in _SHIFTS:
+            place = min(last, max(0, round((0.5 + shift) * last)))
+            (x, y), (ax, ay), (bx, by) = line[place], line[max(0, place - 1)], line[min(last, place + 1)]
+            length = hypot(bx - ax, by - ay) or 1.0
+            across, down = (by - ay) / length, (ax - bx) / length
+            if across < 0:
+                across, down = -across, -down
+            far = abs(across) * width / 2 + abs(down) * height / 2 + _CLEAR + 1
+            side = 1 if across > _ASIDE else 0
+            yield x + across * far, y + down * far, side
+            yield x - across * far, y - down * far, -side
+        link, (x, y) = self.links[position], self.labels[position]
+        beside, below = (link.width + width) / 2, (link.height + height) / 2
+        for across, down, side in ((beside, 0.0, 1), (-beside, 0.0, -1), (0.0, below, 0), (0.0, -below, 0)):
+            yield x + across, y + down, side
+
+    def title(self, panel: Panel, rect: Rect) -> tuple[Point, str]:
+        """Where a panel's title begins, and as much of it as fits between the edges that cross the strip.
+
+        The strip is at the top, or at the bottom where only that has room.
+        """
+        width = text_width(panel.title, TITLE_SIZE)
+        left, right, bottom = rect.x + 10, rect.x + rect.width - 10, rect.y + rect.height
+        strips = (
+            (left, rect.y + 4, right, rect.y + TITLE_STRIP),
+            (left, bottom - TITLE_STRIP, right, bottom - 4),
+        )
+        gaps = [(gap, strip) for strip in strips for gap in _gaps(strip, self._spans_in(strip))]
+        fitting = next((found for found in gaps if found[0][1] - found[0][0] >= width), None)
+        widest = max(gaps, key=lambda found: found[0][1] - found[0][0], default=((left, right), strips[0]))
+        (start, end), strip = fitting or widest
+        shown = shorten(panel.title, end - start, TITLE_SIZE)
+        self.take((start, strip[1], start + text_width(shown, TITLE_SIZE), strip[3]))
+        return (start, strip[3] - 1), shown
+
+    def _spans_in(self, strip: Area) -> Iterator[tuple[float, float]]:
+        """From where to where something lies in a strip."""
+        left, top, right, bottom = strip
+        for cell in _cells(strip):
+            for x, y in self._points.get(cell, ()):
+                if top - _STEP < y < bottom + _STEP:
+                    yield x - _CLEAR - 1, x + _CLEAR + 1
+            for a, b, c, d in self._areas.get(cell, ()):
+                if b < bottom and top < d and a < right and left < c:
+                    yield a - _CLEAR, c + _CLEAR
+
+
+def around(x: float, y: float, width: float, height: float) -> Area:
+    """The area of a thing by its centre."""
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
+
+
+def middle(a: Point, b: Point) -> Point:
+    """Half-way between two points."""
+    return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+
+
+def cut(path: Sequence[Cubic], area: Area) -> list[list[Cubic]]:
+    """A path without what lies in an area, in pieces; one that has nothing outside stays whole."""
+    pieces: list[list[Cubic]] = [[]]
+    for cubic in path:
+        ends = 0.0
+        for start, end in _outside(cubic, area):
+            if start > 0 or ends < start:
+                pieces.append([])
+            pieces[-1].append(_between(cubic, start, end))
+            ends = end
+        if ends < 1:
+            pieces.append([])
+    return [piece for piece in pieces if piece] or [list(path)]
+
+
+def _outside(cubic: Cubic, area: Area) -> list[tuple[float, float]]:
+    """Where a cubic is outside of an area: parameters from and to."""
+    left, top, right, bottom = area
+    xs, ys = [x for x, _ in cubic], [y for _, y in cubic]
+    if max(xs) <= left or min(xs) >= right or max(ys) <= top or min(ys) >= bottom:
+        return [(0.0, 1.0)]
+
+    def is_outside(t: float) -> bool:
+        x, y = point_at(cubic, t)
+        return not (left < x < right and top < y < bottom)
+
+    count = min(64, max(2, int((max(xs) - min(xs) + max(ys) - min(ys)) / 4)))
+    looks = [(step / count, is_outside(step / count)) for step in range(count + 1)]
+    turns = [_turn(a, b, is_outside) for (a, at_a), (b, at_b) in pairwise(looks) if at_a != at_b]
+    marks = [0.0, *turns, 1.0]
+    spans = list(pairwise(marks))
+    return spans[0 if looks[0][1] else 1 :: 2]
+
+
+def _turn(a: float, b: float, is_outside: Callable[[float], bool]) -> float:
+    """Where between two parameters the one side ends."""
+    at_a = is_outside(a)
+    for _ in range(_BISECTIONS):
+        half = (a + b) / 2
+        a, b = (half, b) if is_outside(half) == at_a else (a, half)
+    return (a + b) / 2
+
+
+def _between(cubic: Cubic, start: float, end: float) -> Cubic:
+    """The part of a cubic between two parameters."""
+    if end < 1:
+        cubic = split(cubic, end)[0]
+    return split(cubic, start / end)[1] if start > 0 else cubic
+
+
+def _is_straight(cubic: Cubic) -> bool:
+    (ax, ay), (dx, dy) = cubic[0], cubic[3]
+    length = hypot(dx - ax, dy - ay) or 1.0
+    return all(abs((dx - ax) * (y - ay) - (dy - ay) * (x - ax)) / length < 0.1 for x, y in cubic[1:3])
+
+
+def _points_along(route: Route) -> list[Point]:
+    """Points of a path a few pixels apart, in order."""
+    points = [route.path[0][0]]
+    for cubic in route.path:
+        (x0, y0), (x1, y1) = cubic[0], cubic[3]
+        count = max(1, int((abs(x1 - x0) + abs(y1 - y0)) / _STEP))
+        if _is_straight(cubic):
+            dx, dy = (x1 - x0) / count, (y1 - y0) / count
+            points += [(x0 + dx * step, y0 + dy * step) for step in range(1, count + 1)]
+        else:
+            points += [point_at(cubic, step / count) for step in range(1, count + 1)]
+    return points
+
+
+def _gaps(strip: Area, spans: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """What is left of a strip between the spans, from left to right."""
+    left, _, right, _ = strip
+    ends = left
+    for start, end in sorted(spans):
+        if start > ends:
+            yield ends, min(start, right)
+        ends = max(ends, end)
+    if ends < right:
+        yield ends, right
+
+
+def _sides(rect: Rect) -> list[Area]:
+    """The four lines around a panel."""
+    x, y, right, bottom = rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
+    lines = ((x, y, right, y), (x, bottom, right, bottom), (x, y, x, bottom), (right, y, right, bottom))
+    return [(a - 2, b - 2, c + 2, d + 2) for a, b, c, d in lines]
+
+
+def _cells(area: Area) -> list[tuple[int, int]]:
+    left, top, right, bottom = area
+    columns = range(int(left // _CELL), int(right // _CELL) + 1)
+    rows = range(int(top // _CELL), int(bottom // _CELL) + 1)
+    return [(column, row) for column in columns for row in rows]

@@ -1,0 +1,215 @@
+"""Where the vertices of a scene's layers stand: sizes, places across the flow, the bands of layers.
+
+A label that stands beside its line takes room at one side of it only; layers are as deep as what they hold,
+and between two is room for their edges, or for the panels that end and begin there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
+from attractor_nb.views.metrics import text_width
+from attractor_nb.views.scene import Direction
+
+if TYPE_CHECKING:
+    from attractor_nb.views.layout.layers import Layered
+    from attractor_nb.views.layout.skeleton import Skeleton
+    from attractor_nb.views.scene import Scene
+
+_BOX_GAP: Final = 24.0
+_EDGE_GAP: Final = 16.0
+_ROW_GAP: Final = 18.0
+_EDGE_ROW_GAP: Final = 8.0
+"""Between two boxes, and between an edge and what is beside it; smaller where they lie under one another."""
+_PANEL_PADDING: Final = 10.0
+_PANEL_TITLE: Final = 18.0
+_PANEL_GAP: Final = 8.0
+_PANEL_ROW_GAP: Final = 32.0
+"""Between panels that follow one another along the flow; sidewards texts stand there, too."""
+_LAYER_GAP: Final = 33.0
+_BEAD_GAP: Final = 18.0
+_EXTRA: Final = 0.04
+_MOST_EXTRA: Final = 3.0
+"""How much wider a gap is for each pixel that its edges move across, lest they lie flat; and at most."""
+BESIDE: Final = 5.0
+"""Between a line and its label, where that stands beside it."""
+_BEND: Final = 4.0
+"""How far before and behind such a label its line runs straight."""
+
+
+class Places:
+    """The sizes of what a scene has in each layer, and where it stands, across and along the flow."""
+
+    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
+        self.skeleton = skeleton
+        self.scene = skeleton.scene
+        self.layered = layered
+        self.is_vertical = self.scene.direction.is_vertical
+        self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
+        self.panel_of_border = {
+            v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair
+        }
+        self.places_in_row = {
+            vertex: number for layer in layered.layers for number, vertex in enumerate(layer)
+        }
+        self.label_sides = self._label_sides()
+        self.extents = self._extents()
+        self.across = assign_positions(
+            layered.layers, layered.edges, self._priorities(), self.borders, self._separation, skeleton.fans
+        )
+        spine = set(skeleton.spine)
+        loose = [chain for position, chain in enumerate(layered.chains) if position not in spine]
+        settled(self.across, layered.layers, loose, self._separation)
+        self.tops, self.bottoms = self._layer_bands()
+
+    def _label_sides(self) -> dict[int, int]:
+        """For each link whose label stands beside its line: -1 for its left, 1 for its right.
+
+        Of the lines between two boxes the first half have them at the left, so that labels are outside.
+        """
+        between: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for position in self.layered.beads:
+            between[self.skeleton.ends[position]].append(position)
+        sides: dict[int, int] = {}
+        for positions in between.values():
+            positions.sort(key=lambda position: self.places_in_row[self.layered.beads[position]])
+            for number, position in enumerate(positions):
+                if self.skeleton.is_beside(position):
+                    sides[position] = -1 if number < len(positions) / 2 else 1
+        return sides
+
+    def _extents(self) -> dict[int, tuple[float, float, float]]:
+        """Room of boxes and beads: before and behind their place across the flow, and along it."""
+        extents = dict(enumerate(self.skeleton.box_rooms()))
+        for position, bead in self.layered.beads.items():
+            link = self.scene.links[position]
+            across, along = self.skeleton.turned(link.width, link.height)
+            side = self.label_sides.get(position, 0)
+            if side:
+                room = across + BESIDE
+                along += 2 * _BEND
+                extents[bead] = (room, 0.0, along) if side < 0 else (0.0, room, along)
+            else:
+                extents[bead] = across / 2, across / 2, along
+        if self.is_vertical:
+            self._make_room_for_titles(extents)
+        return extents
+
+    def _make_room_for_titles(self, extents: dict[int, tuple[float, float, float]]) -> None:
+        """Widen the borders of a panel beside whose middle, where edges come in, its title has no room."""
+        for panel, rows in zip(self.scene.panels, self.layered.borders, strict=True):
+            if not rows or not panel.title:
+                continue
+            layer = next(layer for layer in self.layered.layers if rows[0][0] in layer)
+            inside = layer[layer.index(rows[0][0]) + 1 : layer.index(rows[0][1])]
+            width = sum(sum(extents.get(vertex, (0.0, 0.0, 0.0))[:2]) + _EDGE_GAP for vertex in inside)
+            missing = 2 * (text_width(panel.title, 11) + 18) + _EDGE_GAP - width - 2 * _PANEL_PADDING
+            if missing > 0:
+                room = min(missing, 160.0) / 2
+                extents.update(dict.fromkeys(rows[0], (room, room, 0.0)))
+
+    def _priorities(self) -> dict[tuple[int, int], int]:
+        """How much it counts that each edge between two layers is straight."""
+        count = len(self.scene.boxes)
+        priorities = {pair: LONG for pair in self.layered.edges if min(pair) >= count}
+        for position in self.skeleton.spine:
+            chain = self.layered.chains[position]
+            priorities.update(dict.fromkeys(pairwise(chain), MAIN))
+        for rungs in self.layered.borders:
+            for above, below in pairwise(rungs):
+                priorities.update(dict.fromkeys(zip(above, below, strict=True), BORDER))
+        return priorities
+
+    def _separation(self, a: int, b: int) -> float:
+        """Least distance between the places of two neighbours in a layer, ``a`` at the left."""
+        none = (0.0, 0.0, 0.0)
+        widths = self.extents.get(a, none)[1] + self.extents.get(b, none)[0]
+        if a in self.borders and b in self.borders and self.borders[a] != self.borders[b]:
+            gap = _PANEL_GAP
+        elif a in self.borders or b in self.borders:
+            gap = _PANEL_PADDING
+        elif a < len(self.scene.boxes) and b < len(self.scene.boxes):
+            gap = _BOX_GAP if self.is_vertical else _ROW_GAP
+        else:
+            gap = _EDGE_GAP if self.is_vertical else _EDGE_ROW_GAP
+        if not self.is_vertical and (panel := self._panel_begun(a, b)) is not None:
+            gap += _PANEL_TITLE * bool(self.scene.panels[panel].title)
+        return widths + gap
+
+    def _panel_begun(self, a: int, b: int) -> int | None:
+        """The panel whose left border one of two neighbours is."""
+        for vertex in (a, b):
+            if self.borders.get(vertex) == 0:
+                return self.panel_of_border[vertex]
+        return None
+
+    def _layer_bands(self) -> tuple[list[float], list[float]]:
+        """Where each layer begins and ends along the flow."""
+        opening, closing = self._panel_rows()
+        count = len(self.scene.boxes)
+        gaps = [_BEAD_GAP] * len(self.layered.layers)
+        for a, b in self.layered.edges:
+            if a < count and b < count:
+                gaps[self.layered.ranks[b]] = _LAYER_GAP
+        for rank, step in enumerate(self._widest_steps()):
+            gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
+        tops: list[float] = []
+        bottoms: list[float] = []
+        for rank, layer in enumerate(self.layered.layers):
+            depth = max((self.extents[vertex][2] for vertex in layer if vertex in self.extents), default=0.0)
+            place = opening[rank]
+            if rank:
+                panels = closing[rank - 1] + opening[rank]
+                between = _PANEL_GAP if self.is_vertical else _PANEL_ROW_GAP
+                place = bottoms[-1] + max(gaps[rank], panels + between * bool(panels))
+            tops.append(place)
+            bottoms.append(place + depth)
+        return tops, bottoms
+
+    def _widest_steps(self) -> list[float]:
+        """How far the edges into each layer move across, at most."""
+        widest = [0.0] * len(self.layered.layers)
+        for a, b in self.layered.edges:
+            rank = self.layered.ranks[b]
+            widest[rank] = max(widest[rank], abs(self.across[a] - self.across[b]))
+        return widest
+
+    def _panel_rows(self) -> tuple[list[float], list[float]]:
+        """Room before and after each layer for the panels that begin or end there."""
+        opening = [0.0] * len(self.layered.layers)
+        closing = [0.0] * len(self.layered.layers)
+        for panel, (first, last) in self._panel_ranks().items():
+            before, after = self._panel_depths(panel)
+            opening[first] = max(opening[first], before)
+            closing[last] = max(closing[last], after)
+        return opening, closing
+
+    def _panel_depths(self, panel: int) -> tuple[float, float]:
+        """How far a panel reaches before its first layer and behind its last one."""
+        depth, titles = _depth_below(self.scene, panel)
+        padding, title = depth * _PANEL_PADDING, titles * _PANEL_TITLE
+        direction = self.scene.direction
+        return padding + title * (direction is Direction.DOWN), padding + title * (direction is Direction.UP)
+
+    def _panel_ranks(self) -> dict[int, tuple[int, int]]:
+        ranks = self.layered.ranks
+        return {
+            panel: (ranks[rows[0][0]], ranks[rows[-1][0]])
+            for panel, rows in enumerate(self.layered.borders)
+            if rows
+        }
+
+    def _middle(self, vertex: int) -> float:
+        rank = self.layered.ranks[vertex]
+        return (self.tops[rank] + self.bottoms[rank]) / 2
+
+
+def _depth_below(scene: Scene, panel: int) -> tuple[int, int]:
+    """How many levels of panels there are from a panel on inwards, and how many of them have a title."""
+    inner = [position for position, other in enumerate(scene.panels) if other.parent == panel]
+    depths = [_depth_below(scene, position) for position in inner]
+    depth, titles = max((deep for deep, _ in depths), default=0), max((deep for _, deep in depths), default=0)
+    return depth + 1, titles + bool(scene.panels[panel].title)

@@ -1,0 +1,21 @@
+// How the nodes of a folded group stand as one: what needs a person first, then what goes on, then what is done.
+// views/branch_stacks.py says the same of a picture.
+
+const WORST_STATES = ["fail", "waiting", "retrying", "running"];
+const ORDER = [...WORST_STATES, "partial_success", "success", "cached", "skipped", "pending"];
+
+export function summed(statuses) {
+  const found = new Set(statuses);
+  const worst = WORST_STATES.find((status) => found.has(status));
+  if (worst) return worst;
+  if ([...found].every((status) => status === "pending" || status === "skipped")) return "pending";
+  if (found.has("pending")) return "running";
+  return found.has("partial_success") ? "partial_success" : "success";
+}
+
+export function inWords(statuses) {
+  return ORDER.map((status) => [statuses.filter((other) => other === status).length, status.replace("_", " ")])
+    .filter(([count]) => count)
+    .map(([count, word]) => `${count} ${word}`)
+    .join(", ");
+}

@@ -1,0 +1,59 @@
+// Two runs of the list, chosen to be compared: a check box for each, the first is A, the second B.
+
+import { make, makeButton } from "./parts.js";
+
+// `onChange` is called when something else is chosen.
+export function makeHistoryChoice({ send, onChange }) {
+  let chosen = []; // keys, A first
+  const element = make("span", "ah-choice");
+  const words = make("span", "ah-choice-words");
+  words.setAttribute("role", "status");
+  const compare = makeButton("al-button", "Compare", "", () => {
+    if (chosen.length === 2) send({ kind: "compare", key: chosen[0], other: chosen[1] });
+  });
+  element.append(words, compare);
+  const heading = make("th", "ah-chosen");
+  heading.scope = "col";
+  heading.append(make("span", "al-unseen", "compare"));
+
+  function show() {
+    const [a, b] = chosen;
+    compare.disabled = chosen.length !== 2;
+    compare.title = b ? `diff(A, B): ${a} and ${b}` : "Choose two runs by their check boxes";
+    words.textContent = b ? "A and B are chosen" : a ? "A is chosen; choose B" : "";
+  }
+
+  function toggle(key) {
+    chosen = chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key].slice(0, 2);
+    show();
+    onChange();
+  }
+
+  show();
+  return {
+    element,
+    heading,
+    // The rows that there are: what is gone is not chosen any more.
+    show(rows) {
+      const left = chosen.filter((key) => rows.some((row) => row.key === key));
+      if (left.length !== chosen.length) chosen = left;
+      show();
+    },
+    cellOf(row) {
+      const cell = make("td", "ah-chosen");
+      const place = chosen.indexOf(row.key);
+      const box = make("input", "ah-check");
+      box.type = "checkbox";
+      box.checked = place >= 0;
+      const isFull = chosen.length === 2 && place < 0;
+      box.disabled = !row.is_comparable || isFull;
+      box.title = !row.is_comparable ? "It cannot be compared" : isFull ? "Two are chosen: take one out first" : "Compare it with another run";
+      box.setAttribute("aria-label", `Choose ${row.pipeline || "run"} ${row.key} to be compared${place >= 0 ? `: it is ${"AB"[place]}` : ""}`);
+      box.dataset.focus = `choose ${row.key}`;
+      box.addEventListener("change", () => toggle(row.key));
+      cell.append(box);
+      if (place >= 0) cell.append(make("span", `ah-side is-${"ab"[place]}`, "AB"[place]));
+      return cell;
+    },
+  };
+}

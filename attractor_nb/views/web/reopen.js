@@ -1,0 +1,69 @@
+// Runs whose live views are gone, though a kernel is there: a button at each brings one back, as alive as it can be.
+
+import { asWidget } from "./host.js";
+import { make, makeButton } from "./parts.js";
+import { isStoodIn, showElsewhere } from "./place.js";
+
+const RUNS = "[data-attractor-run]";
+const LOOK_AFTER_MS = 500; // views that are there stand in first
+
+export default asWidget(showElsewhere, offerToReopen);
+
+export function offerToReopen(host) {
+  const offers = new Map(); // by place: the button with what is said
+  let timer = 0;
+
+  function look() {
+    timer = 0;
+    for (const [place, offer] of offers) {
+      if (place.isConnected && !isStoodIn(place)) continue;
+      offer.remove();
+      offers.delete(place);
+    }
+    for (const place of document.querySelectorAll(RUNS)) {
+      if (offers.has(place) || isStoodIn(place) || place.closest(".attractor-stand-in")) continue;
+      const offer = makeOffer(place.dataset.attractorRun, place.dataset.attractorPlace);
+      offers.set(place, offer);
+      place.after(offer);
+    }
+  }
+
+  function makeOffer(run, key) {
+    const offer = make("div", "attractor-ui al-reopen");
+    const button = makeButton("al-button", "Open this run", `Read ${run} again, and look into it here`, () => {
+      button.disabled = true;
+      host.send({ kind: "open", run, place: key });
+    });
+    const said = make("span", "al-reopen-said");
+    said.setAttribute("role", "status");
+    offer.append(button, said);
+    offer.dataset.key = key;
+    return offer;
+  }
+
+  const later = () => {
+    if (!timer) timer = setTimeout(look, LOOK_AFTER_MS);
+  };
+  const observer = new MutationObserver(later);
+  observer.observe(document.body, { childList: true, subtree: true });
+  later();
+  const stops = [
+    host.listen(({ kind, place, problem }) => {
+      if (kind !== "open") return;
+      for (const offer of offers.values()) {
+        if (offer.dataset.key !== place) continue;
+        offer.querySelector("button").disabled = false;
+        offer.querySelector(".al-reopen-said").textContent = problem || "";
+      }
+    }),
+    host.onLost(end),
+  ];
+  function end() {
+    observer.disconnect();
+    clearTimeout(timer);
+    for (const stop of stops) stop();
+    for (const offer of offers.values()) offer.remove();
+    offers.clear();
+  }
+  return end;
+}

@@ -1,0 +1,35 @@
+// The form of a pipeline's inputs: a field for each, and a button that starts a run.
+
+import { makeGateForm } from "./gate_form.js";
+import { switchOffWhenLost } from "./controls.js";
+import { asWidget } from "./host.js";
+import { keepKeys, make, makeButton } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
+
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showRunForm(host, el)));
+
+export function showRunForm(host, el) {
+  const root = make("section", "attractor-ui ag-card al-run-form");
+  root.setAttribute("aria-label", `Run ${host.get("caption") || "the pipeline"}`);
+  keepKeys(root);
+  const form = makeGateForm({ name: "inputs", fields: host.get("fields") });
+  const said = make("pre", "al-run-said");
+  said.setAttribute("role", "alert");
+  const run = makeButton("al-button al-run-start", "Run", "Start a run with these values", () => {
+    said.textContent = "";
+    run.disabled = true;
+    host.send({ kind: "submit", values: form.values() });
+  });
+  root.append(form.element, run, said);
+  el.append(root);
+  const stops = [
+    host.listen((message) => {
+      if (message.kind !== "said") return;
+      run.disabled = false;
+      said.textContent = message.words;
+    }),
+    switchOffWhenLost(host, root),
+    host.onLost(() => (said.textContent = "The kernel is gone: nothing can be started from here. Run the cell again.")),
+  ];
+  return () => stops.forEach((stop) => stop());
+}

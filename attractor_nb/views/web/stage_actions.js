@@ -1,0 +1,259 @@
+// What can be done with the stage that is looked at: fork, rewind, pin. Each button shows the call that does the same,
+// and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
+
+import { make, makeButton } from "./parts.js";
+import { makeCopy } from "./texts.js";
+
+const SLOW_ACTION_MS = 1500;
+const ACTION_BUSY = "The kernel is busy. It does this when it is free.";
+const NOT_LOST = "What came after is set aside. It stays in the log, and nothing is lost.";
+const ASIDE = { fork: "Not now", rewind: "Not now" };
+
+export function makeStageActions(onAct) {
+  const element = make("section", "as-actions");
+  element.setAttribute("aria-label", "What can be done with this stage");
+  element.hidden = true;
+  const bar = make("div", "as-buttons");
+  const why = make("p", "as-why");
+  const panel = make("div", "as-panel");
+  panel.hidden = true;
+  element.append(bar, why, panel);
+
+  const makeAction = (name) => {
+    const button = makeButton("al-button as-button", "", "", () => {
+      if (button.getAttribute("aria-disabled") !== "true") choose(name);
+    });
+    bar.append(button);
+    return button;
+  };
+  const buttons = { fork: makeAction("fork"), rewind: makeAction("rewind"), pin: makeAction("pin") };
+  const typed = new Map(); // by stage: a prompt that was begun
+  let place = null; // {node, visit, branch}
+  let actions = null;
+  let opened = ""; // what the panel is about: "fork", "rewind", or what was said
+  let form = null;
+  let key = "";
+  let timer = 0;
+
+  const name = () => `${place.node}@${place.visit}@${place.branch}`;
+
+  function showButtons() {
+    const words = {
+      fork: actions.prompt === null ? "Fork from here" : "Edit prompt and fork from here",
+      rewind: "Rewind to before this",
+      pin: actions.is_pinned ? "Unpin this answer" : "Pin this answer",
+    };
+    const reasons = new Map();
+    for (const [each, button] of Object.entries(buttons)) {
+      const reason = actions[each].why;
+      button.textContent = words[each];
+      button.title = reason || actions[each].call;
+      button.setAttribute("aria-disabled", String(Boolean(reason)));
+      if (reason) reasons.set(reason, [...(reasons.get(reason) || []), words[each]]);
+      if (each !== "pin") button.setAttribute("aria-expanded", String(opened === each));
+    }
+    const said = [...reasons].map(([reason, which]) => (which.length === 3 ? reason : `${which.join(", ")}: ${reason}`));
+    why.replaceChildren(...said.map((line) => make("span", "", line)));
+    why.hidden = !said.length;
+  }
+
+  function choose(each) {
+    if (each === "pin") act({ call: actions.is_pinned ? "unpin" : "pin" });
+    else if (opened === each) close();
+    else open(each);
+  }
+
+  function close() {
+    opened = "";
+    form = null;
+    panel.hidden = true;
+    panel.replaceChildren();
+    showButtons();
+  }
+
+  function open(each) {
+    opened = each;
+    key = crypto.randomUUID?.() || `${Date.now()} ${Math.random()}`; // a page that is not served safely has none
+    form = each === "fork" ? makeForkForm() : makeRewindForm();
+    panel.replaceChildren(form.element);
+    panel.hidden = false;
+    showButtons();
+    form.focus();
+  }
+
+  function act(request) {
+    clearTimeout(timer);
+    if (form) form.setBusy(true);
+    timer = setTimeout(() => say({ words: ACTION_BUSY }, form), SLOW_ACTION_MS);
+    onAct({ ...place, ...request });
+  }
+
+  function makeForkForm() {
+    const box = makeForm({
+      words: actions.prompt === null ? `A run of its own begins just before ${place.node}.` : "",
+      go: "Fork and run",
+      aside: ASIDE.fork,
+      onGo: () => {
+        const prompt = field ? field.value : null;
+        act({ call: "fork", key, ...(field && prompt !== actions.prompt ? { prompt } : {}) });
+      },
+      onAside: () => {
+        close();
+        buttons.fork.focus();
+      },
+    });
+    let field = null;
+    const showCall = () => {
+      const isOther = field && field.value !== actions.prompt;
+      box.showCall(isOther ? withPrompt(actions.fork.call, field.value) : actions.fork.call);
+    };
+    if (actions.prompt !== null) {
+      const label = make("label", "as-label", "Prompt of the fork");
+      field = make("textarea", "as-prompt");
+      field.value = typed.get(name()) ?? actions.prompt;
+      field.rows = Math.min(12, Math.max(4, field.value.split("\n").length + 1));
+      field.spellcheck = false;
+      label.append(field);
+      const hint = make("p", "al-dim", "$name and ${stage.response} stand for values, as in the graph.");
+      field.addEventListener("input", () => {
+        typed.set(name(), field.value);
+        showCall();
+      });
+      field.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        box.go.click();
+      });
+      box.top.append(label, hint);
+    }
+    showCall();
+    return { ...box, focus: () => (field || box.go).focus(), refresh: showCall };
+  }
+
+  function makeRewindForm() {
+    const visit = place.visit ? `, visit ${place.visit}` : "";
+    const box = makeForm({
+      words: `The run goes back to just before ${place.node}${visit}, and goes on from there. ${NOT_LOST}`,
+      go: "Rewind and run",
+      aside: ASIDE.rewind,
+      onGo: () => act({ call: "rewind", key }),
+      onAside: () => {
+        close();
+        buttons.rewind.focus();
+      },
+    });
+    box.showCall(actions.rewind.call);
+    return { ...box, focus: () => box.go.focus(), refresh: () => box.showCall(actions.rewind.call) };
+  }
+
+  // What came of it, in the panel; under a form, where that is still open.
+  function say({ words, call = "", isProblem = false }, under = null) {
+    if (under) {
+      under.say(words, isProblem);
+      return;
+    }
+    const line = make("p", isProblem ? "as-problem" : "as-said", words);
+    line.setAttribute("role", isProblem ? "alert" : "status");
+    panel.replaceChildren(line, ...(call ? [makeCallLine(call)] : []));
+    panel.hidden = false;
+  }
+
+  return {
+    element,
+    // What can be done with a stage that is shown; null for nothing.
+    show(found, about) {
+      const { node, visit, branch = "" } = about || {};
+      const isSame = place && about && place.node === node && place.visit === visit && place.branch === branch;
+      element.hidden = !found;
+      if (!isSame) {
+        clearTimeout(timer);
+        opened = "";
+        form = null;
+        panel.hidden = true;
+        panel.replaceChildren();
+      }
+      place = about ? { node, visit, branch } : null;
+      actions = found;
+      if (!found) return;
+      showButtons();
+      if (opened && form && !actions[opened].why) form.refresh();
+    },
+    // What came of a request about the stage that is shown.
+    answer(message) {
+      if (!place || message.node !== place.node || (message.visit ?? null) !== (place.visit ?? null)) return;
+      actions = message.actions;
+      if (message.said || message.problem) {
+        clearTimeout(timer);
+        if (form) form.setBusy(false);
+      }
+      if (message.problem) {
+        say({ words: message.problem, isProblem: true }, form);
+      } else if (message.said) {
+        const from = opened;
+        typed.delete(name());
+        close();
+        say(message.said);
+        if (from && panel.contains(document.activeElement)) buttons[from].focus();
+      } else if (form) {
+        form.refresh();
+      }
+      showButtons();
+    },
+    // How things stand may be otherwise now.
+    look() {
+      if (place && actions) onAct({ ...place, call: "look" });
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+// Words, room for fields, the call, and two buttons; what is said against it stands there, too.
+function makeForm({ words, go, aside, onGo, onAside }) {
+  const element = make("div", "as-form");
+  const top = make("div", "");
+  if (words) top.append(make("p", "as-words", words));
+  const callLine = make("div", "");
+  const problem = make("p", "as-problem");
+  problem.setAttribute("role", "alert");
+  problem.hidden = true;
+  const goButton = makeButton("al-button as-go", go, "", () => {
+    if (goButton.getAttribute("aria-disabled") === "true") return;
+    onGo();
+  });
+  const row = make("div", "as-buttons");
+  row.append(goButton, makeButton("al-button", aside, "", onAside));
+  element.append(top, problem, row, callLine);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    onAside();
+  });
+  return {
+    element,
+    top,
+    go: goButton,
+    showCall: (call) => callLine.replaceChildren(makeCallLine(call)),
+    setBusy(isBusy) {
+      goButton.setAttribute("aria-disabled", String(isBusy));
+      goButton.textContent = isBusy ? "Starting…" : go;
+      if (isBusy) problem.hidden = true;
+    },
+    say(said, isProblem) {
+      problem.textContent = said;
+      problem.classList.toggle("as-problem", isProblem);
+      problem.hidden = false;
+    },
+  };
+}
+
+// The call that does the same, to be copied.
+export function makeCallLine(call) {
+  const box = make("div", "as-call");
+  box.append(make("span", "al-dim", "In Python"), make("pre", "", call), makeCopy(call));
+  return box;
+}
+
+// A call with another prompt: a JSON text is a text of Python, too.
+const withPrompt = (call, prompt) => call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);

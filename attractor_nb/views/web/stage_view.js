@@ -1,0 +1,33 @@
+// One stage by itself, as `run.inspect("draft")` shows it: the inspector without a drawing.
+
+import { makeBeneath } from "./beneath.js";
+import { asWidget } from "./host.js";
+import { makeInspector } from "./inspector.js";
+import { keepKeys, make } from "./parts.js";
+import { showElsewhere, standIn } from "./place.js";
+
+export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showStageAlone(host, el)));
+
+export function showStageAlone(host, el) {
+  const root = make("div", "attractor-ui al-stage-alone");
+  root.setAttribute("role", "region");
+  keepKeys(root);
+  const stage = host.get("stage");
+  root.setAttribute("aria-label", `Stage ${stage.node}`);
+  const inspector = makeInspector({
+    onAsk: (request) => host.send({ kind: "inspect", ...request }),
+    onAct: (request) => host.send({ kind: "act", ...request }),
+  });
+  const beneath = makeBeneath(host);
+  root.append(inspector.element, beneath.element);
+  el.append(root);
+  const label = stage.label && stage.label !== stage.node ? stage.label : stage.node;
+  inspector.open(stage.node, label);
+  inspector.fill(stage);
+  const stops = [host.listen((message) => inspector.fill(message))];
+  return () => {
+    for (const stop of stops) stop();
+    beneath.close();
+    inspector.hide();
+  };
+}

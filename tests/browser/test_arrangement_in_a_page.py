@@ -1,0 +1,216 @@
+"""Where the parts of a run stand on a laptop and on a narrow page: in sight, and nothing moves what is looked at."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.events import InterviewStarted
+from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.questions import plain_question
+from attractor_nb.views.svg import render_svg
+
+pytestmark = pytest.mark.browser
+
+LIVE = "showLiveRun(host, el, shareStates(host))"
+LAPTOP = {"width": 1366, "height": 768}
+NARROW = {"width": 640, "height": 768}
+PLAN = "# Plan\n\n1. Add `--json` to the report command.\n2. Write what the table shows.\n" * 6
+STAGE = {
+    "kind": "stage",
+    "status": "success",
+    "visit": 1,
+    "attempt": 1,
+    "prompt": "Write it.\n" * 20,
+    "response": "It is written.",
+}
+
+
+def chain(count):
+    """Stages one after the other, with a question before the last."""
+    stages = " ".join(f'n{n} [label="Step {n}", prompt="Write part {n}"]' for n in range(count))
+    way = " -> ".join(("start", *(f"n{n}" for n in range(count)), "ask", "done"))
+    return f'digraph g {{ start [shape=Mdiamond] {stages} ask [shape=hexagon, label="Good?"] done [shape=Msquare] {way} }}'
+
+
+def fan(count):
+    branches = " ".join(
+        f'w{n} [label="Writer {n}", prompt="Write {n}"] fan -> w{n} -> join' for n in range(count)
+    )
+    return (
+        "digraph g { start [shape=Mdiamond] fan [shape=component] join [shape=tripleoctagon] "
+        f"ask [shape=hexagon] done [shape=Msquare] start -> fan {branches} join -> ask -> done }}"
+    )
+
+
+GRAPHS = {"12": chain(9), "40": chain(37), "200": chain(197), "20-branches": fan(20)}
+
+
+def question():
+    event = InterviewStarted(
+        question="Is the plan good enough to implement?",
+        stage="ask",
+        question_id="ask:1",
+        kind="multiple_choice",
+        options=(("A", "[A] Approve"), ("R", "[R] Request changes")),
+        metadata={"review": [{"name": "plan/response.md", "text": PLAN, "note": ""}]},
+    )
+    event.time = time.time() - 20
+    return plain_question(event)
+
+
+@pytest.fixture
+def open_run(open_view):
+    """Opens the live view of a run, and something below it, as a notebook has."""
+
+    def open_(dot, *, asks=True, **options):
+        line = {"status": "running", "node": "n1", "attempt": 2, "attempts": 3, "stages": 12}
+        line |= {"elapsed": 12.4, "tokens": 1240, "price": "$0.003"}
+        nodes = {"n0": {"status": "success"}, "n1": {"status": "running"}}
+        debugger = {
+            "breakpoints": [],
+            "stops": [],
+            "pins": {},
+            "prompts": {},
+            "is_pausing": False,
+            "is_over": False,
+        }
+        states = {"nodes": nodes, "edges": {}, "line": line, "tails": {"n1": "words"}, "debugger": debugger}
+        values = {"svg": render_svg(parse_dot(dot)), "marks": MARK_PATHS, "caption": "demo", "states": states}
+        gates = {"gates": [question()] if asks else [], "answers": [], "refusals": {}, "has_gates": True}
+        view = open_view("live_view", LIVE, **{**values, **gates, "has_output": True, **options})
+        view.page.evaluate(
+            "() => { const below = document.createElement('p'); below.id = 'below'; below.textContent = 'The next cell';"
+            " below.style.height = '2000px'; document.body.append(below); }"
+        )
+        view.page.wait_for_function(
+            "() => document.querySelector('.ad-frame').style.height"
+        )  # it has its place
+        return view
+
+    return open_
+
+
+def box(view, selector):
+    """Where an element is in the window."""
+    return view.page.locator(selector).locator("visible=true").first.bounding_box()
+
+
+def is_in_sight(view, selector):
+    """Whether all of an element is in the window, and nothing lies over its middle."""
+    place, size = box(view, selector), view.page.viewport_size
+    inside = place["y"] >= 0 and place["y"] + place["height"] <= size["height"]
+    middle = [place["x"] + place["width"] / 2, place["y"] + place["height"] / 2]
+    on_top = view.page.evaluate(
+        "([x, y, wanted]) => Boolean(document.elementFromPoint(x, y)?.closest(wanted))", [*middle, selector]
+    )
+    return inside and on_top and place["x"] >= 0 and place["x"] + place["width"] <= size["width"]
+
+
+def show_stage(view, node):
+    view.page.locator(f"[data-node={node}]").first.click()
+    view.tell(**STAGE, node=node)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dot", GRAPHS.values(), ids=GRAPHS)
+def test_on_a_laptop_question_line_and_buttons_are_in_sight_with_the_drawing(open_run, dot, dark, request):
+    view = open_run(dot, dark=dark, **LAPTOP)
+    for part in (".al-stop", ".db-pause", ".al-word", ".ag-title", ".attractor-choice"):
+        assert is_in_sight(view, part), part
+    frame = box(view, ".ad-frame")
+    assert frame["y"] + frame["height"] <= LAPTOP["height"]
+    view.shoot(f"arrangement_{request.node.callspec.id}")
+    assert view.console == []
+
+
+@pytest.mark.parametrize("name", ["12", "40", "200"])
+def test_on_a_laptop_card_and_inspector_stand_beside_the_drawing(open_run, name):
+    view = open_run(GRAPHS[name], **LAPTOP)
+    show_stage(view, "n0")
+    frame, card, inspector = (box(view, part) for part in (".ad-frame", ".ag-card", ".al-inspector"))
+    assert card["x"] >= frame["x"] + frame["width"]
+    assert inspector["x"] >= frame["x"] + frame["width"]
+    assert is_in_sight(view, ".al-inspector-title")
+    assert is_in_sight(view, ".attractor-choice")
+    view.shoot(f"arrangement_inspector_{name}")
+
+
+@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
+def test_line_buttons_and_what_was_clicked_stay_in_sight_while_one_scrolls(open_run, size):
+    view = open_run(GRAPHS["40"], **size)
+    show_stage(view, "n0")
+    view.page.mouse.wheel(0, 0)
+    view.page.evaluate(
+        "() => window.scrollTo(0, document.querySelector('.ad-frame').getBoundingClientRect().top - 20)"
+    )
+    for part in (".al-stop", ".al-word", ".al-inspector-title"):
+        assert is_in_sight(view, part), part
+
+
+@pytest.mark.parametrize("node", ["n0", "n3", "n5"])
+def test_on_a_narrow_page_the_inspector_does_not_lie_over_what_was_clicked(open_run, node):
+    view = open_run(GRAPHS["12"], asks=False, **NARROW)
+    show_stage(view, node)
+    clicked, inspector = box(view, f"[data-node={node}] .outline"), box(view, ".al-inspector")
+    assert clicked["y"] + clicked["height"] <= inspector["y"]
+    assert is_in_sight(view, ".al-inspector-title")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_on_a_narrow_page_the_card_is_above_the_drawing(open_run, dark):
+    view = open_run(GRAPHS["12"], dark=dark, **NARROW)
+    card, frame = box(view, ".ag-card"), box(view, ".ad-frame")
+    assert card["y"] + card["height"] <= frame["y"]
+    for part in (".al-stop", ".db-pause", ".al-word", ".al-node", ".ag-title", ".attractor-choice"):
+        assert is_in_sight(view, part), part
+    assert view.page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"]
+    view.shoot(f"arrangement_narrow_{'dark' if dark else 'light'}")
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
+def test_neither_a_stage_nor_the_end_moves_what_is_below(open_run, name, size):
+    view = open_run(GRAPHS[name], asks=False, **size)
+    below = box(view, "#below")["y"]
+    tops = [box(view, ".ad-frame")]
+    view.tell(kind="delta", nodes={"n1": {"status": "success"}}, tails={"n1": "more\nwords\n" * 30})
+    view.page.evaluate("() => window.scrollTo(0, 60)")
+    line = {"status": "success", "is_ended": True, "stages": 200, "elapsed": 99, "tokens": 123456}
+    view.tell(kind="delta", line=line)
+    view.set("none", "")
+    assert view.page.evaluate("() => window.scrollY") == 60
+    assert box(view, "#below")["y"] == below - 60
+    assert box(view, ".ad-frame")["height"] == tops[0]["height"]
+
+
+@pytest.mark.parametrize("name", ["40", "200"])
+def test_a_question_on_a_laptop_does_not_move_the_drawing_or_what_is_below(open_run, name):
+    view = open_run(GRAPHS[name], asks=False, **LAPTOP)
+    before = box(view, ".ad-frame"), box(view, "#below")
+    view.set("gates", [question()])
+    assert is_in_sight(view, ".attractor-choice")
+    assert (box(view, ".ad-frame"), box(view, "#below")) == before
+
+
+def test_a_flat_drawing_keeps_the_whole_line_and_stays_where_it_is(open_run):
+    view = open_run(GRAPHS["12"].replace("{", "{ rankdir=LR", 1), asks=False, **LAPTOP)
+    before = box(view, ".ad-frame")
+    assert before["width"] > 1200
+    view.set("gates", [question()])
+    assert box(view, ".ad-frame") == before
+    assert box(view, ".ag-card")["y"] > before["y"] + before["height"]
+
+
+def test_the_drawing_is_reached_first_by_keys_then_the_choices(open_run):
+    view = open_run(GRAPHS["12"], **LAPTOP)
+    order = []
+    for _ in range(14):
+        view.page.keyboard.press("Tab")
+        order.append(view.page.evaluate("() => document.activeElement.classList[0]"))
+    kept = [name for name in order if name in {"ad-frame", "node", "attractor-choice", "al-stop"}]
+    assert kept[:2] == ["ad-frame", "node"], order
+    assert order.index("ad-frame") < order.index("al-button")
+    view.page.keyboard.press("Escape")

@@ -1,0 +1,120 @@
+"""Findings in the text while one types, in a real JupyterLab, with the server that Jupyter starts on demand."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+CELL = r"""%%attractor review
+digraph Review {
+    start [shape=Mdiamond]
+    plan  [label="Plän 🙂", promt="List <img src=x onerror=alert(1)>", prompt="List it"]
+    plan -> wrte [condition="outcome=succes"]
+    write [prompt="Write it"]
+    start -> plan -> write -> done
+    done [shape=Msquare]
+}"""
+BUSY = "import time; time.sleep(600)"
+MARKED = "kind => [...document.querySelectorAll(`.cm-attractor-${kind}`)].map(each => each.textContent)"
+SOURCE = "panel.context.model.cells.get(0).sharedModel.source"
+PANEL = ".cm-attractor-panel"
+
+
+@pytest.fixture
+def typed(jupyter, open_notebook):
+    notebook = open_notebook(jupyter, CELL, BUSY)
+    notebook.page.wait_for_selector(PANEL)
+    return notebook
+
+
+def marked(notebook, kind):
+    return notebook.page.evaluate(MARKED, kind)
+
+
+def place_of(text):
+    """Where a text stands in the cell, in the editor's code units."""
+    return len(CELL[: CELL.index(text)].encode("utf-16-le")) // 2
+
+
+def test_each_finding_is_marked_where_it_is_and_counted(typed, pictures):
+    assert marked(typed, "error") == ["wrte"]
+    assert "succes" in marked(typed, "warning")  # inside a string
+    assert "promt" in [*marked(typed, "warning"), *marked(typed, "info")]  # behind a letter of two code units
+    panel = typed.page.locator(PANEL)
+    assert panel.inner_text().startswith("1 error, ")
+    assert 'names "wrte", which is not declared' in panel.inner_text(), "the worst one is told"
+    assert typed.page.locator(".cm-attractor-mark.is-error:visible").count() == 1
+    typed.shoot(pictures / "findings-while-typing.png")
+
+
+def test_a_fix_in_the_tooltip_is_the_smallest_change_and_can_be_undone(typed):
+    page = typed.page
+    page.locator(".cm-attractor-error").hover()
+    page.locator(".cm-attractor-tooltip button", has_text='Fix: write "write"').click()
+    page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
+    assert typed.script(SOURCE) == CELL.replace("wrte", "write")
+    assert page.evaluate("() => document.querySelectorAll('img[src=x]').length") == 0
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => document.querySelector('.cm-attractor-error')")
+    assert typed.script(SOURCE) == CELL
+
+
+def test_findings_are_gone_to_and_mended_by_keys(typed):
+    page = typed.page
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Control+Home")
+    cursor = (
+        "panel.content.widgets[0].editor.getOffsetAt(panel.content.widgets[0].editor.getCursorPosition())"
+    )
+    places = []
+    while not places or places[-1] not in places[:-1]:
+        page.keyboard.press("F8")
+        places.append(typed.script(cursor))
+    wanted = [place_of("promt"), place_of("wrte"), place_of("succes")]
+    assert set(wanted) <= {*places}, "each finding is come by, and the first follows the last"
+    while typed.script(cursor) != wanted[1]:
+        page.keyboard.press("F8")
+    page.keyboard.press("Control+.")
+    page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
+    assert typed.script(SOURCE) == CELL.replace("wrte", "write")
+
+
+def test_findings_come_while_the_kernel_is_busy_and_go_when_the_text_is_right(typed):
+    page = typed.page
+    typed.run_cell(1)
+    page.wait_for_function("() => document.body.innerText.includes('[*]')")
+    typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('wrte', 'write'))")
+    page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
+    typed.script(
+        f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('-> done', '-> don'))"
+    )
+    page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'don'")
+    typed.script("panel.sessionContext.session.kernel.interrupt()")
+    typed.wait_until_idle()
+
+
+def test_without_a_server_there_are_no_findings_and_the_cell_runs(jupyter, open_notebook):
+    notebook = open_notebook(jupyter, "%load_ext attractor_nb", "x = 1")
+    page = notebook.page
+    page.route("**/attractor-nb/validate", lambda route: route.fulfill(status=404, body="{}"))
+    with page.expect_response("**/attractor-nb/validate"):
+        notebook.script(
+            "panel.context.model.cells.get(1).sharedModel.setSource('%%attractor x\\ndigraph X { a -> b }')"
+        )
+    notebook.run_all()
+    notebook.wait_until_idle()
+    assert "start" in notebook.output_text()
+    assert page.locator(f"{PANEL}, .cm-attractor-error").count() == 0
+
+
+def test_a_server_that_stops_answering_is_said(typed):
+    page = typed.page
+    page.route("**/attractor-nb/validate", lambda route: route.abort())
+    typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
+    page.wait_for_function(
+        "() => document.querySelector('.cm-attractor-panel')?.innerText.includes('does not answer')"
+    )
+    page.unroute("**/attractor-nb/validate")
+    typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
+    page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'wrte'")

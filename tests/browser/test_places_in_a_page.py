@@ -1,0 +1,140 @@
+"""Views that stand in for what is kept, in a bare page: they move along when an output is drawn anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.views.marks import MARK_PATHS
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+TALL = """(() => {
+  window.ends = 0;
+  window.output = (words) =>
+    (el.innerHTML = `<div class="jp-RenderedHTMLCommon"><div data-attractor-place="k"><p class="still">${words}</p></div></div>`);
+  output("first");
+  window.show = (inner) => {
+    inner.innerHTML = '<div class="box" style="height:40px;overflow:auto"><div style="height:400px"></div></div><input class="field">';
+    return () => { window.ends += 1; };
+  };
+  return standIn("k", (inner) => show(inner));
+})()"""
+FORM = "showRunForm(host, el)"
+FIELDS = [
+    {"name": "ticket", "title": "ticket", "is_required": True, "kind": "text", "words": "", "default": None},
+    {"name": "loud", "title": "loud", "is_required": False, "kind": "yes_no", "words": "", "default": True},
+]
+STANDING = {"nodes": {}, "edges": {}, "line": {"status": "success", "is_ended": True}, "tails": {}}
+
+
+def test_an_output_that_is_drawn_anew_keeps_the_view_its_scroll_and_its_focus(open_view):
+    view = open_view("place", TALL)
+    page = view.page
+    page.locator(".field").fill("half a word")
+    page.evaluate(
+        "() => { window.kept = document.querySelector('.field'); document.querySelector('.box').scrollTop = 120; }"
+    )
+    page.wait_for_timeout(50)
+    page.evaluate("() => output('second')")
+    page.wait_for_function("() => document.querySelector('.field') === window.kept")
+    assert page.locator(".field").input_value() == "half a word"
+    assert page.evaluate("() => document.querySelector('.box').scrollTop") == 120
+    assert page.evaluate("() => document.activeElement === window.kept")
+    assert page.locator(".still").is_hidden()
+    assert page.evaluate("() => window.ends") == 0
+
+
+def test_a_view_that_ends_leaves_what_was_kept_last_with_jupyters_styles(open_view):
+    view = open_view("place", TALL)
+    page = view.page
+    assert page.locator(".jp-RenderedHTMLCommon").count() == 0, "a view has its own styles"
+    page.evaluate("() => output('second')")
+    page.evaluate("() => window.end()")
+    assert page.locator(".still").is_visible()
+    assert page.locator(".still").text_content() == "second"
+    assert page.locator(".jp-RenderedHTMLCommon").count() == 1
+    assert page.evaluate("() => window.ends") == 1
+
+
+def test_a_place_that_goes_away_for_good_ends_its_view(open_view):
+    view = open_view("place", TALL)
+    view.page.evaluate("() => document.getElementById('view').replaceChildren()")
+    view.page.wait_for_function("() => window.ends === 1")
+
+
+def test_what_asks_a_kernel_is_off_when_it_is_lost_and_on_when_it_is_heard_again(open_view):
+    view = open_view("run_form", FORM, fields=FIELDS, caption="answer")
+    page = view.page
+    page.evaluate("() => window.host.lose()")
+    assert page.get_by_role("button", name="Run").is_disabled()
+    assert page.locator("textarea").is_disabled()
+    assert "kernel is gone" in page.locator("[role=alert]").last.text_content()
+    view.tell(kind="said", words="")
+    assert page.get_by_role("button", name="Run").is_enabled()
+
+
+def test_the_form_hands_in_what_was_filled_in_and_says_what_is_wrong(open_view):
+    view = open_view("run_form", FORM, fields=FIELDS, caption="answer")
+    view.page.locator("textarea").fill("the printer")
+    view.page.get_by_role("button", name="Run").click()
+    assert view.sent == [{"kind": "submit", "values": {"ticket": "the printer", "loud": True}}]
+    view.tell(kind="said", words="there is no such printer")
+    assert view.page.locator(".al-run-said").text_content() == "there is no such printer"
+
+
+def open_ended(open_view, **more):
+    live = "showLiveRun(host, el, shareStates(host))"
+    svg = Pipeline(
+        "digraph { start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }"
+    ).to_svg()
+    values = {
+        "svg": svg,
+        "marks": MARK_PATHS,
+        "states": {**STANDING, **more},
+        "has_output": True,
+        "has_beside": True,
+    }
+    return open_view("live_view", live, **values, gates=[], answers=[])
+
+
+def test_a_run_that_has_ended_offers_its_replay_in_the_place_of_its_drawing(open_view):
+    view = open_ended(open_view)
+    page = view.page
+    page.get_by_role("button", name="Replay").click()
+    assert {"kind": "beside", "what": "replay", "run": ""} in view.sent
+    view.tell(kind="beside", what="replay", run="", place="there")
+    assert page.locator(".al-panel[data-attractor-place=there]").get_attribute("hidden") is None
+    assert page.locator(".al-stage > .ad-drawing").is_hidden()
+    page.get_by_role("button", name="Replay").click()
+    assert page.locator(".al-panel").is_hidden()
+    assert page.locator(".al-stage > .ad-drawing").is_visible()
+
+
+def test_what_cannot_be_opened_is_said(open_view):
+    view = open_ended(open_view)
+    view.page.get_by_role("button", name="Replay").click()
+    view.tell(kind="beside", what="replay", run="", problem="nothing of run x is stored")
+    assert view.page.locator(".al-after-said").text_content() == "nothing of run x is stored"
+    assert view.page.get_by_role("button", name="Replay").get_attribute("aria-pressed") == "false"
+
+
+def test_other_runs_that_wait_are_listed_with_stop_and_show_which_are_off_without_a_kernel(open_view):
+    others = [{"run": "abc", "words": "another run of this pipeline, abc, waits at `gate` since 12:03:04"}]
+    view = open_ended(open_view, others=others)
+    page = view.page
+    assert page.locator(".al-other-words").text_content() == others[0]["words"]
+    page.get_by_role("button", name="Show", exact=True).click()
+    view.tell(kind="beside", what="show", run="abc", place="there")
+    assert page.locator(".al-other .al-panel[data-attractor-place=there]").count() == 1
+    page.evaluate("() => window.host.lose()")
+    for name in ("Stop", "Show", "Replay", "Timeline"):
+        assert page.get_by_role("button", name=name, exact=True).first.is_disabled()
+    view.tell(kind="delta", others=[])
+    assert page.locator(".al-other").count() == 0
+
+
+def test_the_answer_of_a_run_stays_and_is_text(open_view):
+    view = open_ended(open_view, answer={"node": "plan", "text": "<b>done</b>"})
+    assert view.page.locator(".al-answer-text").text_content() == "<b>done</b>"
+    assert view.page.locator(".al-speech").is_hidden()

@@ -1,0 +1,36 @@
+"""The studio cells of the README, in a fresh kernel where somebody looks on: what they name appears."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(
+    r"^```python\n(.*?)^```$", README.partition("## At a terminal")[0], re.MULTILINE | re.DOTALL
+)
+LINE = re.compile(r"^display\((.*)\)(?:  # .*)?$", re.MULTILINE)
+
+SHOWN = {
+    'resumed.inspect("write")': ("data-attractor-place", "write"),
+    "resumed.explain()": ("write", "gate"),
+    "diff(resumed, fork)": ("data-attractor-place", "attractor-compare"),
+    "fork.replay()": ("data-attractor-place", "replay of"),
+    "runs()": ("data-attractor-place", "Review"),
+    'heat(runs(), "time")': ("svg", "write"),
+    "review.edit()": ("data-attractor-place", "data:image/svg+xml"),
+}
+"""What each line shows: words that its output has."""
+
+
+def test_each_line_of_the_studio_shows_what_it_names(kernel):
+    shown = {}
+    for block in BLOCKS:
+        cell = kernel.run(block)
+        lines = LINE.findall(block)
+        outputs = cell.outputs("display_data")
+        assert len(outputs) == len(lines) or not lines, block
+        shown |= {line: str(output["data"]) for line, output in zip(lines, outputs, strict=False)}
+    assert shown.keys() == SHOWN.keys()
+    for line, words in SHOWN.items():
+        assert [word for word in words if word not in shown[line]] == [], line

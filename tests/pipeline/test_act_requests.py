@@ -1,0 +1,184 @@
+"""What the buttons of an inspector ask for, as messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.pipeline.act_requests import GOES_ON, ActionDesk
+
+WAIT = 20
+TEXT = """digraph demo { graph [goal="tides"] start [shape=Mdiamond] done [shape=Msquare]
+  draft [prompt="Draft $goal ${tone}"] check [prompt="Check"] count [shape=parallelogram, tool_command="echo 3"]
+  start -> draft -> check -> count -> done }"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    asked = []
+
+    def answer(node, prompt, context):
+        asked.append((node.id, prompt.rpartition("## Task")[2].strip() or prompt))
+        return f"{node.id} {len(asked)}"
+
+    pipeline = Pipeline(TEXT, backend=answer)
+    run = pipeline.run(logs_root=tmp_path / "run", params={"tone": "mild"}, runs_dir=None)
+    run.result(WAIT)
+    run.asked = asked
+    return run
+
+
+@pytest.fixture
+def desk(run):
+    begun = []
+
+    def begin(title, start):
+        begun.append((title, start()))
+        return begun[-1][1]
+
+    desk = ActionDesk(run, begin)
+    desk.begun = begun
+    return desk
+
+
+def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(desk):
+    found = desk.actions("draft", 1)
+    assert [found[name]["why"] for name in ("fork", "rewind", "pin")] == ["", "", ""]
+    assert found["prompt"] == "Draft tides ${tone}", "what the call takes, not what was sent"
+    assert found["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
+    assert found["rewind"]["call"].splitlines()[-1] == 'run = run.rewind("draft")'
+    assert found["pin"]["call"].splitlines()[-1] == 'run.debugger.pin("draft")'
+    assert found["fork"]["call"].startswith('run = Run.load("'), "nobody has a name for it here"
+
+
+def test_a_stage_without_a_prompt_is_forked_as_it_is(desk):
+    assert desk.actions("count", 1)["prompt"] is None
+    assert desk.answer({"call": "fork", "node": "count", "visit": 1})["said"]["words"].startswith(
+        "Fork before count"
+    )
+
+
+def test_an_edited_prompt_is_what_the_fork_asks(desk, run):
+    answer = desk.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": "Sketch $goal"})
+    ((title, fork),) = desk.begun
+    assert title == "Fork before draft, visit 1"
+    assert fork.result(WAIT).status == "success"
+    assert run.asked[-2] == ("draft", "Sketch tides")
+    assert answer["said"]["call"].startswith('fork = Run.load("')
+    assert fork.logs_root.name in answer["said"]["call"]
+    assert ActionDesk(fork).actions("draft", 1)["prompt"] == "Sketch $goal"
+
+
+def test_a_request_that_comes_twice_is_done_once(desk):
+    request = {"call": "fork", "node": "draft", "visit": 1, "key": "one"}
+    assert desk.answer(request) == desk.answer(request)
+    assert len(desk.begun) == 1
+    desk.answer({**request, "key": "two"})
+    assert len(desk.begun) == 2
+
+
+def test_a_refusal_says_why_and_how_it_would_do_and_may_be_asked_again(desk):
+    request = {"call": "fork", "node": "draft", "visit": 1, "prompt": "  ", "key": "one"}
+    refused = desk.answer(request)
+    assert "a prompt is a text that says something" in refused["problem"]
+    assert "leave it out to keep the prompt" in refused["problem"]
+    assert "said" in desk.answer({**request, "prompt": "Sketch"}), "what was refused was not done"
+
+
+def test_a_rewind_goes_on_in_the_same_run(desk, run):
+    desk.answer({"call": "rewind", "node": "check", "visit": 1})
+    ((title, again),) = desk.begun
+    assert (title, again.logs_root) == ("Rewound to before check, visit 1", run.logs_root)
+    again.result(WAIT)
+    assert desk.run is again, "what is asked next is asked of the handle that goes on"
+    assert desk.actions("check", 1)["fork"]["why"].startswith("A rewind set this visit aside")
+    assert desk.actions("check", 2)["fork"]["why"] == ""
+    assert desk.actions("draft", 1)["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
+
+
+def test_a_pinned_answer_is_in_the_next_fork_and_is_taken_out_again(desk, run):
+    answer = desk.answer({"call": "pin", "node": "draft", "visit": 1})
+    assert answer["actions"]["is_pinned"] is True
+    assert answer["actions"]["pin"]["call"].endswith('run.debugger.unpin("draft")')
+    desk.answer({"call": "fork", "node": "draft", "visit": 1})
+    assert desk.begun[0][1].result(WAIT)["draft"].response == run["draft"].response
+    assert 'run.debugger.pin("draft")' in desk.actions("check", 1)["fork"]["call"]
+    assert desk.answer({"call": "unpin", "node": "draft"})["actions"]["is_pinned"] is False
+
+
+@pytest.mark.parametrize("node", ["start", "done"])
+def test_what_cannot_be_pinned_says_why(desk, node):
+    assert "does nothing" in desk.actions(node, 1)["pin"]["why"]
+
+
+def test_a_run_that_goes_on_is_left_alone_and_says_so(tmp_path):
+    pipeline = Pipeline(TEXT.replace("check [", "check [shape=hexagon, "), backend="simulated")
+    run = pipeline.run(
+        logs_root=tmp_path / "run", interviewer="deferred", breakpoints=["draft"], params={"tone": "x"}
+    )
+    run.debugger.wait_for_stop(WAIT)
+    stands = ActionDesk(run).actions("start", 1)
+    assert (stands["fork"]["why"], stands["rewind"]["why"][:9]) == ("", "The run s")
+    run.debugger.continue_()
+    run.wait_for_gate("check", WAIT)
+    waits = ActionDesk(run).actions("draft", 1)
+    assert waits["fork"]["why"] == ""
+    assert waits["rewind"]["why"] == "The run waits at check: answer, or stop it, then it can be rewound."
+    run.cancel()
+    run.result(WAIT)
+    assert ActionDesk(run).actions("draft", 1)["rewind"]["why"] == ""
+
+
+def test_while_a_stage_works_all_buttons_are_off(tmp_path):
+    why = []
+
+    def answer(node, prompt, context):
+        if node.id == "check":
+            why.extend(
+                each["why"]
+                for each in map(ActionDesk(run).actions("draft", 1).get, ("fork", "rewind", "pin"))
+            )
+        return "ok"
+
+    held = Pipeline(TEXT, backend=answer)
+    run = held.run(logs_root=tmp_path / "run", breakpoints=["check"], params={"tone": "x"})
+    run.debugger.wait_for_stop(WAIT)
+    run.debugger.continue_()
+    run.result(WAIT)
+    assert why == [GOES_ON] * 3
+
+
+def test_a_stage_of_a_branch_and_one_of_a_child_run_say_where_to_go_back(tmp_path):
+    text = """digraph { start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] join [shape=tripleoctagon]
+      a [prompt=a] b [prompt=b] start -> fan fan -> a fan -> b a -> join b -> join join -> done }"""
+    run = Pipeline(text, backend="simulated").run(logs_root=tmp_path / "run")
+    run.result(WAIT)
+    desk = ActionDesk(run)
+    branch = run.inspect("a").branch
+    assert desk.actions("a", 1, branch)["fork"]["why"].endswith("go back at fan, where its branches begin.")
+    assert desk.actions("fan>inner", 1)["fork"]["why"].endswith("go back at fan.")
+
+
+def test_a_run_that_is_not_stored_says_so(tmp_path):
+    run = Pipeline(TEXT, backend="simulated").run(durability="none", params={"tone": "x"})
+    run.result(WAIT)
+    assert "nothing of run" in ActionDesk(run).actions("draft", 1)["fork"]["why"]
+
+
+def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
+    secret = "planted-3c5a7e9b1d2f4680"
+    run = Pipeline(TEXT.replace("Draft $goal", f"Draft {secret}"), backend="simulated").run(
+        logs_root=tmp_path / "run", secrets=[secret], params={"tone": "x"}
+    )
+    run.result(WAIT)
+    assert secret not in str(ActionDesk(run).actions("draft", 1))
+
+
+def test_a_loaded_run_has_the_same(run):
+    loaded = Run.load(run.logs_root, run.pipeline)
+    assert ActionDesk(loaded).answer({"call": "fork", "node": "draft", "visit": 1})["said"]
+
+
+def test_nonsense_is_refused_in_words(desk):
+    assert "an inspector knows no 'dance'" in desk.answer({"call": "dance", "node": "draft"})["problem"]
+    assert desk.answer({"call": "look", "node": "nowhere"})["actions"]["fork"]["why"]

@@ -1,0 +1,276 @@
+"""What a person, a completer and a type checker read of a call is what it takes: names, types, meanings."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import jedi
+import pytest
+
+import attractor_nb
+from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
+from attractor_nb.cli.options import run_settings
+from attractor_nb.errors import OptionError
+from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.notebook.magics import AttractorMagics
+from attractor_nb.pipeline.debugger import Debugger
+from attractor_nb.pipeline.definition import Definition
+from attractor_nb.pipeline.history import RunRow, RunTable
+from attractor_nb.pipeline.maps.map_run import MapRun
+from attractor_nb.pipeline.maps.options import MapOptions
+from attractor_nb.pipeline.options import BOUNDS, RunOptions
+from attractor_nb.pipeline.signatures.keywords import MapKeywords, RunKeywords
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDS = "start [shape=Mdiamond] done [shape=Msquare]"
+HELLO = f"digraph hello {{ {ENDS} plan [prompt=p] start -> plan -> done }}"
+OF_A_ROW = OF_A_RUN.keys() - {"params", "logs_root", "breakpoints", "pins", "stop_after"}
+CALLS = {
+    "Pipeline": (Definition.__init__, OF_A_PIPELINE.keys(), {}),
+    "Pipeline.run": (Pipeline.run, OF_A_RUN.keys(), {}),
+    "Pipeline.run_async": (Pipeline.run_async, OF_A_RUN.keys(), {"host": "kernel"}),
+    "Pipeline.form": (Pipeline.form, OF_A_RUN.keys() - {"params"}, {}),
+    "Pipeline.step": (Pipeline.step, OF_A_RUN.keys() - {"stop_after"}, dict.fromkeys(OF_A_RUN)),
+    "Pipeline.check": (
+        Pipeline.check,
+        OF_A_RUN.keys() - {"cassette"},
+        {"durability": "none", "is_shown": False},
+    ),
+    "Pipeline.resume": (Pipeline.resume, OF_A_RUN.keys() - {"params"}, {}),
+    "Pipeline.map": (Pipeline.map, OF_A_MAP.keys() | OF_A_ROW, {}),
+    "Pipeline.map_async": (Pipeline.map_async, OF_A_MAP.keys() | OF_A_ROW, {"host": "kernel"}),
+    "Pipeline.resume_map": (Pipeline.resume_map, (OF_A_MAP.keys() | OF_A_ROW) - {"map_dir"}, {}),
+    "Pipeline.estimate": (Pipeline.estimate, set(BOUNDS), {}),
+    "Run.resume": (Run.resume, OF_A_RUN.keys() - {"params"}, {}),
+    "Run.rewind": (Run.rewind, OF_A_RUN.keys() - {"params"}, {}),
+    "Run.fork": (Run.fork, OF_A_RUN.keys() - {"params"}, {}),
+    "Debugger.rerun": (
+        Debugger.rerun,
+        OF_A_RUN.keys() - {"params", "stop_after", "breakpoints", "host"},
+        {"is_shown": False},
+    ),
+    "RunRow.resume": (RunRow.resume, OF_A_RUN.keys() - {"params"}, {}),
+    "run_pipeline": (run_pipeline, OF_A_RUN.keys(), {}),
+    "load_pipeline": (load_pipeline, OF_A_PIPELINE.keys() - {"origin", "ancestry"}, {}),
+}
+
+
+def told(function):
+    """What the Args of a docstring say of each parameter."""
+    _, found, rest = (inspect.getdoc(function) or "").partition("Args:\n")
+    entries = re.split(r"^    (?=\S)", rest.split("\n\n")[0], flags=re.MULTILINE)[1:] if found else []
+    parts = (" ".join(entry.split()).partition(": ") for entry in entries)
+    return {name.lstrip("*"): meaning for name, _, meaning in parts}
+
+
+def table_of(name):
+    """Annotation and default of each option, as its dataclass has them."""
+    if name in {"Pipeline", "load_pipeline"}:
+        parameters = inspect.signature(Definition).parameters
+        return {each: (parameters[each].annotation, parameters[each].default) for each in OF_A_PIPELINE}
+    entries = fields(RunOptions) + (fields(MapOptions) if "map" in name else ())
+    return {
+        entry.name: (entry.type, None if entry.default is MISSING else entry.default) for entry in entries
+    }
+
+
+def meanings_of(name):
+    if name in {"Pipeline", "load_pipeline"}:
+        return OF_A_PIPELINE
+    return OF_A_RUN | OF_A_MAP if "map" in name else OF_A_RUN
+
+
+def test_each_option_has_a_meaning_and_each_meaning_an_option():
+    assert list(OF_A_RUN) == [entry.name for entry in fields(RunOptions)]
+    assert list(OF_A_MAP) == [entry.name for entry in fields(MapOptions)]
+    assert [*OF_A_PIPELINE] == [
+        name for name in inspect.signature(Definition).parameters if name not in {"source", "unknown"}
+    ]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_has_each_of_its_options_by_name_with_type_and_default(name):
+    function, options, own_defaults = CALLS[name]
+    parameters, table = inspect.signature(function).parameters, table_of(name)
+    assert options <= parameters.keys()
+    for option in options:
+        annotation, default = table[option]
+        default = own_defaults.get(option, default)
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[option].default == default, option
+        assert parameters[option].annotation.removesuffix(" | None") == annotation.removesuffix(" | None")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_tells_the_meaning_of_each_of_its_options(name):
+    function, options, _ = CALLS[name]
+    entries, meanings = told(function), meanings_of(name)
+    assert {option: entries.get(option) for option in options} == {
+        option: meanings[option] for option in options
+    }
+
+
+@pytest.mark.parametrize(
+    ("keywords", "options"), [(RunKeywords, OF_A_RUN.keys()), (MapKeywords, OF_A_MAP.keys() | OF_A_ROW)]
+)
+def test_the_overloads_know_the_same_options(keywords, options):
+    assert keywords.__annotations__.keys() == options
+
+
+def of_a_class(kind):
+    for name, function in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_") and function.__module__.startswith("attractor_nb."):
+            yield f"{kind.__name__}.{name}", function
+
+
+PUBLIC = dict(
+    [
+        *(
+            (name, getattr(attractor_nb, name))
+            for name in attractor_nb.__all__
+            if inspect.isfunction(getattr(attractor_nb, name)) and "_ipython_" not in name
+        ),
+        *(call for kind in (Pipeline, Run, MapRun, RunRow, RunTable, Debugger) for call in of_a_class(kind)),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_parameter_that_a_caller_can_give_is_typed_and_told(name):
+    function = PUBLIC[name]
+    given = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
+    entries = told(function)
+    assert [each.name for each in given if each.name not in entries] == []
+    assert [each.name for each in given if each.annotation is each.empty] == []
+    loose = [each for each in given if each.kind is each.VAR_KEYWORD]
+    assert all(each.annotation == "Never" for each in loose)
+
+
+@pytest.fixture
+def run(tmp_path):
+    run = Pipeline(HELLO, backend="simulated").run(logs_root=tmp_path / "runs" / "first", stop_after=1)
+    run.result()
+    return run
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda run: Pipeline(HELLO, bakend="simulated"), id="Pipeline"),
+        pytest.param(lambda run: run.pipeline.run(bakend="simulated"), id="run"),
+        pytest.param(lambda run: run.pipeline.run(wait=True, bakend="simulated"), id="run and wait"),
+        pytest.param(lambda run: asyncio.run(run.pipeline.run_async(bakend="simulated")), id="run_async"),
+        pytest.param(lambda run: run.pipeline.form(bakend="simulated"), id="form"),
+        pytest.param(lambda run: run.pipeline.step(bakend="simulated"), id="step"),
+        pytest.param(lambda run: run.pipeline.check("c.json", bakend="simulated"), id="check"),
+        pytest.param(lambda run: run.pipeline.resume(run, bakend="simulated"), id="resume"),
+        pytest.param(lambda run: run.pipeline.map([{}], bakend="simulated"), id="map"),
+        pytest.param(lambda run: asyncio.run(run.pipeline.map_async([{}], bakend="x")), id="map_async"),
+        pytest.param(lambda run: run.pipeline.resume_map("m", bakend="simulated"), id="resume_map"),
+        pytest.param(lambda run: run.resume(bakend="simulated"), id="Run.resume"),
+        pytest.param(lambda run: run.rewind("plan", bakend="simulated"), id="Run.rewind"),
+        pytest.param(lambda run: run.fork("start", bakend="simulated"), id="Run.fork"),
+        pytest.param(lambda run: run.debugger.rerun("start", bakend="simulated"), id="rerun"),
+        pytest.param(lambda run: runs(run.logs_root.parent)[0].resume(bakend="simulated"), id="a row"),
+        pytest.param(lambda run: run_pipeline(HELLO, bakend="simulated"), id="run_pipeline"),
+        pytest.param(lambda run: load_pipeline(run.logs_root, bakend="simulated"), id="load_pipeline"),
+    ],
+)
+def test_a_misspelt_option_is_answered_with_the_nearest(run, call):
+    with pytest.raises(OptionError, match=r"bakend.*did you mean.*backend"):
+        call(run)
+
+
+def test_a_misspelt_bound_and_a_misspelt_condition_are_answered_with_the_nearest(run):
+    with pytest.raises(OptionError, match="max_steps"):
+        run.pipeline.estimate(max_stepps=3)
+    with pytest.raises(OptionError, match="status"):
+        runs(run.logs_root.parent).where(statuss="paused")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("Pipeline(text).run(max_st", "max_steps="),
+        ("Pipeline(text, allow_m", "allow_many_exits="),
+        ("Pipeline(text).map([], max_par", "max_parallel="),
+        ("Pipeline(text).resume('d', rewi", "rewind_to="),
+        ("Pipeline(text).run().fork('a', isol", "isolation="),
+        ("run_pipeline(text, dura", "durability="),
+        ("runs().where(tag='x', sin", "since="),
+    ],
+)
+def test_an_editor_that_only_reads_the_source_completes_options(call, expected):
+    text = f"from attractor_nb import Pipeline, run_pipeline, runs\ntext = ''\n{call}"
+    names = [each.name for each in jedi.Script(text, path=ROOT / "example.py").complete()]
+    assert expected in names
+
+
+def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(
+        "from attractor_nb import Pipeline\n"
+        "pipeline = Pipeline('')\n"
+        "reveal_type(pipeline.run())\n"
+        "reveal_type(pipeline.run(wait=True, max_steps=3))\n"
+        "reveal_type(pipeline.map([], wait=True, max_parallel=3))\n"
+        "pipeline.run(max_stepps=3)\n"
+        "pipeline.resume('d', max_stepps=3)\n"
+        "pipeline.run(max_steps='three')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert re.findall(r'example\.py:(\d+):\d+ - information: Type of .* is "(\w+)"', done.stdout) == [
+        ("3", "Run"),
+        ("4", "RunResult"),
+        ("5", "MapResult"),
+    ]
+    assert sorted(set(re.findall(r"example\.py:(\d+):\d+ - error", done.stdout))) == ["6", "7", "8"]
+
+
+def test_the_command_line_says_of_an_option_what_the_calls_say():
+    parameters = inspect.signature(run_settings).parameters
+    shared = {"workdir", "isolation", "workspace_from", "cassette", "cassette_mode", "durability", *BOUNDS}
+    for name in shared:
+        (option,) = parameters[name].annotation.__metadata__
+        assert option.help == OF_A_RUN[name]
+        flag = option.param_decls[0] if option.param_decls else option.default
+        assert flag == "--" + name.replace("_", "-")
+
+
+def test_the_options_of_the_command_line_are_options_of_a_run():
+    own = {"is_simulated", "is_trusted", "trust_hash", "is_auto_approved", "gates", "is_cached", "cache_dir"}
+    own |= {"is_quiet", "is_verbose", "is_json"}
+    parameters = inspect.signature(run_settings).parameters
+    assert parameters.keys() - own <= OF_A_RUN.keys()
+    for name in parameters.keys() - own:
+        default = RunOptions.__dataclass_fields__[name].default
+        assert parameters[name].default in {default, None}
+
+
+def test_the_magics_say_of_an_option_what_the_calls_say():
+    for magic in (AttractorMagics.attractor, AttractorMagics.attractor_run, AttractorMagics.attractor_load):
+        actions = {action.dest: action for action in magic.parser._actions}
+        assert actions["backend"].help == OF_A_RUN["backend"]
+        assert actions["param"].help == OF_A_RUN["params"]
+
+
+def test_the_script_that_writes_the_signatures_has_nothing_to_change():
+    path = ROOT / "tests" / "docs" / "signatures.py"
+    spec = importlib.util.spec_from_file_location("attractor_signatures", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    changed = [path.name for path, source in module.sources().items() if path.read_text("utf-8") != source]
+    assert changed == [], "run `make docs`"
