@@ -43,7 +43,7 @@ SECOND = "other = report.run()"
 RESULT = "print(run.result().context['human.gate.form'], other.result().context['human.gate.form'], len(gates('kept')))"
 
 
-def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook):
+def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook, driver):
     notebook = open_notebook(jupyter, LOAD, PIPELINES, RUN, INBOX, SECOND, RESULT)
     for index in range(3):
         notebook.run_cell(index)
@@ -68,7 +68,8 @@ def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebo
     notebook.run_cell(4)
     second = inbox.locator(".ag-card", has_text="Is report good?")
     second.wait_for(timeout=60_000)
-    assert inbox.locator(".ag-card").count() == 2
+    # while the output is drawn anew, the cards stand there twice
+    driver.wait_until(lambda: inbox.locator(".ag-card").count() == 2, 30, "one card for each run")
     PICTURES.mkdir(parents=True, exist_ok=True)
     inbox.screenshot(path=str(PICTURES / "gates_inbox_in_lab.png"))
 

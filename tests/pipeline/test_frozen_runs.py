@@ -108,7 +108,9 @@ def unpacked(tmp_path):
 
     def unpack(name):
         with tarfile.open(KEPT / f"{name}.tar.gz") as archive:
-            archive.extractall(tmp_path, filter="data")
+            # An argument only from Python 3.11.4 on; as an attribute every version takes it.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(tmp_path)
         return tmp_path / "run"
 
     return unpack
