@@ -54,7 +54,7 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
     notebook.wait_for_text("{} ['prompt', 'context']")
 
 
-LINES = 'run = fixing.run(backend="simulated", breakpoints=["repair"], params={"notes": "first\\nsecond\\n\\nlast"})'
+LINES = 'run = fixing.run(backend="simulated", breakpoints=["repair"], params={"green": True, "notes": "first\\nsecond\\n\\nlast"})'
 KEPT = """result = run.result(timeout=20)
 print(result.status, repr(result.context["notes"]), repr(result["repair"].prompt.splitlines()[-2:]))"""
 
