@@ -24,7 +24,7 @@ from attractor_nb.pipeline.draft import find_place, value_problem
 from attractor_nb.pipeline.editor_form import form_of
 from attractor_nb.redaction import redacted
 from attractor_nb.views.findings import can_fix, finding_plain
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.markup import element
 from attractor_nb.views.still import picture_html
 
@@ -190,14 +190,14 @@ class EditorView(DeskView):
     """The editor."""
 
     _esm = script("editor")
-    _css = styles("editor")
+    _css = widget_styles()
 
 
 class FindingsView(DeskView):
     """The findings below a cell."""
 
     _esm = script("findings")
-    _css = styles("findings")
+    _css = widget_styles()
 
 
 class Desks:

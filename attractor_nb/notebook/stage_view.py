@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from attractor_nb.notebook.acting import ActingView
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.live_runs import LiveRuns
@@ -29,7 +29,7 @@ class StageView(ActingView):
     """
 
     _esm = script("stage_view")
-    _css = styles("stage_view")
+    _css = widget_styles()
     stage = traitlets.Dict().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
 
