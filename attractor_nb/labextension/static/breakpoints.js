@@ -96,15 +96,15 @@ export function makeBreakpoints({ state, view }, server, words) {
     model.getMetadata ? whileDot({ state, view }, model, [places, marks, following(model), EditorView.baseTheme(LOOK)]) : [];
 }
 
+// Two bars, as on the drawing: a disc is an error's mark.
 const LOOK = {
   ".cm-attractor-breakpoint": {
     display: "inline-block",
-    width: "9px",
-    height: "9px",
-    margin: "0 2px",
-    borderRadius: "50%",
-    border: "2px solid var(--jp-error-color1, #d32f2f)",
     boxSizing: "border-box",
-    background: "var(--jp-error-color1, #d32f2f)",
+    width: "9px",
+    height: "11px",
+    margin: "0 2px",
+    border: "0 solid var(--jp-error-color1, #c53b00)",
+    borderWidth: "0 3px",
   },
 };

@@ -6,6 +6,7 @@ import { DOT_MIME, followCells } from "./cells.js";
 import { dotLanguage } from "./dot_language.js";
 import { makeLintServer } from "./lint_server.js";
 import { makeNavigation } from "./navigation.js";
+import { addOutlines } from "./outline.js";
 import { makePipelineCommands } from "./pipeline_commands.js";
 import { makeRuns } from "./runs.js";
 import { makeSquiggles } from "./squiggles.js";
@@ -15,7 +16,7 @@ const filled = (text, values) => values.reduce((now, value, number) => now.repla
 
 export async function makePlugins(shared) {
   const plugins = [];
-  for (const make of [languagePlugin, editorPlugin, commandsPlugin, runsPlugin]) {
+  for (const make of [languagePlugin, editorPlugin, commandsPlugin, outlinePlugin, runsPlugin]) {
     try {
       plugins.push(await make(shared));
     } catch (problem) {
@@ -143,6 +144,29 @@ async function commandsPlugin(shared) {
         name: "attractor-breakpoints",
         factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(markOf(model)),
       });
+    },
+  };
+}
+
+async function outlinePlugin(shared) {
+  const [toc, { IEditorTracker }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+    shared("@jupyterlab/toc"),
+    shared("@jupyterlab/fileeditor"),
+    shared("@jupyterlab/notebook"),
+    shared("@jupyterlab/settingregistry"),
+    shared("@jupyterlab/translation"),
+  ]);
+  const server = await lintServerOf(shared);
+  const id = "attractor-nb:outline";
+  return {
+    id,
+    description: "The nodes of pipelines in the table of contents.",
+    autoStart: true,
+    requires: [toc.ITableOfContentsRegistry],
+    optional: [INotebookTracker, IEditorTracker, ISettingRegistry, ITranslator],
+    activate(_app, registry, notebooks, editors, settings, translator) {
+      const wanted = settingsOf(settings, id, { outline: true }).then(({ outline }) => outline);
+      addOutlines(registry, { toc, notebooks, editors }, server, { wanted, words: wordsOf(translator) });
     },
   };
 }
