@@ -1,4 +1,4 @@
-"""DOT files below a folder, read and written for somebody elsewhere: no link is followed, none lies outside."""
+"""DOT files below a folder, read and written for others: no link is followed, and none lies outside."""
 
 from __future__ import annotations
 

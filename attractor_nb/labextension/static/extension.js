@@ -3,6 +3,7 @@
 
 import { DOT_MIME, followCells } from "./cells.js";
 import { dotLanguage } from "./dot_language.js";
+import { makeDocumentsPlugin } from "./documents.js";
 import { makeLintServer } from "./lint_server.js";
 import { makeNavigation } from "./navigation.js";
 import { makeRuns } from "./runs.js";
@@ -13,7 +14,7 @@ const filled = (text, values) => values.reduce((now, value, number) => now.repla
 
 export async function makePlugins(shared) {
   const plugins = [];
-  for (const make of [languagePlugin, editorPlugin, runsPlugin]) {
+  for (const make of [languagePlugin, editorPlugin, runsPlugin, documentsPlugin]) {
     try {
       plugins.push(await make(shared));
     } catch (problem) {
@@ -120,6 +121,10 @@ async function runsPlugin(shared) {
       addCommands(app, palette, words, runs);
     },
   };
+}
+
+function documentsPlugin(shared) {
+  return makeDocumentsPlugin(shared, { wordsOf, settingsOf });
 }
 
 function addCommands(app, palette, words, runs) {
