@@ -29,7 +29,7 @@ def plain_finding(found: Diagnostic) -> dict[str, Any]:
             **finding_plain(found),
             "node": found.node_id,
             "edge": list(found.edge) if found.edge else None,
-            **_place(found.span),
+            **_shown_place(found.span),
             "report": "\n".join(found.report_lines()),
         }
     )
@@ -48,7 +48,7 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
             "edge": None,
             "fix": error.hint,
             "can_fix": False,
-            **_place(error.span),
+            **_shown_place(error.span),
             "report": str(error),
         }
     )
@@ -103,7 +103,7 @@ def plain_outline(graph: Graph) -> list[dict[str, Any]]:
                 "node": node.id,
                 "label": node.label,
                 "type": graph.handler_types[node.id],
-                **_place(node.span),
+                **_shown_place(node.span),
                 "incoming": [_end(edge, edge.source) for edge in graph.edges if edge.target == node.id],
                 "outgoing": [_end(edge, edge.target) for edge in graph.edges if edge.source == node.id],
             }
@@ -123,16 +123,15 @@ def _sendable(editor: Editor) -> Pipeline:
     return editor.pipeline()
 
 
-def _place(span: Span | None) -> dict[str, Any]:
-    """Where a finding begins and ends, both from 1 on, and the line with carets under it."""
+def place_of(span: Span | None) -> dict[str, int]:
+    """Where something begins and ends, from 1 on; 0 of what stands nowhere."""
     if span is None:
-        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0, "excerpt": ""}
+        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0}
     outer = span.outermost()
     end_line, end_column = outer.source.position(outer.end)
-    return {
-        "line": span.line,
-        "column": span.column,
-        "end_line": end_line,
-        "end_column": end_column,
-        "excerpt": "\n".join(render_excerpt(span)[1:]),
-    }
+    return {"line": span.line, "column": span.column, "end_line": end_line, "end_column": end_column}
+
+
+def _shown_place(span: Span | None) -> dict[str, Any]:
+    """The place of a finding, and the line with carets under it."""
+    return {**place_of(span), "excerpt": "\n".join(render_excerpt(span)[1:]) if span is not None else ""}

@@ -87,7 +87,7 @@ export async function changeText(editor, server, change, { refuse, userEvent, wo
 }
 
 // The changes that make `after` of `before`: line by line where both have as many lines, else one.
-function smallestChanges(before, after, offset) {
+export function smallestChanges(before, after, offset) {
   const [old, now] = [before.split("\n"), after.split("\n")];
   if (old.length !== now.length) return [smallestChange(before, after, offset)];
   const changes = [];

@@ -4,6 +4,7 @@
 import { makeBreakpoints } from "./breakpoints.js";
 import { DOT_MIME, followCells } from "./cells.js";
 import { dotLanguage } from "./dot_language.js";
+import { makeDocumentsPlugin } from "./documents.js";
 import { makeLintServer } from "./lint_server.js";
 import { makeNavigation } from "./navigation.js";
 import { addOutlines } from "./outline.js";
@@ -16,7 +17,7 @@ const filled = (text, values) => values.reduce((now, value, number) => now.repla
 
 export async function makePlugins(shared) {
   const plugins = [];
-  for (const make of [languagePlugin, editorPlugin, commandsPlugin, outlinePlugin, runsPlugin]) {
+  for (const make of [languagePlugin, editorPlugin, commandsPlugin, outlinePlugin, runsPlugin, documentsPlugin]) {
     try {
       plugins.push(await make(shared));
     } catch (problem) {
@@ -202,6 +203,10 @@ async function runsPlugin(shared) {
       ]);
     },
   };
+}
+
+function documentsPlugin(shared) {
+  return makeDocumentsPlugin(shared, { wordsOf, settingsOf });
 }
 
 function addCommands(app, palette, words, commands) {
