@@ -113,7 +113,7 @@ def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str,
     links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
     direction = _DIRECTIONS.get(graph.get("rankdir", str, "").upper())
     scene = Scene(tuple(boxes), links, _panels(graph, positions))
-    scene = replace(scene, direction=direction or flow_of(scene, WIDEST))
+    scene = replace(scene, direction=direction or flow_of(scene, WIDEST), longest=WIDEST)
     return _with_lanes(scene, lanes_of(graph), positions)
 
 

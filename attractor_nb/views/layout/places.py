@@ -10,11 +10,14 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.layout import rows
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.scene import Direction
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.layout.skeleton import Skeleton
     from attractor_nb.views.scene import Scene
@@ -34,6 +37,9 @@ _BEAD_GAP: Final = 18.0
 _EXTRA: Final = 0.04
 _MOST_EXTRA: Final = 3.0
 """How much wider a gap is for each pixel that its edges move across, lest they lie flat; and at most."""
+_STEPS: Final = 1.3
+_WIDEST_APPROACH: Final = 90.0
+"""How far from turns their neighbours are for each pixel that lines move across, and at most."""
 BESIDE: Final = 5.0
 """Between a line and its label, where that stands beside it."""
 _BEND: Final = 4.0
@@ -43,7 +49,9 @@ _BEND: Final = 4.0
 class Places:
     """The sizes of what a scene has in each layer, and where it stands, across and along the flow."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
+    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
+        """Place everything; ``turns`` are the layers where one row ends and the next begins."""
+        self.turns = turns
         self.skeleton = skeleton
         self.scene = skeleton.scene
         self.layered = layered
@@ -154,8 +162,11 @@ class Places:
         for a, b in self.layered.edges:
             if a < count and b < count:
                 gaps[self.layered.ranks[b]] = _LAYER_GAP
-        for rank, step in enumerate(self._widest_steps()):
+        steps = self._widest_steps()
+        for rank, step in enumerate(steps):
             gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
+        for rank in (*self.turns, *(turn + 1 for turn in self.turns)):
+            gaps[rank] = min(_WIDEST_APPROACH, max(rows.APPROACH, steps[rank] * _STEPS))
         tops: list[float] = []
         bottoms: list[float] = []
         for rank, layer in enumerate(self.layered.layers):
