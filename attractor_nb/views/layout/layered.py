@@ -16,7 +16,7 @@ from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.places import BESIDE, Places
 from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
-from attractor_nb.views.layout.rows import Strip, lines_between_layers, row_breaks, with_turns
+from attractor_nb.views.layout.rows import RUN, Strip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
 from attractor_nb.views.outlines import outline
 from attractor_nb.views.scene import Direction
@@ -54,7 +54,8 @@ def placed(skeleton: Skeleton, layered: Layered) -> RawLayout:
     drawing = _Drawing(skeleton, layered)
     longest = skeleton.scene.longest
     if longest and not skeleton.scene.direction.is_vertical:
-        breaks = row_breaks(drawing.tops, drawing.bottoms, lines_between_layers(skeleton.scene, layered), longest)
+        gaps = gaps_between_layers(layered, drawing.across)
+        breaks = row_breaks(drawing.tops, drawing.bottoms, gaps, longest)
         if breaks:
             drawing = _Drawing(skeleton, layered, with_turns(layered, breaks))
     return drawing.result()
@@ -185,9 +186,9 @@ class _Drawing(Places):
                 courses[position] = []
                 for vertex in chain:
                     if self.layered.ranks[vertex] in self.turns:
-                        there = self.across[vertex], self._middle(vertex)
-                        courses[position].append(course(here, doors, there))
-                        here, doors = there, []
+                        place, along = there = self.across[vertex], self._middle(vertex)
+                        courses[position].append(course(here, [*doors, Door(along - RUN, place, place)], there))
+                        here, doors = there, [Door(along + RUN, place, place)]
                     else:
                         doors += self._doors(position, vertex)
                 there = end, self._rim(chain[-1], end, is_below=False)

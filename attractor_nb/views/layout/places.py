@@ -10,8 +10,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout import rows
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
+from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.scene import Direction
 
@@ -37,9 +37,6 @@ _BEAD_GAP: Final = 18.0
 _EXTRA: Final = 0.04
 _MOST_EXTRA: Final = 3.0
 """How much wider a gap is for each pixel that its edges move across, lest they lie flat; and at most."""
-_STEPS: Final = 1.3
-_WIDEST_APPROACH: Final = 90.0
-"""How far from turns their neighbours are for each pixel that lines move across, and at most."""
 BESIDE: Final = 5.0
 """Between a line and its label, where that stands beside it."""
 _BEND: Final = 4.0
@@ -166,7 +163,7 @@ class Places:
         for rank, step in enumerate(steps):
             gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
         for rank in (*self.turns, *(turn + 1 for turn in self.turns)):
-            gaps[rank] = min(_WIDEST_APPROACH, max(rows.APPROACH, steps[rank] * _STEPS))
+            gaps[rank] = approach(steps[rank])
         tops: list[float] = []
         bottoms: list[float] = []
         for rank, layer in enumerate(self.layered.layers):

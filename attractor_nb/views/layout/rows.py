@@ -14,84 +14,134 @@ and behind is placed as if the flow were one strip, and then moved row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.views.layout.geometry import Cubic, Point, straight
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.views.layout.layers import Layered
-    from attractor_nb.views.scene import Scene
 
 LANE: Final = 9.0
 """Between two lines that run back side by side."""
 PADDING: Final = 18.0
 """Between a row and the lines behind it: room for a bend that is not sharp."""
 RADIUS: Final = 12.0
-APPROACH: Final = 26.0
-"""From a layer to its turns."""
+_APPROACH: Final = 30.0
+_WIDEST_APPROACH: Final = 90.0
+_STEEPNESS: Final = 1.3
+"""From a layer to its turns: least, most, and for each pixel that lines move across on the way."""
 _ROW_COST: Final = 4.0
 """So many more lines may lead from row to row, if that saves a row."""
+RUN: Final = 12.0
+"""How far before and behind its turn a line runs straight."""
+_TRIES: Final = 4
+"""So often the rows are made shorter until the ways back fit, too."""
 _ROUND: Final = 0.448
 """How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
 
 
-def turning_room(lines: int) -> float:
-    """How much of a row's length the turns of so many lines take, at one end of it."""
-    return APPROACH + RADIUS + (lines - 1) * LANE
+class Gap(NamedTuple):
+    """Between two layers, where a row may end: how many lines lead on, and how far they move across at most."""
+
+    lines: int
+    step: float = 0.0
+
+    @property
+    def room(self) -> float:
+        """How much of a row's length the turns take, at one end of it."""
+        return approach(self.step) + RADIUS + (self.lines - 1) * LANE
+
+
+def approach(step: float) -> float:
+    """How far turns are from the layer before or behind, for lines that move so far across on the way."""
+    return min(_WIDEST_APPROACH, max(_APPROACH, step * _STEEPNESS))
 
 
 def row_breaks(
-    starts: Sequence[float], ends: Sequence[float], lines: Sequence[int | None], longest: float
+    starts: Sequence[float], ends: Sequence[float], gaps: Sequence[Gap | None], longest: float
 ) -> list[int]:
     """The layers behind which a flow is best broken; none where it is short enough, or cannot be broken.
 
     Args:
         starts: Where each layer begins along the flow.
         ends: Where each ends.
-        lines: How many lines lead from each layer to the next; None where it must not be broken.
+        gaps: Between each layer and the next; None where the flow must not be broken.
         longest: How long a row may be, its turns included. What cannot be broken may be longer; then the
             other rows may, too.
     """
     if not ends or ends[-1] - starts[0] <= longest:
         return []
-    rooms = [0.0 if count is None else turning_room(count) for count in lines]
-    after = [rank for rank, count in enumerate(lines) if count is not None]
-    stops = [*after, len(ends) - 1]
+    flow = _Flow(starts, ends, gaps)
+    shortest = max(flow.length(before, last) for before, last in pairwise((-1, *flow.stops)))
+    breaks: list[int] = []
+    for _ in range(_TRIES):
+        breaks = flow.breaks(max(longest, shortest))
+        beyond = flow.width(breaks) - longest
+        if beyond <= 0 or longest <= shortest:
+            break
+        longest -= beyond
+    return breaks
 
-    def length(before: int, last: int) -> float:
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """A flow that may be broken: where its layers begin and end, and what is between them."""
+
+    starts: Sequence[float]
+    ends: Sequence[float]
+    gaps: Sequence[Gap | None]
+
+    @property
+    def stops(self) -> list[int]:
+        """The layers that can be the last of a row."""
+        return [*(rank for rank, gap in enumerate(self.gaps) if gap), len(self.ends) - 1]
+
+    def _room(self, rank: int) -> float:
+        gap = self.gaps[rank] if 0 <= rank < len(self.gaps) else None
+        return gap.room if gap else 0.0
+
+    def _inner(self, before: int, last: int) -> float:
+        return self.ends[last] - self.starts[before + 1] + self._room(last)
+
+    def length(self, before: int, last: int) -> float:
         """Of the row that begins behind one layer and ends with another."""
-        room = rooms[before] if before >= 0 else 0.0
-        return ends[last] - starts[before + 1] + room + (rooms[last] if last < len(lines) else 0.0)
+        return self._room(before) + self._inner(before, last)
 
-    longest = max(
-        longest, *(length(before, last) for before, last in zip([-1, *after], stops, strict=True))
-    )
-    best: dict[int, tuple[float, list[int]]] = {-1: (0.0, [])}
-    for last in stops:
-        found: list[tuple[float, list[int]]] = []
-        for before, (cost, breaks) in best.items():
-            used = length(before, last) / longest
-            if used <= 1:
-                crossed = (lines[before] or 0) - 1 if before >= 0 else 0
-                here = [*breaks, before] if before >= 0 else breaks
-                found.append((cost + _ROW_COST + crossed + (1 - used) ** 2, here))
-        best[last] = min(found)
-    return best[len(ends) - 1][1]
+    def width(self, breaks: Sequence[int]) -> float:
+        """Of all rows; their first layers stand below one another."""
+        rows = pairwise((-1, *breaks, len(self.ends) - 1))
+        return max(map(self._room, (-1, *breaks))) + max(self._inner(*row) for row in rows)
+
+    def breaks(self, longest: float) -> list[int]:
+        """The best places, if rows may be so long."""
+        best: dict[int, tuple[float, list[int]]] = {-1: (0.0, [])}
+        for last in self.stops:
+            found: list[tuple[float, list[int]]] = []
+            for before, (cost, breaks) in best.items():
+                used = self.length(before, last) / longest
+                if used <= 1:
+                    gap = self.gaps[before] if before >= 0 else None
+                    crossed = gap.lines - 1 if gap else 0
+                    found.append((cost + _ROW_COST + crossed + (1 - used) ** 2, [*breaks, last]))
+            best[last] = min(found)
+        return best[len(self.ends) - 1][1][:-1]
 
 
-def lines_between_layers(scene: Scene, layered: Layered) -> list[int | None]:
-    """How many lines lead from each layer to the next one; None between layers of one panel."""
-    found: list[int | None] = [0] * (len(layered.layers) - 1)
-    for upper, _ in layered.edges:
-        found[layered.ranks[upper]] = (found[layered.ranks[upper]] or 0) + 1
-    for panel in range(len(scene.panels)):
-        rungs = layered.borders[panel] if layered.borders else []
-        for pair in rungs[:-1]:
-            found[layered.ranks[pair[0]]] = None
-    return found
+def gaps_between_layers(layered: Layered, across: Mapping[int, float]) -> list[Gap | None]:
+    """What is between each layer and the next one; None between layers of one panel."""
+    lines, steps = [0] * len(layered.layers), [0.0] * len(layered.layers)
+    for upper, lower in layered.edges:
+        rank = layered.ranks[upper]
+        lines[rank] += 1
+        steps[rank] = max(steps[rank], abs(across[upper] - across[lower]))
+    found: list[Gap | None] = [Gap(*pair) for pair in zip(lines, steps, strict=True)]
+    for rungs in layered.borders:
+        for left, _ in rungs[:-1]:
+            found[layered.ranks[left]] = None
+    return found[:-1]
 
 
 def with_turns(layered: Layered, breaks: Sequence[int]) -> list[int]:
