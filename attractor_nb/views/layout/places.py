@@ -28,6 +28,9 @@ _ROW_GAP: Final = 18.0
 _EDGE_ROW_GAP: Final = 8.0
 """Between two boxes, and between an edge and what is beside it; smaller where they lie under one another."""
 _PANEL_PADDING: Final = 10.0
+_LANE_PADDING: Final = 5.0
+_LANE_GAP: Final = 4.0
+"""Lanes have no borders that are seen, and no titles: they take no more width than boxes without lanes."""
 _PANEL_TITLE: Final = 18.0
 _PANEL_GAP: Final = 8.0
 _PANEL_ROW_GAP: Final = 32.0
@@ -56,6 +59,9 @@ class Places:
         self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
         self.panel_of_border = {
             v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair
+        }
+        self.lane_borders = {
+            v for v, panel in self.panel_of_border.items() if self.scene.panels[panel].is_lane
         }
         self.places_in_row = {
             vertex: number for layer in layered.layers for number, vertex in enumerate(layer)
@@ -114,7 +120,7 @@ class Places:
             missing = 2 * (text_width(panel.title, 11) + 18) + _EDGE_GAP - width - 2 * _PANEL_PADDING
             if missing > 0:
                 room = min(missing, 160.0) / 2
-                extents.update(dict.fromkeys(rows[0], (room, room, 0.0)))
+                extents[rows[0][0]], extents[rows[0][1]] = (0.0, room, 0.0), (room, 0.0, 0.0)
 
     def _priorities(self) -> dict[tuple[int, int], int]:
         """How much it counts that each edge between two layers is straight."""
@@ -133,9 +139,12 @@ class Places:
         none = (0.0, 0.0, 0.0)
         widths = self.extents.get(a, none)[1] + self.extents.get(b, none)[0]
         if a in self.borders and b in self.borders and self.borders[a] != self.borders[b]:
-            gap = _PANEL_GAP
+            gap = _LANE_GAP if a in self.lane_borders and b in self.lane_borders else _PANEL_GAP
         elif a in self.borders or b in self.borders:
-            gap = _PANEL_PADDING
+            is_lane = (a in self.lane_borders or a not in self.borders) and (
+                b in self.lane_borders or b not in self.borders
+            )
+            gap = _LANE_PADDING if is_lane else _PANEL_PADDING
         elif a < len(self.scene.boxes) and b < len(self.scene.boxes):
             gap = _BOX_GAP if self.is_vertical else _ROW_GAP
         else:
