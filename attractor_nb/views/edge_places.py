@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, split
+from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, points_at, split
 from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
@@ -111,9 +111,8 @@ class Ground:
 
         At need it lies over the frame of a panel, which is a quiet line.
         """
-        candidates = list(self._candidates(position, width, height))
-        for may_cross_frames in (False, True):
-            for x, y, side in candidates:
+        for may_cross_frames in (False, True)[: 1 + bool(self._frames)]:
+            for x, y, side in self._candidates(position, width, height):
                 area = around(x, y, width, height)
                 if self.is_free(area, may_cross_frames=may_cross_frames):
                     self.take(area)
@@ -252,7 +251,7 @@ def _points_along(route: Route) -> list[Point]:
             dx, dy = (x1 - x0) / count, (y1 - y0) / count
             points += [(x0 + dx * step, y0 + dy * step) for step in range(1, count + 1)]
         else:
-            points += [point_at(cubic, step / count) for step in range(1, count + 1)]
+            points += points_at(cubic, count)
     return points
 
 

@@ -24,6 +24,7 @@ from attractor_nb.views.scene import Direction
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from attractor_nb.views.layout.layers import Keys
     from attractor_nb.views.scene import Scene
 
 _PORT_GAP: Final = 16.0
@@ -39,18 +40,15 @@ _FAR: Final = 1e9
 _Bound = tuple[float, int]
 
 
-def lay_out_in_layers(scene: Scene) -> RawLayout:
-    """Coordinates for a scene, computed in this process."""
+def lay_out_in_layers(
+    scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None
+) -> RawLayout:
+    """Coordinates for a scene; an orderer says where else each vertex may stand across the flow."""
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
     layered = layer_scene(skeleton)
-    order_layers(skeleton, layered)
-    return placed(skeleton, layered)
-
-
-def placed(skeleton: Skeleton, layered: Layered) -> RawLayout:
-    """Coordinates for what has its layers and its order."""
+    order_layers(skeleton, layered, orderer(skeleton, layered) if orderer else None)
     drawing = _Drawing(skeleton, layered)
     longest = skeleton.scene.longest
     if longest and not skeleton.scene.direction.is_vertical:
