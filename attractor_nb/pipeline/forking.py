@@ -8,9 +8,10 @@ otherwise (``PipelineForked``). The parent is read, never changed or locked.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError

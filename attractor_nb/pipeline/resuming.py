@@ -17,7 +17,13 @@ from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.model.calls import AGENT_TASK_FILE, request_file
-from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
+from attractor_nb.model.events import (
+    LOG_FORM,
+    InterviewCompleted,
+    PipelineResumed,
+    PipelineStarted,
+    UnknownEvent,
+)
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import (
@@ -427,6 +433,7 @@ def _read_one(
     it does.
     """
     stored = read_run(logs_root, scan)
+    _check_form(stored)
     if before is None:
         _check_begun(stored)
         state = restored_state(plan, stored)
@@ -438,6 +445,28 @@ def _read_one(
 
 def _endless(logs_root: Path) -> RunError:
     return RunError(f"the restarts of {logs_root} have no end")
+
+
+def _check_form(stored: StoredRun) -> None:
+    """Refuse a run whose log says more than this version understands: it could take it wrongly.
+
+    Raises:
+        RunError: A newer version has written it.
+    """
+    kinds = set(map(type, stored.events))
+    unknown = next((event for event in stored.events if type(event) is UnknownEvent), None)
+    first = stored.events[0] if PipelineStarted in kinds else None
+    form = first.schema_version if isinstance(first, PipelineStarted) else LOG_FORM
+    if form > LOG_FORM or unknown is not None:
+        what = f"its log has form {form}, and this one knows form {LOG_FORM}"
+        if form <= LOG_FORM and unknown is not None:
+            what = (
+                f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
+            )
+        raise RunError(
+            f"a newer version of attractor_nb has written the run in {stored.logs_root}: {what}",
+            hint="update attractor_nb to go on with it; it can be looked at with this version",
+        )
 
 
 def _check_begun(stored: StoredRun) -> None:
