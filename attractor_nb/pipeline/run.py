@@ -8,7 +8,6 @@ from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.execution import of_kind
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.past import Past
-from attractor_nb.pipeline.reading import children_of, load_execution
 from attractor_nb.pipeline.run_signatures.of_a_run import GoingOn
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ class Run(GoingOn, Past):
         Those that run here are live: ``run.children["boss"].events()``. The others are read from their
         directories; one that cannot be read is left out.
         """
+        from attractor_nb.pipeline.reading import children_of  # noqa: PLC0415 - loads an engine
+
         return children_of(self)
 
     @classmethod
@@ -49,6 +50,7 @@ class Run(GoingOn, Past):
             CheckpointCorrupt: Its log is damaged; says what is salvageable.
         """
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - pipelines make runs
+        from attractor_nb.pipeline.reading import load_execution  # noqa: PLC0415 - loads an engine
 
         with held_interrupts():
             return of_kind(load_execution(as_path(logs_root), pipeline or Pipeline), cls)

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.errors import RunError
 from attractor_nb.pipeline.execution import Execution, of_kind
-from attractor_nb.pipeline.forking import fork_run
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.kept import with_what_is_kept
-from attractor_nb.pipeline.launching import resume_run
-from attractor_nb.pipeline.rewinding import read_rewind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,6 +131,9 @@ class GoingOn(Execution):
         Raises:
             RunError: It goes on; or as of ``Pipeline.resume``.
         """
+        from attractor_nb.pipeline.launching import resume_run  # noqa: PLC0415 - loads an engine
+        from attractor_nb.pipeline.rewinding import read_rewind  # noqa: PLC0415 - as above
+
         given = given_options(locals())
         self._check_resumable(is_taken_over=take_over)
         resumed = resume_run(
@@ -378,6 +378,8 @@ class GoingOn(Execution):
             UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
             StorageError: The disk refused; there is no fork then.
         """
+        from attractor_nb.pipeline.forking import fork_run  # noqa: PLC0415 - loads an engine
+
         given = given_options(locals())
         fork = fork_run(
             self,
