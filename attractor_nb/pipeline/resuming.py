@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.storage.event_lines import LogScan
 
@@ -71,7 +71,7 @@ GRAPH_CHANGES = ("error", "warn", "accept")
 
 
 def continue_run(
-    pipeline: Pipeline,
+    pipeline: Definition,
     logs_root: Path,
     options: RunOptions,
     seams: Seams,
@@ -150,7 +150,7 @@ def continue_run(
     )
 
 
-def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
+def _stored_goes_on(pipeline: Definition, logs_root: Path) -> str:
     """That an edited file is not what goes on, and how it would; empty when it is as the run began."""
     path = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
     if path is None:
@@ -161,7 +161,7 @@ def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
     )
 
 
-def complete_end(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
     """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up.
 
     Raises:
@@ -368,7 +368,7 @@ def _way_on(plan: Plan, latest: _Latest, wish: _Wish) -> _WayOn:
 
 
 def check_fork(
-    pipeline: Pipeline,
+    pipeline: Definition,
     plan: Plan,
     stored: StoredRun,
     state: RunState,
@@ -532,7 +532,7 @@ def _check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
         )
 
 
-def rewind_of_failure(pipeline: Pipeline, logs_root: Path, options: RunOptions) -> Rewind | None:
+def rewind_of_failure(pipeline: Definition, logs_root: Path, options: RunOptions) -> Rewind | None:
     """The way back to where a run that has failed for good can be tried again; None for another run.
 
     Raises:
@@ -578,7 +578,7 @@ _REDACTED = (
 )
 
 
-def _check_own_source(pipeline: Pipeline, logs_root: Path, on_graph_change: str) -> None:
+def _check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: str) -> None:
     """Refuse the source that a run directory keeps without its secrets: it cannot be what ran.
 
     Said before anybody is asked to vouch for commands that would not be run either.

@@ -83,7 +83,7 @@ def mended(pipeline: Pipeline, number: int) -> Pipeline:
     found = pipeline.diagnostics
     if number >= len(found):
         raise OptionError(f"there is no finding {number}: the text has {len(found)}")
-    return _sendable(pipeline.edit().fix_one(found[number]))
+    return _sendable(pipeline.edit().fix_one(found[number]), type(pipeline))
 
 
 def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
@@ -92,7 +92,7 @@ def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
     Raises:
         OptionError: There is no such node, the id is taken or is none, or the text holds a secret.
     """
-    return _sendable(pipeline.edit().rename(node, new_id))
+    return _sendable(pipeline.edit().rename(node, new_id), type(pipeline))
 
 
 def plain_outline(graph: Graph) -> list[dict[str, Any]]:
@@ -116,11 +116,13 @@ def _end(edge: Edge, other: str) -> dict[str, str]:
     return {"node": other, "label": edge.label, "condition": edge.condition}
 
 
-def _sendable(editor: Editor) -> Pipeline:
+def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
     """The pipeline of a changed text, if the text may be sent back as it is."""
     if redacted(editor.source) != editor.source:
         raise OptionError("the text holds a secret, and no answer repeats it", hint="change it by hand")
-    return editor.pipeline()
+    made = editor.pipeline()
+    assert isinstance(made, kind), "an editor keeps the kind of its pipeline"
+    return made
 
 
 def place_of(span: Span | None) -> dict[str, int]:
