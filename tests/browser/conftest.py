@@ -279,11 +279,11 @@ def serve_page() -> Iterator[Callable[..., str]]:
 
     with ExitStack() as stack:
 
-        def serve(root: Path, token: str = "s" * 43, prefix: str = "") -> str:
+        def serve(root: Path, token: str = "s" * 43, prefix: str = "", **more: Any) -> str:
             listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
             port, ready = listening.getsockname()[1], threading.Event()
             hosts = hosts_of("127.0.0.1", port)
-            settings = ServerSettings(root=root, token=token, hosts=hosts, prefix=prefix)
+            settings = ServerSettings(root=root, token=token, hosts=hosts, prefix=prefix, **more)
             process = ServerProcess(Server(settings), ready.set)
             thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)
             thread.start()

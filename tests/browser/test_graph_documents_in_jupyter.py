@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -164,6 +165,12 @@ def test_a_run_is_begun_here_and_shown_on_the_same_drawing(open_document, pictur
         card.wait_for()
         graph.locator("[data-node=build].state-waiting").wait_for()
         document.page.screenshot(path=str(pictures / "graph-document-run.png"))
+        change = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+        document.page.evaluate(change, "JupyterLab Dark")
+        graph.locator("body[data-jp-theme-light=false]").wait_for()
+        document.page.wait_for_timeout(500)  # the theme's sheet is loaded; there is no event for it
+        document.page.screenshot(path=str(pictures / "graph-document-run-dark.png"))
+        document.page.evaluate(change, "JupyterLab Light")
         card.get_by_role("button", name="Approve").click()
         graph.locator("[data-node=done].state-success").wait_for()
         graph.locator(".al-line[data-status=success]").wait_for()
@@ -210,7 +217,7 @@ def test_it_is_exported_as_a_picture(open_document):
             with document.page.expect_download() as saved:
                 document.graph.get_by_label("Export the drawing").select_option(choice)
             assert saved.value.suggested_filename.endswith(f"exported_as_a_picture.{ending}")
-            content = open(saved.value.path(), "rb").read()
+            content = Path(saved.value.path()).read_bytes()
             assert content.startswith(start)
             assert content
 

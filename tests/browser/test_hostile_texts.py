@@ -487,3 +487,41 @@ def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust
                 ", ".join(f".jp-OutputArea-output {name.strip()}" for name in FOREIGN.split(","))
             )
             assert inside.evaluate_all(STRANGERS) == []
+
+
+def test_in_a_graph_document_and_its_files(driver, serve_page, tmp_path):
+    """The text of a file, its name and its findings, through the page's list, editor, forms, selection and run form."""
+    (tmp_path / "runs").mkdir()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    text = hostile_graph(GROUPS[:6]).replace("x.own", "timeout")
+    (folder / "one.dot").write_text(text, encoding="utf-8")
+    for number, payload in enumerate(vector for vector in VECTORS if "/" not in vector):
+        (folder / f"{number} {payload}.dot").write_text("digraph {", encoding="utf-8")
+    line = serve_page(tmp_path / "runs", "s" * 43, documents=folder, is_editing=True)
+    said = []
+    with driver.new_page(width=1300) as page:
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(line)
+        page.get_by_role("link", name="Files").click()
+        page.get_by_role("link", name="one.dot").wait_for()
+        page.get_by_role("link", name="onerror").first.click()
+        page.locator(".ad-note", has_text="cannot be read").wait_for()
+        page.get_by_role("link", name="Files").click()
+        page.get_by_role("link", name="one.dot").click()
+        for node in ("n0", "n3"):
+            page.locator(f"[data-node={node}]").click()
+            page.locator(".ae-form", has_text=node).wait_for()
+        page.get_by_role("button", name="Run…").click()
+        page.get_by_text("Prompts are answered by").wait_for()
+        page.wait_for_timeout(300)  # what would run needs a moment
+        strangers = (
+            FOREIGN.replace("img,", "img:not(.ap-icon),")
+            .replace("meta,", "")
+            .replace("link,", "")
+            .replace("script,", "")
+        )
+        assert page.locator(", ".join(f"main {name.strip()}" for name in strangers.split(","))).count() == 0
+        assert [one for one in said if "status of 4" not in one] == []

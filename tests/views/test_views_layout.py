@@ -373,3 +373,9 @@ def test_a_variable_decides_the_engine_for_the_whole_process(monkeypatch):
     monkeypatch.setenv("ATTRACTOR_LAYOUT", "remote")
     with pytest.raises(OptionError, match='unknown layout engine "remote"'):
         lay_out(scene, "auto")
+
+
+def test_an_exit_that_an_edge_leaves_is_drawn_all_the_same():
+    """As it is while somebody types; lint says what is wrong with it."""
+    graph = parse_dot("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done -> more }")
+    assert lay_out(draw_scene(graph)) is not None

@@ -141,6 +141,8 @@ function makeGraphs({ coreutils, services, widgets }, words) {
     const { sharedModel } = context.model;
     const canChange = () => context.contentsModel?.writable !== false;
 
+    // A moment later: only then is it known what can be undone.
+    const tellTextSoon = () => queueMicrotask(tellText);
     const tellText = () =>
       tell({
         kind: "attractor-text",
@@ -186,11 +188,11 @@ function makeGraphs({ coreutils, services, widgets }, words) {
     }
 
     window.addEventListener("message", hear);
-    sharedModel.changed.connect(tellText);
+    sharedModel.changed.connect(tellTextSoon);
     fileEditor.model.selections.changed.connect(tellCursor);
     widget.disposed.connect(() => {
       window.removeEventListener("message", hear);
-      sharedModel.changed.disconnect(tellText);
+      sharedModel.changed.disconnect(tellTextSoon);
     });
     context.ready.then(begin);
     return widget;

@@ -47,7 +47,7 @@ export function showDocument(server, el, keeper) {
   let known = null; // the text that the state is of
   let state = null;
   let places = [];
-  let cursor = null;
+  let cursor = null; // where it was put while the text was not known yet
   let round = 0; // of states: a fix is of one of them
   let looking = null;
   let isClosed = false;
@@ -146,6 +146,7 @@ export function showDocument(server, el, keeper) {
   }
 
   function choose(target) {
+    cursor = null;
     const place = target && placeOfTarget(target);
     if (place) keeper.select(place);
   }
@@ -156,6 +157,7 @@ export function showDocument(server, el, keeper) {
   function pointAtCursor() {
     if (!host || !cursor || keeper.value !== known) return;
     const { line, column } = cursor;
+    cursor = null;
     const isBefore = (one, other) => one[0] < other[0] || (one[0] === other[0] && one[1] <= other[1]);
     const holds = ({ whole }) => isBefore([whole.line, whole.column], [line, column]) && isBefore([line, column], [whole.end_line, whole.end_column]);
     const sizeOfPlace = ({ whole }) => (whole.end_line - whole.line) * 10_000 + whole.end_column - whole.column;
@@ -258,6 +260,7 @@ export function showDocument(server, el, keeper) {
   }
 
   const keys = (event) => {
+    if (event.defaultPrevented) return; // a field of the form has taken it
     const isCommand = event.ctrlKey || event.metaKey;
     if (isCommand && event.key === "Enter") {
       if (launch.hidden) openLaunch(true);

@@ -49,7 +49,9 @@ def main_path(
         if scene.boxes[here].shape is Shape.FAN_OUT and len(outgoing[here]) > 1:
             here = meetings[here]
             continue
-        link = next(link for link in outgoing[here] if scene.links[link].target in reaches_exit)
+        link = next((link for link in outgoing[here] if scene.links[link].target in reaches_exit), None)
+        if link is None:  # an exit that something leaves
+            break
         path.append(link)
         here = scene.links[link].target
     fans = [box for box in boxes if scene.boxes[box].shape is Shape.FAN_OUT and len(outgoing[box]) > 1]
