@@ -40,9 +40,7 @@ _FAR: Final = 1e9
 _Bound = tuple[float, int]
 
 
-def lay_out_in_layers(
-    scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None
-) -> RawLayout:
+def lay_out_in_layers(scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None) -> RawLayout:
     """Coordinates for a scene; an orderer says where else each vertex may stand across the flow."""
     if not scene.boxes:
         return RawLayout([], [], [], [])
@@ -106,7 +104,10 @@ class _Drawing(Places):
         labels: list[Point | None] = []
         for position in range(len(self.scene.links)):
             if position in courses:
-                path, vertex = self._whole_way(position, courses[position], strip), self.layered.beads.get(position)
+                path, vertex = (
+                    self._whole_way(position, courses[position], strip),
+                    self.layered.beads.get(position),
+                )
                 path = [(turn(a), turn(b), turn(c), turn(d)) for a, b, c, d in path]
                 path = path if self.skeleton.is_forward[position] else reversed_path(path)
                 label = None if vertex is None else placed_at(vertex, self._label(position, vertex))
@@ -144,7 +145,9 @@ class _Drawing(Places):
     def _whole_way(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
         """The way of a link over all its rows, moved to where they are."""
         shifts = strip.shifts()
-        turns = [vertex for vertex in self.layered.chains[position] if self.layered.ranks[vertex] in self.turns]
+        turns = [
+            vertex for vertex in self.layered.chains[position] if self.layered.ranks[vertex] in self.turns
+        ]
         row = self._row(self.layered.chains[position][0])
         path: list[Cubic] = []
         for number, piece in enumerate(pieces):
@@ -185,7 +188,9 @@ class _Drawing(Places):
                 for vertex in chain:
                     if self.layered.ranks[vertex] in self.turns:
                         place, along = there = self.across[vertex], self._middle(vertex)
-                        courses[position].append(course(here, [*doors, Door(along - RUN, place, place)], there))
+                        courses[position].append(
+                            course(here, [*doors, Door(along - RUN, place, place)], there)
+                        )
                         here, doors = there, [Door(along + RUN, place, place)]
                     else:
                         doors += self._doors(position, vertex)

@@ -247,7 +247,9 @@ def _bent(points: Sequence[Point], radii: Sequence[float]) -> list[Cubic]:
         )
         here = last
     whole = [*path, straight(here, points[-1])]
-    return [cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01]
+    return [
+        cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01
+    ]
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
