@@ -113,12 +113,11 @@ def order_layers(skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | Non
         del starts[0]
     if graphviz_keys:
         starts.append(_sorted_rows(layered, graphviz_keys))
-    for number, rows in enumerate(starts):
+    for number, start in enumerate(starts):
         is_graphviz = graphviz_keys is not None and number == len(starts) - 1
         if is_graphviz and best is not None and not best[0][0]:
             break
-        if not is_graphviz:
-            rows = improved(rows, neighbours, long)
+        rows = start if is_graphviz else improved(start, neighbours, long)
         borders: list[list[tuple[int, int]]] = []
         if skeleton.scene.panels:
             places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)

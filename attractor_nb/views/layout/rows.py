@@ -37,14 +37,20 @@ _ROW_COST: Final = 4.0
 """So many more lines may lead from row to row, if that saves a row."""
 RUN: Final = 12.0
 """How far before and behind its turn a line runs straight."""
-_TRIES: Final = 4
-"""So often the rows are made shorter until the ways back fit, too."""
+_TRIES: Final = 8
+_LESS: Final = 16.0
+"""So often, and by so much, rows are made shorter until the ways back fit, too."""
 _ROUND: Final = 0.448
 """How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
 
 
 class Gap(NamedTuple):
-    """Between two layers, where a row may end: how many lines lead on, and how far they move across at most."""
+    """Between two layers, where a row may end.
+
+    Attributes:
+        lines: How many lines lead on.
+        step: How far they move across the flow, at most.
+    """
 
     lines: int
     step: float = 0.0
@@ -82,7 +88,7 @@ def row_breaks(
         beyond = flow.width(breaks) - longest
         if beyond <= 0 or longest <= shortest:
             break
-        longest -= beyond
+        longest -= min(beyond, _LESS)
     return breaks
 
 
