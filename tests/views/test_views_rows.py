@@ -69,7 +69,7 @@ def test_what_must_not_be_broken_makes_rows_longer():
 def test_lines_of_one_break_stay_side_by_side_and_never_cross():
     strip = Strip([0.0, 500.0], [-40.0, -40.0], [40.0, 40.0], [3])
     ends = [(-20.0, 460.0), (0.0, 460.0), (20.0, 460.0)]
-    shift, _ = strip.shifts()[1]
+    shift, _ = strip.shifts[1]
     ways = [strip.way_back(0, number, end, (end[0] + shift, -30.0)) for number, end in enumerate(ends)]
     for way in ways:
         assert all(before[3] == after[0] for before, after in pairwise(way))

@@ -14,6 +14,7 @@ and behind is placed as if the flow were one strip, and then moved row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -194,7 +195,7 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
     return longer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Strip:
     """What is known of a broken flow while it is still one strip.
 
@@ -210,6 +211,7 @@ class Strip:
     highs: Sequence[float]
     lines: Sequence[int]
 
+    @cached_property
     def shifts(self) -> list[Point]:
         """How each row is moved, across and along the flow, so that they lie below one another."""
         steps = [
@@ -228,7 +230,7 @@ class Strip:
             start: Where it comes in.
         """
         outside = self.lines[row] - 1 - number
-        lane = self.highs[row] + self.shifts()[row][0] + PADDING + outside * LANE
+        lane = self.highs[row] + self.shifts[row][0] + PADDING + outside * LANE
         far, near = end[1] + RADIUS + outside * LANE, start[1] - RADIUS - number * LANE
         corners = [end, (end[0], far), (lane, far), (lane, near), (start[0], near), start]
         bend_out = min(RADIUS + outside * LANE, (lane - end[0]) / 2)
