@@ -58,6 +58,10 @@ def lay_out_in_layers(scene: Scene, orderer: Callable[[Skeleton, Layered], Keys]
     return drawing.result()
 
 
+def _shifted(shift: Point, point: Point) -> Point:
+    return point[0] + shift[0], point[1] + shift[1]
+
+
 class _Drawing(Places):
     """The ways of a scene's edges between what has its places, and all of it in the final axes."""
 
@@ -98,8 +102,7 @@ class _Drawing(Places):
 
         def placed_at(vertex: int, point: Point) -> Point:
             """The final place of a point in the row of a vertex."""
-            (across, along), (x, y) = shifts[self._row(vertex)], point
-            return turn((x + across, y + along))
+            return turn(_shifted(shifts[self._row(vertex)], point))
 
         paths: list[list[Cubic]] = []
         labels: list[Point | None] = []
@@ -150,8 +153,7 @@ class _Drawing(Places):
         places = [self.places_in_row[vertex] for vertex in chain if self.layered.ranks[vertex] in self.turns]
         path: list[Cubic] = []
         for row, piece in enumerate(pieces, self._row(chain[0])):
-            across, along = strip.shifts[row]
-            moved = moved_path(piece.path, lambda point, u=across, v=along: (point[0] + u, point[1] + v))
+            moved = moved_path(piece.path, partial(_shifted, strip.shifts[row]))
             if path:
                 path += strip.way_back(row - 1, places.pop(0), path[-1][3], moved[0][0])
             path += moved
