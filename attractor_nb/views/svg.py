@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.joins import joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
@@ -39,6 +40,8 @@ MAX_SHOWN_WIDTH: Final = 1080.0
 """A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
 CHILD_SEPARATOR: Final = ">"
 """Between the nodes of a path into child runs: no identifier has it."""
+_CHARS_OF_A_NODE: Final = 200
+"""So many characters of text are read with as many objects as a node is drawn with."""
 _GAP: Final = 12.0
 _TITLE_HEIGHT: Final = 22.0
 _NOTHING_YET: Final = RunView()
@@ -80,7 +83,8 @@ def render_svg(
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
     errors = [found for found in diagnostics if found.is_error]
-    frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
+    with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
+        frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
     width, height = frame.width, frame.height
     shown = min(1.0, MAX_SHOWN_WIDTH / width)
     page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}

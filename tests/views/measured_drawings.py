@@ -21,6 +21,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 SHARP_DEGREES = 30.0
 CHORD = 4.0
 """A line is looked at in chords of so many pixels: a bend is sharp where one turns from the one before it."""
+NODE_GAP = 18.0
+"""Between two boxes, by ``dot``."""
 NEAR_END = 9.0
 """Lines that meet this near to an end of both do not cross: they meet at the box."""
 
@@ -70,6 +72,16 @@ class Drawing:
         """Pairs of boxes and labels that cover one another."""
         marks = [*self.boxes.items(), *self.labels.items()]
         return [(a, b) for (a, first), (b, second) in combinations(marks, 2) if _overlap(first, second)]
+
+    @property
+    def widest_texts(self) -> float:
+        """How much the boxes and labels that lie side by side take up, with the least room between them."""
+        things = [*self.boxes.values(), *self.labels.values()]
+        widest = 0.0
+        for _, top, _, bottom in things:
+            row = [right - left for left, a, right, b in things if a <= (top + bottom) / 2 <= b]
+            widest = max(widest, sum(row) + NODE_GAP * (len(row) - 1))
+        return widest
 
     @property
     def through_boxes(self) -> list[tuple[int, str]]:
@@ -158,13 +170,15 @@ def read_svg(svg: str, graph: object) -> Drawing:
     return drawing
 
 
-def drawn_by_dot(graph: object) -> Drawing:
-    """The same boxes and labels, of the same sizes, as ``dot`` would place and join them.
+def drawn_by_dot(graph: object, direction: str = "") -> Drawing:
+    """The same boxes, labels and panels, of the same sizes, as ``dot`` would place and join them.
 
     Ways back are turned round for it: it finds others by itself, and a flow that runs up is lower.
     """
     scene = _laid_out(graph, "layered", NO_DRESS, is_whole=True)[0]
-    lines = [f'digraph {{ graph [rankdir={scene.direction}] node [shape=box, fixedsize=true, label=""]']
+    lines = [
+        f'digraph {{ graph [rankdir={direction or scene.direction}] node [shape=box, fixedsize=true, label=""]'
+    ]
     lines += (
         f"n{number} [width={box.width / 72:.4f}, height={box.height / 72:.4f}]"
         for number, box in enumerate(scene.boxes)
@@ -190,7 +204,12 @@ def _clusters(scene: object, parent: int | None) -> list[str]:
         if panel.parent == parent:
             title = "M" * max(1, len(panel.title) // 2) if panel.title else ""
             members = " ".join(f"n{member}" for member in panel.members)
-            lines += (f'subgraph cluster_{number} {{ label="{title}"', *_clusters(scene, number), members, "}")
+            lines += (
+                f'subgraph cluster_{number} {{ label="{title}"',
+                *_clusters(scene, number),
+                members,
+                "}",
+            )
     return lines
 
 

@@ -59,7 +59,7 @@ def test_a_loaded_run_has_its_children_in_the_picture(outer, tmp_path, monkeypat
 
 @pytest.mark.parametrize("direction", ["TB", "LR"])
 def test_a_child_stands_beside_its_parent_where_there_is_room_else_below(direction):
-    chain = " -> ".join(["start", *(f"step_{number}" for number in range(9)), "done"])
+    chain = " -> ".join(["start", *(f"step_{number}" for number in range(12)), "done"])
     wide = f"digraph wide {{ rankdir={direction}; start [shape=Mdiamond]; done [shape=Msquare]; {chain} }}"
     pipeline = Pipeline(OUTER, pipelines={"middle": wide})
     width, height = sizes(pipeline.to_svg())

@@ -281,8 +281,9 @@ def test_the_drawing_is_the_golden_one(name):
 
 
 def test_a_wide_picture_is_shown_no_wider_than_a_cell():
-    chain = " -> ".join(f"a_rather_long_name_{number}" for number in range(30))
-    svg = render_svg(parse_dot(f"digraph {{ rankdir=LR; {chain} }}"), engine="layered")
+    names = [f"a_rather_long_name_{number}" for number in range(30)]
+    group = f'subgraph cluster_all {{ label="One group is in one row"; {"; ".join(names)} }}'
+    svg = render_svg(parse_dot(f"digraph {{ rankdir=LR; {group}; {' -> '.join(names)} }}"), engine="layered")
     head = svg[: svg.index(">")]
     width = float(re.search(r' width="([\d.]+)"', head)[1])
     height = float(re.search(r' height="([\d.]+)"', head)[1])

@@ -1,9 +1,9 @@
 """Where things go: coordinates for a scene from one of two engines, with one type of result.
 
-``layered``, which ``auto`` is, needs no other program, so that a drawing is the same on every machine. ``dot``
-asks Graphviz, too, who stands left of whom, and takes its word where fewer lines cross then; of 257 graphs that
-were three, by one or two crossings. Ranks, places and lines are the same work in both. Results are cached by
-the scene's content. ``ATTRACTOR_LAYOUT`` decides for the whole process.
+``layered``, which ``auto`` is, needs no other program, so that a drawing is the same on every machine.
+``dot`` asks Graphviz, too, who stands left of whom, and takes its word where fewer lines cross then: of 257
+graphs that were three, by one or two crossings. Ranks, places and lines are the same work in both. Results
+are cached by the scene's content. ``ATTRACTOR_LAYOUT`` decides for the whole process.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ _BELOW: Final = 18.0
 
 def flow_of(scene: Scene, widest: float) -> Direction:
     """The direction of a scene that may be at most so wide."""
+    if not scene.boxes:
+        return Direction.DOWN
     layers = _layers(scene)
     down = _ends(layers, along=1)[-1][1]
     across = max((sum(width + _BESIDE for width, _ in layer.sizes) for layer in layers), default=0.0)

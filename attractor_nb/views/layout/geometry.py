@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import hypot
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.outlines import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 Cubic = tuple[Point, Point, Point, Point]
 
@@ -66,6 +69,11 @@ def split(cubic: Cubic, t: float) -> tuple[Cubic, Cubic]:
     d, e = _between(a, b, t), _between(b, c, t)
     middle = _between(d, e, t)
     return (p0, a, d, middle), (middle, e, c, p3)
+
+
+def moved_path(path: Sequence[Cubic], move: Callable[[Point], Point]) -> list[Cubic]:
+    """A path whose points are all moved."""
+    return [(move(a), move(b), move(c), move(d)) for a, b, c, d in path]
 
 
 def reversed_path(path: list[Cubic]) -> list[Cubic]:

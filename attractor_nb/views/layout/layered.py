@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout.geometry import Cubic, Point, Rect, reversed_path
+from attractor_nb.views.layout.geometry import Cubic, Point, Rect, moved_path, reversed_path
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.places import BESIDE, Places
 from attractor_nb.views.layout.result import RawLayout
@@ -40,9 +41,7 @@ _FAR: Final = 1e9
 _Bound = tuple[float, int]
 
 
-def lay_out_in_layers(
-    scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None
-) -> RawLayout:
+def lay_out_in_layers(scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None) -> RawLayout:
     """Coordinates for a scene; an orderer says where else each vertex may stand across the flow."""
     if not scene.boxes:
         return RawLayout([], [], [], [])
@@ -57,6 +56,10 @@ def lay_out_in_layers(
         if breaks:
             drawing = _Drawing(skeleton, layered, with_turns(layered, breaks))
     return drawing.result()
+
+
+def _shifted(shift: Point, point: Point) -> Point:
+    return point[0] + shift[0], point[1] + shift[1]
 
 
 class _Drawing(Places):
@@ -95,25 +98,24 @@ class _Drawing(Places):
         """Everything in the final axes."""
         turn, courses = self._turn(), self._courses()
         strip = self._strip(courses)
-        shifts = strip.shifts()
+        shifts = strip.shifts
 
         def placed_at(vertex: int, point: Point) -> Point:
             """The final place of a point in the row of a vertex."""
-            (across, along), (x, y) = shifts[self._row(vertex)], point
-            return turn((x + across, y + along))
+            return turn(_shifted(shifts[self._row(vertex)], point))
 
         paths: list[list[Cubic]] = []
         labels: list[Point | None] = []
         for position in range(len(self.scene.links)):
             if position in courses:
-                path, vertex = self._whole_way(position, courses[position], strip), self.layered.beads.get(position)
-                path = [(turn(a), turn(b), turn(c), turn(d)) for a, b, c, d in path]
+                vertex = self.layered.beads.get(position)
+                path = moved_path(self._whole_way(position, courses[position], strip), turn)
                 path = path if self.skeleton.is_forward[position] else reversed_path(path)
                 label = None if vertex is None else placed_at(vertex, self._label(position, vertex))
             else:
                 box = self.scene.links[position].source
                 loop, place = self.skeleton.loop_path(position, (self.across[box], self._middle(box)))
-                path = [tuple(placed_at(box, point) for point in cubic) for cubic in loop]
+                path = moved_path(loop, partial(placed_at, box))
                 label = None if place is None else placed_at(box, place)
             paths.append(path)
             labels.append(label)
@@ -126,6 +128,8 @@ class _Drawing(Places):
 
     def _strip(self, courses: Mapping[int, list[Course]]) -> Strip:
         """What a flow that is broken into rows is before it is broken."""
+        if not self.turns:
+            return Strip([0.0], [0.0], [0.0], [])
         lows, highs = [_FAR] * (len(self.turns) + 1), [-_FAR] * (len(self.turns) + 1)
         for rank, layer in enumerate(self.layered.layers):
             row = self.row_of_rank[rank]
@@ -143,16 +147,15 @@ class _Drawing(Places):
 
     def _whole_way(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
         """The way of a link over all its rows, moved to where they are."""
-        shifts = strip.shifts()
-        turns = [vertex for vertex in self.layered.chains[position] if self.layered.ranks[vertex] in self.turns]
-        row = self._row(self.layered.chains[position][0])
+        if not self.turns:
+            return pieces[0].path
+        chain = self.layered.chains[position]
+        places = [self.places_in_row[vertex] for vertex in chain if self.layered.ranks[vertex] in self.turns]
         path: list[Cubic] = []
-        for number, piece in enumerate(pieces):
-            across, along = shifts[row + number]
-            moved = [tuple((x + across, y + along) for x, y in cubic) for cubic in piece.path]
-            if number:
-                place = self.places_in_row[turns[number - 1]]
-                path += strip.way_back(row + number - 1, place, path[-1][3], moved[0][0])
+        for row, piece in enumerate(pieces, self._row(chain[0])):
+            moved = moved_path(piece.path, partial(_shifted, strip.shifts[row]))
+            if path:
+                path += strip.way_back(row - 1, places.pop(0), path[-1][3], moved[0][0])
             path += moved
         return path
 
@@ -169,7 +172,7 @@ class _Drawing(Places):
                 return lambda p: (end - p[1], p[0])
 
     def _courses(self) -> dict[int, list[Course]]:
-        """The way of each link between two boxes, from the upper one to the lower one; in each row a piece."""
+        """The way of each link between two boxes, from upper to lower; in each row a piece."""
         sides = self._sides()
         ports = {
             (position, box): place
@@ -180,20 +183,27 @@ class _Drawing(Places):
         for position, chain in enumerate(self.layered.chains):
             if chain:
                 start, end = ports[position, chain[0]], ports[position, chain[-1]]
-                here, doors = (start, self._rim(chain[0], start, is_below=True)), list[Door]()
-                courses[position] = []
-                for vertex in chain:
-                    if self.layered.ranks[vertex] in self.turns:
-                        place, along = there = self.across[vertex], self._middle(vertex)
-                        courses[position].append(course(here, [*doors, Door(along - RUN, place, place)], there))
-                        here, doors = there, [Door(along + RUN, place, place)]
-                    else:
-                        doors += self._doors(position, vertex)
-                there = end, self._rim(chain[-1], end, is_below=False)
-                courses[position].append(course(here, doors, there))
+                courses[position] = self._pieces(
+                    position,
+                    (start, self._rim(chain[0], start, is_below=True)),
+                    (end, self._rim(chain[-1], end, is_below=False)),
+                )
         for (_, is_below), positions in sides.items():
             keep_apart([courses[position][0 if is_below else -1] for position in positions])
         return courses
+
+    def _pieces(self, position: int, start: Point, end: Point) -> list[Course]:
+        """The way of a link in pieces, from turn to turn; before and behind a turn it runs straight."""
+        pieces: list[Course] = []
+        doors: list[Door] = []
+        for vertex in self.layered.chains[position]:
+            if self.layered.ranks[vertex] in self.turns:
+                place, along = self.across[vertex], self._middle(vertex)
+                pieces.append(course(start, [*doors, Door(along - RUN, place, place)], (place, along)))
+                start, doors = (place, along), [Door(along + RUN, place, place)]
+            else:
+                doors += self._doors(position, vertex)
+        return [*pieces, course(start, doors, end)]
 
     def _neighbour(self, position: int, box: int) -> int:
         """The vertex of a link that is next to one of its boxes."""

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 Keys = Mapping[int, float]
 
 _SPACING: Final = 10.0
+_HOPELESS: Final = 3
+_FEW: Final = 10
+"""With so many times the library's crossings, and these, the order of the text is not worth improving."""
 _MANY_LEGS: Final = 1000
 """From here on the library skips its slowest refinement, which costs seconds and shows little."""
 
@@ -90,9 +93,7 @@ def layer_scene(skeleton: Skeleton) -> Layered:
     return layered
 
 
-def order_layers(
-    skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | None = None
-) -> None:
+def order_layers(skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | None = None) -> None:
     """Put the vertices of each layer into the best order found, and the borders of panels between them.
 
     Args:
@@ -107,12 +108,16 @@ def order_layers(
     long = [chain[1:-1] for chain in layered.chains if len(chain) > 2]
     neighbours = Neighbours(layered.edges)
     best: tuple[tuple[int, int, int], Rows, list[list[tuple[int, int]]]] | None = None
-    for keys in (text, layered.keys, *([graphviz_keys] if graphviz_keys else ())):
-        if keys is graphviz_keys and best is not None and not best[0][0]:
+    starts = [_sorted_rows(layered, keys) for keys in (text, layered.keys)]
+    if neighbours.crossings(starts[0]) > _HOPELESS * neighbours.crossings(starts[1]) + _FEW:
+        del starts[0]
+    if graphviz_keys:
+        starts.append(_sorted_rows(layered, graphviz_keys))
+    for number, start in enumerate(starts):
+        is_graphviz = graphviz_keys is not None and number == len(starts) - 1
+        if is_graphviz and best is not None and not best[0][0]:
             break
-        rows = [sorted(layer, key=lambda vertex, at=keys: (at[vertex], vertex)) for layer in layered.layers]
-        if keys is not graphviz_keys:
-            rows = improved(rows, neighbours, long)
+        rows = start if is_graphviz else improved(start, neighbours, long)
         borders: list[list[tuple[int, int]]] = []
         if skeleton.scene.panels:
             places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)
@@ -134,6 +139,10 @@ def order_layers(
     _, layered.layers, layered.borders = best
     layered.edges += _border_edges(layered.borders)
     layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
+
+
+def _sorted_rows(layered: Layered, keys: Keys) -> Rows:
+    return [sorted(layer, key=lambda vertex: (keys[vertex], vertex)) for layer in layered.layers]
 
 
 def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:

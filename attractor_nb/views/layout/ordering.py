@@ -234,9 +234,7 @@ def _cheapest_gaps(
     """
     upper, lower = neighbours.above[chain[0]][0], neighbours.below[chain[-1]][0]
     chained = set(chain)
-    segments = [
-        _segments(rows, rank, neighbours, chained) for rank in range(touched[0], touched[-1] + 2)
-    ]
+    segments = [_segments(rows, rank, neighbours, chained) for rank in range(touched[0], touched[-1] + 2)]
     begin, end = 2 * rows[touched[0] - 1].index(upper) + 1, 2 * rows[touched[-1] + 1].index(lower) + 1
     places = [begin, *(2 * gap for gap in old), end]
     most = sum(map(_crossed_between, segments, places, places[1:]))

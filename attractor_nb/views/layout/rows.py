@@ -14,6 +14,7 @@ and behind is placed as if the flow were one strip, and then moved row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,14 +38,20 @@ _ROW_COST: Final = 4.0
 """So many more lines may lead from row to row, if that saves a row."""
 RUN: Final = 12.0
 """How far before and behind its turn a line runs straight."""
-_TRIES: Final = 4
-"""So often the rows are made shorter until the ways back fit, too."""
+_TRIES: Final = 8
+_LESS: Final = 16.0
+"""So often, and by so much, rows are made shorter until the ways back fit, too."""
 _ROUND: Final = 0.448
 """How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
 
 
 class Gap(NamedTuple):
-    """Between two layers, where a row may end: how many lines lead on, and how far they move across at most."""
+    """Between two layers, where a row may end.
+
+    Attributes:
+        lines: How many lines lead on.
+        step: How far they move across the flow, at most.
+    """
 
     lines: int
     step: float = 0.0
@@ -82,7 +89,7 @@ def row_breaks(
         beyond = flow.width(breaks) - longest
         if beyond <= 0 or longest <= shortest:
             break
-        longest -= beyond
+        longest -= min(beyond, _LESS)
     return breaks
 
 
@@ -188,7 +195,7 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
     return longer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Strip:
     """What is known of a broken flow while it is still one strip.
 
@@ -204,6 +211,7 @@ class Strip:
     highs: Sequence[float]
     lines: Sequence[int]
 
+    @cached_property
     def shifts(self) -> list[Point]:
         """How each row is moved, across and along the flow, so that they lie below one another."""
         steps = [
@@ -222,7 +230,7 @@ class Strip:
             start: Where it comes in.
         """
         outside = self.lines[row] - 1 - number
-        lane = self.highs[row] + self.shifts()[row][0] + PADDING + outside * LANE
+        lane = self.highs[row] + self.shifts[row][0] + PADDING + outside * LANE
         far, near = end[1] + RADIUS + outside * LANE, start[1] - RADIUS - number * LANE
         corners = [end, (end[0], far), (lane, far), (lane, near), (start[0], near), start]
         bend_out = min(RADIUS + outside * LANE, (lane - end[0]) / 2)
@@ -247,7 +255,9 @@ def _bent(points: Sequence[Point], radii: Sequence[float]) -> list[Cubic]:
         )
         here = last
     whole = [*path, straight(here, points[-1])]
-    return [cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01]
+    return [
+        cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01
+    ]
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
