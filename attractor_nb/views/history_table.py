@@ -34,7 +34,18 @@ _COLUMNS: Final = (
     Column("run directory", "place"),
     Column("note"),
 )
-_SEARCHED: Final = "status pipeline note start_time took stages tokens price tags key".split()
+_SEARCHED: Final = (
+    "status",
+    "pipeline",
+    "note",
+    "start_time",
+    "took",
+    "stages",
+    "tokens",
+    "price",
+    "tags",
+    "key",
+)
 _VOLATILE: Final = frozenset({"started", "took"})
 _MARKS: Final = {"completed": RUN_LETTERS[RunStatus.SUCCESS], "failed": RUN_LETTERS[RunStatus.FAIL]}
 

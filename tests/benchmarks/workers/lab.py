@@ -15,7 +15,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "browser"), str(REPOSITORY)]
+sys.path.insert(0, str(HERE.parents[1] / "browser"))
+sys.path.insert(0, str(REPOSITORY))
 
 import driver
 import listing
