@@ -18,9 +18,9 @@ REPOSITORY = HERE.parents[2]
 sys.path.insert(0, str(HERE.parents[1] / "browser"))
 sys.path.insert(0, str(REPOSITORY))
 
-import driver
-import listing
-import nbformat
+import driver  # noqa: E402 - found by the path above
+import listing  # noqa: E402 - beside this file
+import nbformat  # noqa: E402 - sorted with them
 
 CELL = """%%attractor p{number}
 digraph P{number} {{
