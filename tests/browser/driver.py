@@ -80,6 +80,7 @@ class JupyterServer:
         self.app = app
         self.port = free_port()
         self.token = secrets.token_hex(16)
+        self.prefix = ""
         self._settings = {**SETTINGS, **(settings or {})}
         self._environment = environment or {}
         self._folder = Path(tempfile.mkdtemp(prefix="attractor-browser-"))
@@ -135,7 +136,7 @@ class JupyterServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self.port}{self.prefix}"
 
     def _stop(self) -> None:
         process = self._process
