@@ -75,8 +75,10 @@ class JupyterServer:
         app: str = "lab",
         settings: dict[str, dict[str, Any]] | None = None,
         environment: dict[str, str] | None = None,
+        python: str = sys.executable,
     ) -> None:
         self.root = root
+        self._python = python
         self.app = app
         self.port = free_port()
         self.token = secrets.token_hex(16)
@@ -105,7 +107,7 @@ class JupyterServer:
             **self._environment,
         }
         command = [
-            *(sys.executable, "-m", "jupyter", self.app, "--no-browser", "--allow-root"),
+            *(self._python, "-m", "jupyter", self.app, "--no-browser", "--allow-root"),
             *("--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0"),
             *(f"--ServerApp.root_dir={self.root}", f"--IdentityProvider.token={self.token}"),
             "--expose-app-in-browser",
