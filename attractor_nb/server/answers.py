@@ -90,7 +90,8 @@ class Rows(Sent):
     """Runs as rows of a front-end's list, newest first."""
 
     rows: list[Plain]
-    total: int
+    total: int = Field(description="All runs of the root.")
+    found: int = Field(description="Those that were asked for; the rows are a part of them.")
     offset: int
 
 

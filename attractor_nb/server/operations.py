@@ -193,7 +193,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         is_secret=True,
     ),
     # What a front-end shows.
-    _get("/rows", "listRows", showing.get_rows, answers.Rows, query=requests.ListQuery, kind="views"),
+    _get("/rows", "listRows", showing.get_rows, answers.Rows, query=requests.RowsQuery, kind="views"),
     _get(f"{_ONE}/drawing", "getDrawing", showing.get_drawing, answers.Drawing, kind="views"),
     _get(f"{_ONE}/answers", "getAnswers", showing.get_answers, answers.PastAnswers, kind="views"),
     _get(f"{_ONE}/timeline", "getTimeline", showing.get_timeline, answers.TimelineState, kind="views"),

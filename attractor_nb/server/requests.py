@@ -154,6 +154,14 @@ class ListQuery(Query):
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
+class RowsQuery(ListQuery):
+    """Which rows, and of which runs."""
+
+    words: Annotated[str, Field(max_length=500)] = Field(
+        default="", description="Only runs whose row has each of these words, in capitals or not."
+    )
+
+
 class GraphQuery(Query):
     """In which form."""
 

@@ -12,7 +12,7 @@ from attractor_nb.server.looking import stored_run
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.trail import Trail
-from attractor_nb.views.history_table import run_plain
+from attractor_nb.views.history_table import has_words, run_plain
 from attractor_nb.views.marks import MARK_PATHS, STATUS_LETTERS
 from attractor_nb.views.questions import settled_words
 from attractor_nb.views.state import NodeStatus
@@ -35,10 +35,16 @@ MAX_ANSWERS: Final = 50
 def get_rows(call: Call) -> Reply:
     """The runs of the root as rows of a list, newest first."""
     desk, query = call.house.desk, call.query
-    found = desk.summaries()
-    part = found[query.offset : query.offset + query.limit]
-    rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
-    return Reply(Rows(rows=rows, total=len(found), offset=query.offset))
+    summaries = desk.summaries()
+    end = query.offset + query.limit
+    if not query.words.strip():
+        part = summaries[query.offset : end]
+        rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
+        return Reply(Rows(rows=rows, total=len(summaries), found=len(summaries), offset=query.offset))
+    every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
+    found = [row for row in every if has_words(row, query.words)]
+    rows = found[query.offset : end]
+    return Reply(Rows(rows=rows, total=len(summaries), found=len(found), offset=query.offset))
 
 
 def get_drawing(call: Call) -> Reply:

@@ -14,7 +14,7 @@ from attractor_nb.views.summary import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.outcome import Usage
     from attractor_nb.storage.listing import RunSummary
@@ -33,6 +33,18 @@ _COLUMNS: Final = (
     Column("tags"),
     Column("run directory", "place"),
     Column("note"),
+)
+_SEARCHED: Final = (
+    "status",
+    "pipeline",
+    "note",
+    "start_time",
+    "took",
+    "stages",
+    "tokens",
+    "price",
+    "tags",
+    "key",
 )
 _VOLATILE: Final = frozenset({"started", "took"})
 _MARKS: Final = {"completed": RUN_LETTERS[RunStatus.SUCCESS], "failed": RUN_LETTERS[RunStatus.FAIL]}
@@ -102,6 +114,20 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "is_comparable": run.status not in UNREADABLE and run.kind == "run",
         "is_deletable": not run.is_live,
     }
+
+
+def has_words(row: Mapping[str, Any], words: str) -> bool:
+    """Whether each of some words stands in a row of ``run_plain``, in capitals or not.
+
+    >>> has_words({"pipeline": "Review", "status": "failed", "tags": ["kept"]}, "review KEPT")
+    True
+    """
+    shown = " ".join(
+        " ".join(value) if isinstance(value, list) else str(value)
+        for value in map(row.get, _SEARCHED)
+        if value is not None
+    ).lower()
+    return all(word in shown for word in words.lower().split())
 
 
 def mark_of(status: str) -> str:

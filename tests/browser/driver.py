@@ -75,11 +75,14 @@ class JupyterServer:
         app: str = "lab",
         settings: dict[str, dict[str, Any]] | None = None,
         environment: dict[str, str] | None = None,
+        python: str = sys.executable,
     ) -> None:
         self.root = root
+        self._python = python
         self.app = app
         self.port = free_port()
         self.token = secrets.token_hex(16)
+        self.prefix = ""
         self._settings = {**SETTINGS, **(settings or {})}
         self._environment = environment or {}
         self._folder = Path(tempfile.mkdtemp(prefix="attractor-browser-"))
@@ -104,7 +107,7 @@ class JupyterServer:
             **self._environment,
         }
         command = [
-            *(sys.executable, "-m", "jupyter", self.app, "--no-browser", "--allow-root"),
+            *(self._python, "-m", "jupyter", self.app, "--no-browser", "--allow-root"),
             *("--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0"),
             *(f"--ServerApp.root_dir={self.root}", f"--IdentityProvider.token={self.token}"),
             "--expose-app-in-browser",
@@ -135,7 +138,7 @@ class JupyterServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self.port}{self.prefix}"
 
     def _stop(self) -> None:
         process = self._process

@@ -75,6 +75,8 @@ def test_findings_are_gone_to_and_mended_by_keys(typed):
     assert set(wanted) <= {*places}, "each finding is come by, and the first follows the last"
     while typed.script(cursor) != wanted[1]:
         page.keyboard.press("F8")
+    said = page.locator(".jp-CodeCell .cm-announced").first.inner_text()
+    assert 'names "wrte", which is not declared' in said, "a screen reader says it"
     page.keyboard.press("Control+.")
     page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
     assert typed.script(SOURCE) == CELL.replace("wrte", "write")

@@ -525,3 +525,53 @@ def test_in_a_graph_document_and_its_files(driver, serve_page, tmp_path):
         )
         assert page.locator(", ".join(f"main {name.strip()}" for name in strangers.split(","))).count() == 0
         assert [one for one in said if "status of 4" not in one] == []
+
+
+def test_in_the_extension_of_jupyterlab(lab, open_notebook):
+    """Findings, meanings, the outline, breakpoints, notifications, names of tabs and the panel of runs."""
+    few = GROUPS[::5]
+    cell = f"%%attractor hostile\n{hostile_graph(few).replace('x.own', 'promt')}"
+    base = lab.root / ".attractor" / "runs"
+    failing = "x [shape=parallelogram, tool_command=false] start [shape=Mdiamond] done [shape=Msquare] start -> x -> done"
+    notebook = open_notebook(lab, cell)
+    page = notebook.page
+    page.set_default_timeout(60_000)
+
+    def check_page():
+        page.wait_for_timeout(300)  # as of check
+        assert notebook.browser.our_errors == []
+        assert page.locator("img[src=x], [onerror], [onload], [onfocus]").count() == 0
+
+    page.locator(".cm-attractor-panel").wait_for()
+    notebook.command("toc:show-panel")
+    page.locator(".jp-tocItem-content", has_text="onerror=hit()").first.wait_for()
+    check_page()
+    page.locator(".cm-attractor-warning, .cm-attractor-info").first.hover()
+    page.locator(".cm-attractor-tooltip").wait_for()
+    check_page()
+    page.locator(".jp-tocItem-content", has_text="done").click()
+    page.locator(".cm-line", has_text="done [").last.hover(position={"x": 40, "y": 8})
+    page.locator(".cm-attractor-meaning").wait_for()
+    check_page()
+    page.keyboard.press("F9")
+    page.locator(".cm-attractor-breakpoint").wait_for()
+    check_page()
+
+    notebook.command("attractor-nb:show-runs")
+    frame = page.frame_locator("#attractor-nb-runs iframe")
+    frame.get_by_label("Filter runs").wait_for()
+    for _ in range(2):
+        with page.expect_response("**/attractor-nb/rows?limit=50"):
+            pass
+    Pipeline(f"digraph {quote(VECTORS[0])} {{ {failing} }}").run(
+        logs_root=base / "hostile", is_shown=False
+    ).result(60)
+    told = page.locator(".Toastify__toast", has_text="onerror=hit()> failed")
+    told.wait_for()
+    check_page()
+    told.get_by_role("button", name="Show").click()
+    page.locator(".lm-TabBar-tabLabel", has_text="onerror=hit()").wait_for()
+    frame.locator(".ap-side-name", has_text="onerror=hit()").first.wait_for()
+    check_page()
+    inside = frame.locator(".ap-side").locator(FOREIGN)
+    assert inside.count() == 0

@@ -86,3 +86,58 @@ def test_a_run_opens_once_and_its_tab_is_named(panel):
     page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=plan].state-success").wait_for()
     frame.locator("[data-run=panel-alpha] button").click()
     assert page.locator(".lm-TabBar-tab", has_text="alpha").count() == 1
+
+
+RECORDING = """
+window.told = [];
+const own = window.Notification;
+window.Notification = class extends own {
+  constructor(title, options) {
+    super(title, options);
+    window.told.push(options.body);
+    window.last = this;
+  }
+};
+"""
+
+
+def wait_for_looks(page):
+    """Until the runs have been looked at, and are again: what is there at the first look is no news."""
+    for _ in range(2):
+        with page.expect_response("**/attractor-nb/rows*"):
+            pass
+
+
+def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_allowed(lab, driver):
+    base = lab.root / ".attractor" / "runs"
+    for old in base.glob("notice-*"):
+        shutil.rmtree(old)
+    with driver.new_page(height=800) as page:
+        page.set_default_timeout(60_000)
+        page.add_init_script(RECORDING)
+        page.goto(f"{lab.url}/lab?reset&token={lab.token}")
+        page.wait_for_selector(".jp-LauncherCard")
+        page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
+        page.locator(".Toastify__toast", has_text="does not allow notifications").wait_for()
+
+        page.context.grant_permissions(["notifications"], origin=lab.url)
+        page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
+        page.locator(".Toastify__toast", has_text="The browser tells you").wait_for()
+        wait_for_looks(page)
+        page.evaluate("() => { document.hasFocus = () => false; }")
+        Pipeline(FAILING.replace("broken", "elsewhere")).run(
+            logs_root=base / "notice-one", is_shown=False
+        ).result(60)
+        page.wait_for_function("() => window.told.includes('elsewhere failed')")
+        page.evaluate("() => last.dispatchEvent(new Event('click'))")
+        page.locator(".lm-TabBar-tabLabel", has_text="elsewhere").wait_for()
+
+        page.goto(f"{lab.url}/lab?reset&token={lab.token}")  # it is remembered, and no panel is opened
+        page.wait_for_selector(".jp-LauncherCard")
+        page.evaluate("() => { document.hasFocus = () => false; }")
+        wait_for_looks(page)
+        Pipeline(FAILING.replace("broken", "again")).run(
+            logs_root=base / "notice-two", is_shown=False
+        ).result(60)
+        page.wait_for_function("() => window.told.includes('again failed')")
+        page.evaluate("() => { document.hasFocus = () => true; }")

@@ -181,6 +181,23 @@ def test_rows_say_of_each_run_what_a_list_shows(client, sources):
     assert ([row["key"] for row in part["rows"]], part["offset"]) == ([ended], 1)
 
 
+def test_rows_are_found_by_words_and_told_in_parts(client, sources):
+    for _ in range(3):
+        client.ended(client.submit(sources.plain))
+    waiting = client.submit(sources.gate)
+    client.wait_for(waiting, "InterviewStarted")
+
+    def found(**query):
+        answer = client.get("/rows", params=query).json()
+        return [row["index"] for row in answer["rows"]], answer["found"], answer["total"]
+
+    assert found(words="COMPLETED", limit=2) == ([1, 2], 3, 4)
+    assert found(words="completed", limit=2, offset=2) == ([3], 3, 4)
+    assert found(words=f"waiting {waiting[-4:]}") == ([0], 1, 4)
+    assert found(words="completed waiting") == ([], 0, 4)
+    assert found(words="  ", limit=1) == ([0], 4, 4)
+
+
 def test_a_drawing_has_no_states_and_says_what_room_it_needs(client, sources):
     waiting = client.submit(sources.gate)
     client.wait_for(waiting, "InterviewStarted")

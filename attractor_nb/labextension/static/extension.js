@@ -2,6 +2,7 @@
 // in the console, and leaves the notebook as it is.
 
 import { makeBreakpoints } from "./breakpoints.js";
+import { makeBrowserNotices } from "./browser_notices.js";
 import { DOT_MIME, followCells } from "./cells.js";
 import { dotLanguage } from "./dot_language.js";
 import { makeDocumentsPlugin } from "./documents.js";
@@ -190,17 +191,25 @@ async function runsPlugin(shared) {
     autoStart: true,
     optional: [apputils.ICommandPalette, ISettingRegistry, ITranslator],
     async activate(app, palette, settings, translator) {
-      const { panel: hasPanel, notifications } = await settingsOf(settings, id, { panel: true, notifications: true });
+      const { panel: hasPanel, notifications, browser } = await settingsOf(settings, id, { panel: true, notifications: true, browser: false });
       if (!hasPanel) return;
       const words = wordsOf(translator);
-      const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, icon });
+      const notices = makeBrowserNotices({
+        isWanted: browser,
+        remember: async (value) => settings?.set(id, "browser", value),
+        say: (text, kind) => apputils.Notification.emit(text, kind, { autoClose: 5000 }),
+        words,
+      });
+      const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, notices, icon });
       addSheet("style.css");
       app.shell.add(runs.panel, "left", { rank: 450 });
       addCommands(app, palette, words, [
         { id: "show-runs", label: words.__("Show runs and questions"), execute: () => app.shell.activateById(runs.panel.id) },
         { id: "open-page", label: words.__("Open the page of all runs"), execute: () => runs.open("", words.__("Attractor runs")) },
         { id: "open-last-run", label: words.__("Open the last run"), execute: runs.openLast },
+        { id: "notify", label: words.__("Notify me while I look elsewhere"), execute: () => notices.allow().then(runs.watch) },
       ]);
+      if (notices.isOn()) runs.watch();
     },
   };
 }

@@ -5,7 +5,7 @@ const PAGE = "attractor-nb/";
 const LOOK_MS = 5000;
 const NEWEST = 50; // failures are looked for among so many runs
 
-export function makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified, icon }) {
+export function makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified, notices, icon }) {
   const { ServerConnection } = services;
   const settings = ServerConnection.makeSettings();
   const address = (hash) => `${coreutils.URLExt.join(settings.baseUrl, PAGE)}#${hash}`;
@@ -83,8 +83,10 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
     for (const [key, value] of now) {
       if (before.has(key)) continue;
       const [message, run] = spoken(value);
-      const show = { label: words.__("Show"), callback: () => open(run, nameOf(run, rows)) };
+      const openIt = () => open(run, nameOf(run, rows));
+      const show = { label: words.__("Show"), callback: openIt };
       apputils.Notification.emit(message, kind === "failed" ? "error" : "warning", { autoClose: false, actions: [show] });
+      notices.tell(message, `${kind} ${key}`, openIt);
     }
   }
 
@@ -99,7 +101,7 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
   // Begins when somebody has use for the server; until then none is started.
   function watch() {
     if (timer) return;
-    timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_MS);
+    timer = setInterval(() => (document.visibilityState === "visible" || notices.isOn()) && look(), LOOK_MS);
     look();
   }
 

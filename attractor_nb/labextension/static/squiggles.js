@@ -70,8 +70,8 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
     const found = [...shownIn(editor.state)].sort((one, other) => one.from - other.from);
     if (!found.length) return false;
     const { head } = editor.state.selection.main;
-    const { from } = found.find((each) => each.from > head) ?? found[0];
-    editor.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+    const { from, message } = found.find((each) => each.from > head) ?? found[0];
+    editor.dispatch({ selection: { anchor: from }, scrollIntoView: true, effects: EditorView.announce.of(message) });
     editor.focus();
     return true;
   }

@@ -5,26 +5,30 @@ import { Silence } from "./page_server.js";
 const POLL_MS = 3000; // between two looks, and longer where the server takes long to answer
 const POLL_FACTOR = 10;
 
-// `onLook(rows, questions)` is told what there is; `onRefused(problem)` what the server says against it.
-export function pollRuns(server, limit, { onLook, onRefused }) {
+// `query()` says which rows; `onLook(rows, questions)` is told what there is; `onRefused(problem)` what the server says
+// against it.
+export function pollRuns(server, query, { onLook, onRefused }) {
   let timer = 0;
   let isClosed = false;
   let isLooking = false;
+  let isAskedAgain = false;
 
   async function look() {
+    isAskedAgain = isLooking;
     if (isLooking || isClosed) return;
     isLooking = true;
     clearTimeout(timer);
     const begun = performance.now();
     try {
-      const [rows, asked] = await Promise.all([server.get("rows", { limit }), server.get("questions")]);
+      const [rows, asked] = await Promise.all([server.get("rows", query()), server.get("questions")]);
       if (!isClosed) onLook(rows, asked.questions);
     } catch (problem) {
       if (!isClosed && !(problem instanceof Silence)) onRefused(problem);
     } finally {
       isLooking = false;
       const wait = Math.max(POLL_MS, POLL_FACTOR * (performance.now() - begun));
-      if (!isClosed) timer = setTimeout(lookIfSeen, wait);
+      if (isAskedAgain) look();
+      else if (!isClosed) timer = setTimeout(lookIfSeen, wait);
     }
   }
 

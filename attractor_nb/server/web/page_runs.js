@@ -65,7 +65,7 @@ export function showRuns(server, el, { go }) {
     gates = makeGates(server, inbox, { about, onAnswered: polling.look, onResume: resuming.begin });
   }
 
-  const polling = pollRuns(server, MOST_ROWS, {
+  const polling = pollRuns(server, () => ({ limit: MOST_ROWS }), {
     onLook(rows, questions) {
       showRows(rows);
       gates.show(questions);

@@ -1,13 +1,13 @@
 // The runs and their questions in a narrow frame: JupyterLab's sidebar. A run is opened by whoever has the frame.
 
-import { matchesRow } from "./history_rows.js";
 import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
 
-const SIDE_ROWS = 1000;
-const SIDE_SHOWN = 60; // what is in the page; a filter finds the others
+const SIDE_ROW_PX = 46; // of each row, also in page.css
+const SIDE_AROUND = 12; // rows that are kept above and below those in sight
+const SIDE_SETTLED_MS = 60; // between the last scrolling or key and the question for other rows
 
 export function showSidebar(server, el, { go }) {
   document.title = "Runs · attractor_nb";
@@ -26,14 +26,14 @@ export function showSidebar(server, el, { go }) {
   const trouble = make("p", "ap-said");
   trouble.setAttribute("role", "alert");
   const acting = make("div", "ap-acting");
-  root.append(inbox, trouble, acting, filter, list, said);
+  root.append(inbox, trouble, acting, filter, said, list);
   el.append(root);
 
   const items = new Map(); // the elements of the rows that are shown, by key: focus and hover outlive a look
   const names = new Map();
-  let rows = [];
-  let total = 0;
-  const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage}`;
+  let part = { rows: [], offset: 0, found: 0, total: 0 };
+  let timer = 0;
+  const about = (question) => `${names.get(question.pipeline) || question.pipeline} · ${question.stage}`;
   const resuming = makeResuming(server, acting, { onDone: open });
   const gates = makeGates(server, inbox, { about, onAnswered: () => polling.look(), onResume: resuming.begin });
 
@@ -42,41 +42,84 @@ export function showSidebar(server, el, { go }) {
     else window.parent.postMessage({ kind: "attractor-open", run: key, name: names.get(key) || key }, location.origin);
   }
 
+  // The rows in sight, whether they are here or not: the place of the first and of the one behind the last.
+  function inSight() {
+    const above = -list.getBoundingClientRect().top;
+    const first = Math.max(0, Math.floor(above / SIDE_ROW_PX));
+    return [first, Math.max(first, Math.ceil((above + window.innerHeight) / SIDE_ROW_PX))];
+  }
+
+  function wantedPart() {
+    const [first, end] = inSight();
+    const offset = Math.max(0, first - SIDE_AROUND);
+    return { offset, limit: end + SIDE_AROUND - offset, words: filter.value.trim() };
+  }
+
+  function lookSoon() {
+    clearTimeout(timer);
+    timer = setTimeout(() => polling.look(), SIDE_SETTLED_MS);
+  }
+
+  function lookIfOthersAreSeen() {
+    const [first, end] = inSight();
+    if (first < part.offset || Math.min(end, part.found) > part.offset + part.rows.length) lookSoon();
+  }
+
   function show() {
-    const found = rows.filter((row) => matchesRow(row, filter.value));
-    const shown = found.slice(0, SIDE_SHOWN);
-    for (const key of [...items.keys()]) {
-      if (shown.some((row) => row.key === key)) continue;
-      items.get(key).remove();
+    const { rows, offset, found, total } = part;
+    const shown = new Set(rows.map(({ key }) => key));
+    for (const [key, item] of items) {
+      if (shown.has(key)) continue;
+      item.remove();
       items.delete(key);
     }
-    shown.forEach((row, number) => {
+    list.style.height = `${found * SIDE_ROW_PX}px`;
+    rows.forEach((row, number) => {
       if (!items.has(row.key)) items.set(row.key, makeSideRun(row.key, open));
       const item = items.get(row.key);
       fillSideRun(item, row);
+      item.style.top = `${(offset + number) * SIDE_ROW_PX}px`;
+      item.setAttribute("aria-posinset", String(offset + number + 1));
+      item.setAttribute("aria-setsize", String(found));
       if (list.children[number] !== item) list.insertBefore(item, list.children[number] ?? null);
     });
-    said.textContent = spokenCount(shown.length, found.length, total, Boolean(filter.value.trim()));
+    setText(said, spokenCount(found, total, Boolean(filter.value.trim())));
   }
 
-  const polling = pollRuns(server, SIDE_ROWS, {
+  const polling = pollRuns(server, wantedPart, {
     onLook(answer, questions) {
-      ({ rows, total } = answer);
+      part = answer;
       trouble.textContent = "";
-      for (const row of rows) names.set(row.key, row.pipeline);
+      for (const row of part.rows) names.set(row.key, row.pipeline);
       gates.show(questions);
       inbox.hidden = !questions.length;
       show();
+      lookIfOthersAreSeen();
     },
     onRefused: (problem) => {
       trouble.textContent = problem.message;
     },
   });
-  filter.addEventListener("input", show);
+  filter.addEventListener("input", () => {
+    filter.scrollIntoView({ block: "nearest" });
+    lookSoon();
+  });
+  list.addEventListener("keydown", (event) => {
+    const item = event.target.closest("li");
+    const next = { ArrowDown: item?.nextElementSibling, ArrowUp: item?.previousElementSibling }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    next.firstChild.focus();
+  });
+  window.addEventListener("scroll", lookIfOthersAreSeen, { passive: true });
+  window.addEventListener("resize", lookIfOthersAreSeen);
 
   return {
     find: polling.look,
     close() {
+      clearTimeout(timer);
+      window.removeEventListener("scroll", lookIfOthersAreSeen);
+      window.removeEventListener("resize", lookIfOthersAreSeen);
       polling.close();
       gates.close();
       document.body.classList.remove("ap-narrow");
@@ -109,9 +152,9 @@ function setText(element, text) {
 
 const startedShort = (iso) => (iso ? iso.slice(5, 16).replace("T", " ") : "");
 
-function spokenCount(shown, found, total, isFiltered) {
+function spokenCount(found, total, isFiltered) {
   if (!total) return "No runs yet.";
-  if (isFiltered && !found) return "No run has these words.";
-  if (shown < found) return `The newest ${shown} of ${isFiltered ? `${found} found` : total}.`;
-  return isFiltered ? `${found} of ${total} runs.` : "";
+  const all = `${total.toLocaleString("en")} ${total === 1 ? "run" : "runs"}`;
+  if (!isFiltered) return all;
+  return found ? `${found.toLocaleString("en")} of ${all}` : "No run has these words.";
 }

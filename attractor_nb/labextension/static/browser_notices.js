@@ -1,0 +1,28 @@
+// Notifications of the browser, for whoever looks elsewhere: only after the user has allowed them, by a command of ours
+// and in the browser's own question.
+
+export function makeBrowserNotices({ isWanted, remember, say, words }) {
+  let wanted = isWanted;
+  const isAllowed = () => window.Notification?.permission === "granted";
+
+  async function allow() {
+    if (!window.Notification) return say(words.__("This browser has no notifications"), "warning");
+    wanted = (await window.Notification.requestPermission()) === "granted";
+    if (!wanted) return say(words.__("The browser does not allow notifications of this page; its settings of the page can change that"), "warning");
+    await remember(true);
+    return say(words.__("The browser tells you when a question begins to wait and when a run fails, while you look elsewhere"), "info");
+  }
+
+  // One for the same matter, however many tabs tell of it.
+  function tell(text, tag, onClick) {
+    if (!wanted || !isAllowed() || document.hasFocus()) return;
+    const notice = new window.Notification(words.__("Attractor"), { body: text, tag: `attractor-nb ${tag}` });
+    notice.addEventListener("click", () => {
+      window.focus();
+      onClick();
+      notice.close();
+    });
+  }
+
+  return { allow, tell, isOn: () => wanted && isAllowed() };
+}

@@ -1,0 +1,83 @@
+"""The list of runs in the sidebar: whatever their number, the page holds what is shown and a little around it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.storage.sealed_file import seal, unseal
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+TEXT = "digraph NAME { start [shape=Mdiamond] plan [prompt=it] done [shape=Msquare] start -> plan -> done }"
+MANY = 300
+MOST_ROWS = 60
+SHOWN = "() => [...document.querySelectorAll('.ap-side-run')].map(each => each.dataset.run)"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many") / "runs"
+    model = folder.parent / "model"
+    Pipeline(TEXT.replace("NAME", "needle"), backend="simulated").run(
+        logs_root=model, is_shown=False, durability="fast"
+    ).result(60)
+    plain = unseal((model / "manifest.json").read_bytes())
+    for number in range(MANY):
+        shutil.copytree(model, folder / f"run-{number:04}")
+        facts = {**plain, "start_time": f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z"}
+        facts["pipeline_name"] = "needle" if number == 7 else "hay"
+        (folder / f"run-{number:04}" / "manifest.json").write_bytes(seal(facts))
+    return folder
+
+
+@pytest.fixture
+def side(driver, serve_page, base):
+    with driver.new_page(width=320, height=700) as page:
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.set_default_timeout(60_000)
+        page.goto(serve_page(base).replace("#token=", "#sidebar&token="))
+        page.locator(f"[data-run=run-{MANY - 1:04}]").wait_for()
+        yield page
+        assert said == []
+
+
+def test_only_what_is_shown_is_in_the_page_and_scrolling_brings_the_others(side, pictures):
+    newest = side.evaluate(SHOWN)
+    assert newest[:2] == ["run-0299", "run-0298"]
+    assert len(newest) < MOST_ROWS
+    assert side.get_by_text("300 runs").count() == 1
+    side.screenshot(path=str(pictures / "sidebar-of-many.png"))
+    side.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+    side.locator("[data-run=run-0000]").wait_for()
+    oldest = side.evaluate(SHOWN)
+    assert oldest[-1] == "run-0000"
+    assert len(oldest) < MOST_ROWS
+    item = side.locator("[data-run=run-0000]")
+    assert (item.get_attribute("aria-posinset"), item.get_attribute("aria-setsize")) == ("300", "300")
+
+
+def test_the_keys_walk_through_all_of_them(side, driver):
+    side.locator("[data-run=run-0299] button").focus()
+    here = "() => Number(document.activeElement.closest('li').dataset.run.slice(4))"
+
+    def has_walked():
+        side.keyboard.press("ArrowDown")
+        return side.evaluate(here) < 260
+
+    driver.wait_until(has_walked, 60, "the rows past those that were there first")
+    number = side.evaluate(here)
+    side.keyboard.press("ArrowUp")
+    assert side.evaluate(here) == number + 1
+
+
+def test_a_filter_finds_a_run_that_is_not_in_the_page(side):
+    side.get_by_label("Filter runs").fill("NEEDLE completed")
+    side.get_by_text("1 of 300 runs").wait_for()
+    assert side.evaluate(SHOWN) == ["run-0007"]
+    side.get_by_label("Filter runs").fill("")
+    side.locator("[data-run=run-0299]").wait_for()
