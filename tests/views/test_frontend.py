@@ -76,7 +76,10 @@ def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
         timeline_view,
     )  # fmt: skip
     widgets = {
-        made for module in modules for made in vars(module).values() if isinstance(made, type) and "_css" in vars(made)
+        made
+        for module in modules
+        for made in vars(module).values()
+        if isinstance(made, type) and "_css" in vars(made)
     }
     assert len(widgets) >= 10
     assert {widget._css for widget in widgets} == {widget_styles()}

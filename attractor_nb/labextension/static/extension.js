@@ -112,10 +112,10 @@ async function runsPlugin(shared) {
     optional: [apputils.ICommandPalette, ISettingRegistry, ITranslator],
     async activate(app, palette, settings, translator) {
       const { panel: hasPanel, notifications } = await settingsOf(settings, id, { panel: true, notifications: true });
+      addSheet("style.css");
       if (!hasPanel) return;
       const words = wordsOf(translator);
       const runs = makeRuns(app, { apputils, coreutils, services, widgets, ui }, { words, isNotified: notifications, icon });
-      addSheet("style.css");
       app.shell.add(runs.panel, "left", { rank: 450 });
       addCommands(app, palette, words, runs);
     },
