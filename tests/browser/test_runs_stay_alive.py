@@ -108,6 +108,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
     }
     assert not any("widget" in kind for kind in kinds)
     kept = saved.cells[3].outputs[0]["data"]
+    assert kept["text/plain"].splitlines()[-1] == "run.resume()", "each call is a line that can be copied"
     for words in ("waits for an answer: Is the plan good?", "Run.load(", "run.resume()"):
         assert words in kept["text/plain"]
         assert words in kept["text/html"].replace("&#34;", '"')
