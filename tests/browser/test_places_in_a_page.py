@@ -134,6 +134,13 @@ def open_ended(open_view, **more):
     return open_view("live_view", live, **values, gates=[], answers=[])
 
 
+def test_a_run_that_had_ended_reserves_no_room_for_questions(open_view):
+    view = open_ended(open_view)
+    gates = view.page.locator(".attractor-gate")
+    gates.evaluate("(element) => element.classList.add('has-gates')")
+    assert gates.bounding_box()["height"] < 40
+
+
 def test_a_run_that_has_ended_offers_its_replay_in_the_place_of_its_drawing(open_view):
     view = open_ended(open_view)
     page = view.page
