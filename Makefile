@@ -162,6 +162,10 @@ docs: $(DEVELOPMENT) ## write the options of signatures and the generated pages 
 	$(PY) tests/docs/signatures.py
 	$(PY) tests/docs/generate.py
 
+.PHONY: pictures
+pictures: $(DEVELOPMENT) system ## make the pictures of docs/images anew; look at them
+	$(PY) tests/docs/pictures.py
+
 .PHONY: bench
 bench: $(DEVELOPMENT) system ## measure against peers and write docs/benchmarks.md
 	$(PY) tests/benchmarks

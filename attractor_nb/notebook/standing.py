@@ -127,7 +127,12 @@ def _way_on(call: str, status: RunStatus) -> str:
     if not call:
         return "Nothing of it is stored: it cannot be opened again without its kernel."
     if status is RunStatus.INTERRUPTED:
-        return f"Look into it again with run = {call}; go on with run.resume()."
+        return _lines("To look into it again, and to go on:", call, "run.resume()")
     if status.is_ended:
-        return f"Look into it again with run = {call}."
-    return f"It was under way here. When its kernel is gone: run = {call}; go on with run.resume()."
+        return _lines("To look into it again:", call)
+    return _lines("It was under way here. To go on when its kernel is gone:", call, "run.resume()")
+
+
+def _lines(words: str, call: str, *more: str) -> str:
+    """Words, and calls of which each line can be copied into a cell of a fresh kernel."""
+    return "\n".join([words, "from attractor_nb import Run", f"run = {call}", *more])

@@ -132,8 +132,8 @@ class ActionDesk:
         name = name_of(self.run) or "run"
         raise OptionError(
             f"this prompt of {node} has {MARK} where its secret stood, and would be sent so",
-            hint=f'a secret is never shown, so give the whole prompt in Python: {name}.fork("{node}", prompt=…); '
-            f"or write a value in place of {MARK}",
+            hint=f"a secret is never shown; give the whole prompt in Python, "
+            f'{name}.fork("{node}", prompt=…), or write a value in place of {MARK}',
         )
 
     def _rewind(self, node: str, visit: int | None) -> dict[str, str]:

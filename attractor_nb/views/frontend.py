@@ -78,8 +78,8 @@ def styles(entry: str, beside: Traversable | None = None) -> str:
 def widget_styles() -> str:
     """The style sheet of every widget: that of all views, so that it is the same text for all.
 
-    The sheets of all widgets of a notebook stand in one page, and where two rules count the same the later one is
-    taken. Were they different, the theme of a second view would take the rules of the first away.
+    The sheets of all widgets of a notebook stand in one page, and where two rules count the same the later
+    one is taken. Were they different, the theme of a second view would take the rules of the first away.
     """
     names = dict.fromkeys(("theme", *modules_of(_LARGEST)))
     for file in sorted(file.name for file in FOLDER.iterdir() if file.name.endswith(".js")):

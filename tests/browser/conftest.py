@@ -123,7 +123,10 @@ class Look:
 
 
 # Each width and each theme once; all four pairs in the campaign.
-LOOKS = [Look(*pair) for pair in (product((1366, 640), (False, True)) if IS_CAMPAIGN else ((1366, False), (640, True)))]
+LOOKS = [
+    Look(*pair)
+    for pair in (product((1366, 640), (False, True)) if IS_CAMPAIGN else ((1366, False), (640, True)))
+]
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: look.name)

@@ -22,6 +22,7 @@ talk = Pipeline("""digraph talk { graph [label="Talk", goal="tides"]
 RUN = "review = talk.run(backend=answer)"
 ANSWER = 'review.wait_for_gate("gate", 20); review.answer("gate", "Yes"); print(review.result().status)'
 
+
 def open_stage(notebook, node, within="[data-attractor-place]"):
     notebook.page.locator(f"{within} [data-node={node}]").first.click()
     notebook.wait_for(f"{within} .as-actions:visible")

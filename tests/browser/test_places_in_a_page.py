@@ -71,8 +71,10 @@ def test_a_new_place_that_comes_before_the_old_one_goes_gets_the_view_that_stood
         "() => { window.kept = document.querySelector('.field'); document.querySelector('.box').scrollTop = 120; }"
     )
     page.wait_for_timeout(50)
-    page.evaluate("() => { const el = document.getElementById('view'); window.old = el.firstChild; el.append(old.cloneNode(false)); "
-        "el.lastChild.innerHTML = '<div data-attractor-place=\"k\"><p class=\"still\">second</p></div>'; }")
+    page.evaluate(
+        "() => { const el = document.getElementById('view'); window.old = el.firstChild; el.append(old.cloneNode(false)); "
+        'el.lastChild.innerHTML = \'<div data-attractor-place="k"><p class="still">second</p></div>\'; }'
+    )
     page.wait_for_timeout(50)
     page.evaluate("() => old.remove()")
     page.wait_for_function("() => document.querySelector('.field') === window.kept")
@@ -85,8 +87,10 @@ def test_a_new_place_that_comes_before_the_old_one_goes_gets_the_view_that_stood
 def test_an_output_that_is_shown_a_second_time_has_a_view_of_its_own_that_outlives_the_first(open_view):
     view = open_view("place", TALL)
     page = view.page
-    page.evaluate("() => { const el = document.getElementById('view'); window.first = el.firstChild; el.append(first.cloneNode(true)); "
-        "el.lastChild.querySelector('[data-attractor-place]').innerHTML = '<p class=\"still\">second</p>'; }")
+    page.evaluate(
+        "() => { const el = document.getElementById('view'); window.first = el.firstChild; el.append(first.cloneNode(true)); "
+        "el.lastChild.querySelector('[data-attractor-place]').innerHTML = '<p class=\"still\">second</p>'; }"
+    )
     page.wait_for_function("() => document.querySelectorAll('.field').length === 2")
     page.wait_for_timeout(1500)
     page.locator(".field").nth(1).fill("of the second")
@@ -128,6 +132,13 @@ def open_ended(open_view, **more):
         "has_beside": True,
     }
     return open_view("live_view", live, **values, gates=[], answers=[])
+
+
+def test_a_run_that_had_ended_reserves_no_room_for_questions(open_view):
+    view = open_ended(open_view)
+    gates = view.page.locator(".attractor-gate")
+    gates.evaluate("(element) => element.classList.add('has-gates')")
+    assert gates.bounding_box()["height"] < 40
 
 
 def test_a_run_that_has_ended_offers_its_replay_in_the_place_of_its_drawing(open_view):

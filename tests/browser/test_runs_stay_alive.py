@@ -89,7 +89,9 @@ def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_no
     assert notebook.browser.our_errors == []
 
 
-def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook, pictures, look):
+def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
+    jupyter, open_notebook, pictures, look
+):
     inbox = "from attractor_nb import gates\ngates()"
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox, look=look)
     run_cells(notebook, 0, 1, 2, 3, 4)
@@ -106,6 +108,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
     }
     assert not any("widget" in kind for kind in kinds)
     kept = saved.cells[3].outputs[0]["data"]
+    assert kept["text/plain"].splitlines()[-1] == "run.resume()", "each call is a line that can be copied"
     for words in ("waits for an answer: Is the plan good?", "Run.load(", "run.resume()"):
         assert words in kept["text/plain"]
         assert words in kept["text/html"].replace("&#34;", '"')

@@ -51,3 +51,59 @@ def wait_for_last_cell(notebook):
         raise AssertionError(
             f"the last cell did not run; the outputs are:\n{notebook.output_text()}"
         ) from error
+
+
+def test_what_the_quickstart_says_of_looking_around_is_so(lab):
+    """Each sentence of "Run it" and "Look around in it", as a newcomer does it."""
+    quickstart = nbformat.read(TOUR[0], 4)
+    code = [cell for cell in quickstart.cells if cell.cell_type == "code"]
+    quickstart.cells = [
+        next(cell for cell in code if wanted in cell.source)
+        for wanted in ("%load_ext", "draft -> done", "run = note.run()", "await run")
+    ]
+    nbformat.write(quickstart, lab.root / "looking_around.ipynb")
+    with lab.browser(width=1366, height=768) as browser:
+        notebook = browser.open("looking_around.ipynb")
+        page = notebook.page
+        for index in (0, 1, 2, 3, 2):
+            notebook.run_cell(index)
+            notebook.wait_until_idle(SECONDS)
+        notebook.wait_for(".al-line[data-status=success]")
+        run = page.locator(".attractor-live").first
+        drawing = "document.querySelector('.al-canvas svg').getBoundingClientRect()"
+        run.locator(".ad-frame").focus()
+        before = page.evaluate(f"() => {drawing}.width")
+        page.keyboard.press("+")
+        page.wait_for_function(f"(width) => {drawing}.width > width + 1", arg=before)
+        page.keyboard.press("0")
+        page.wait_for_function(f"(width) => Math.abs({drawing}.width - width) < 2", arg=before)
+        page.keyboard.press("/")
+        page.keyboard.type("write a release")
+        assert run.locator(".is-found-here").get_attribute("data-node") == "draft", (
+            "by the first words of a prompt"
+        )
+        page.keyboard.press("Escape")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        notebook.wait_for_text("List three points that users care about")
+        run.locator("[data-node=draft]").first.click()
+        notebook.wait_for_text("Write a release note of five lines")
+        page.keyboard.press("Escape")
+        run.get_by_label("The states as a table").click()
+        notebook.wait_for(".al-table table")
+        page.get_by_role("button", name="Replay").first.click()
+        notebook.wait_for(".al-panel .ar-slider")
+        page.get_by_role("button", name="Timeline").first.click()
+        notebook.wait_for(".al-panel .at-lanes svg")
+        page.get_by_role("button", name="Timeline").first.click()
+        notebook.save()
+        page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
+        assert browser.our_errors == []
+    with lab.browser(width=1366, height=768) as browser:
+        tomorrow = browser.open("looking_around.ipynb")
+        tomorrow.wait_for('img[src^="data:image/svg+xml;base64,"]')
+        assert "Run.load(" in tomorrow.output_text()
+        tomorrow.run_cell(0)
+        tomorrow.click("Open this run")
+        tomorrow.wait_for(".attractor-live [data-node=draft].state-success")
+        assert browser.our_errors == []

@@ -16,6 +16,7 @@ from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
 from attractor_nb.server.requests import BackendName, Bounds
 from attractor_nb.server.settings import ServerSettings
+from attractor_nb.views.frontend import FOLDER as VIEWS
 from attractor_nb.views.frontend import modules_of, script
 from attractor_nb.views.svg import render_svg
 
@@ -150,6 +151,16 @@ def test_the_script_is_of_modules_that_share_no_name_and_make_no_markup_of_texts
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\s*=",
             source(name),
         )
+
+
+def test_no_class_is_dressed_by_a_view_and_by_the_page():
+    def alone(folder):
+        sheets = [path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".css")]
+        return {
+            found for sheet in sheets for found in re.findall(r"^\.([a-z]+-[\w-]+) \{", sheet, re.MULTILINE)
+        }
+
+    assert alone(FOLDER) & alone(VIEWS) == set()
 
 
 def test_the_form_of_a_new_run_knows_the_backends_and_the_limit_of_the_api():

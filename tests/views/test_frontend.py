@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -66,17 +67,17 @@ def test_a_view_is_dressed_with_the_theme_first():
 
 
 def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
-    from attractor_nb.notebook import (
-        compare_view, editing, gate_card, graph_view, history_view, reopening, replay_view, run_form, stage_view,
-        timeline_view,
-    )  # fmt: skip
-
-    modules = (
-        compare_view, editing, gate_card, graph_view, history_view, reopening, replay_view, run_form, stage_view,
-        timeline_view,
-    )  # fmt: skip
+    folder = Path(str(FOLDER)).parents[1] / "notebook"
+    modules = [
+        import_module(f"attractor_nb.notebook.{file.stem}")
+        for file in folder.glob("*.py")
+        if "_css = " in file.read_text("utf-8")
+    ]
     widgets = {
-        made for module in modules for made in vars(module).values() if isinstance(made, type) and "_css" in vars(made)
+        made
+        for module in modules
+        for made in vars(module).values()
+        if isinstance(made, type) and "_css" in vars(made)
     }
     assert len(widgets) >= 10
     assert {widget._css for widget in widgets} == {widget_styles()}

@@ -192,6 +192,7 @@ async function runsPlugin(shared) {
     optional: [apputils.ICommandPalette, ISettingRegistry, ITranslator],
     async activate(app, palette, settings, translator) {
       const { panel: hasPanel, notifications, browser } = await settingsOf(settings, id, { panel: true, notifications: true, browser: false });
+      addSheet("style.css");
       if (!hasPanel) return;
       const words = wordsOf(translator);
       const notices = makeBrowserNotices({
@@ -201,7 +202,6 @@ async function runsPlugin(shared) {
         words,
       });
       const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, notices, icon });
-      addSheet("style.css");
       app.shell.add(runs.panel, "left", { rank: 450 });
       addCommands(app, palette, words, [
         { id: "show-runs", label: words.__("Show runs and questions"), execute: () => app.shell.activateById(runs.panel.id) },

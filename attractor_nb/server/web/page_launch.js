@@ -26,7 +26,7 @@ export function makeLauncher(server, { draft, textOf, obstacleOf, look, onChange
   const commands = makeCommands({ onTick: showState });
   const inputs = makeInputs({ onChange: changed });
   const options = makeOptions({ onChange: changed });
-  const begin = makeButton("al-button an-run", "Run", "Ctrl-Enter", run);
+  const begin = makeButton("al-button an-begin", "Run", "Ctrl-Enter", run);
   const state = make("p", "an-state");
   state.setAttribute("aria-live", "polite");
   const bar = make("div", "an-bar");

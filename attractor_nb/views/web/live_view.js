@@ -35,6 +35,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const root = make("div", "attractor-ui attractor-live");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Run of ${host.get("caption") || "a pipeline"}`);
+  root.classList.toggle("was-ended", Boolean(truth.line.is_ended)); // no question will need room
   keepKeys(root);
 
   const stage = make("div", "al-stage");

@@ -7,6 +7,7 @@ import { importDrawing, keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 
 const TINT_COLOUR = "var(--al-retrying)";
+const TIMELINE_HINT = "Point at a bar to read what it was; a click chooses its stage.";
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
 
@@ -17,7 +18,7 @@ export function showTimeline(host, el) {
   keepKeys(root);
 
   const lanes = make("div", "at-lanes");
-  const words = make("pre", "at-words", "");
+  const words = make("pre", "at-words", TIMELINE_HINT);
   words.setAttribute("role", "status");
   const drawing = makeDrawing(host.get("graph"), host.get("marks"), { onNode: (id) => selectNode(id) });
   const heats = makeHeats();
@@ -72,7 +73,7 @@ export function showTimeline(host, el) {
 
   function tell(number) {
     const bar = number === null ? null : barOf(number);
-    words.textContent = bar ? bar.words : "";
+    words.textContent = bar ? bar.words : TIMELINE_HINT;
   }
 
   function choose(number) {
@@ -103,6 +104,7 @@ export function showTimeline(host, el) {
     const group = make("div", "at-heats");
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", "Tint the graph");
+    group.append(make("span", "al-dim", "Tint the graph by"));
     for (const by of Object.keys(host.get("heats") || {})) {
       const button = makeButton("al-button", by, `Tint the graph by ${by}`, () => tintBy(by));
       button.dataset.by = by;
@@ -120,7 +122,7 @@ export function showTimeline(host, el) {
 
   function showTints() {
     const heat = tinted ? (host.get("heats") || {})[tinted] || {} : {};
-    for (const button of heats.children) button.setAttribute("aria-pressed", String(button.dataset.by === tinted));
+    for (const button of heats.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.by === tinted));
     for (const id of drawing.ids) {
       const { level = 0, words: number = "" } = heat[id] || {};
       const colour = level ? `color-mix(in srgb, ${TINT_COLOUR} ${10 * level}%, transparent)` : null;

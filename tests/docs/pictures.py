@@ -1,0 +1,163 @@
+"""Makes the pictures of docs/images anew, in a real JupyterLab and on a real server, light and dark.
+
+    make pictures
+
+Look at each of them before you commit: nothing compares them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+IMAGES = REPOSITORY / "docs" / "images"
+THEMES = {"": False, "-dark": True}
+
+RELEASE = """digraph Release {
+    graph [label="Release", goal="Add a --json flag to the report command"]
+    start  [shape=Mdiamond, label="Start"]
+    plan   [label="Plan the change", prompt="Plan it: $goal"]
+    write  [label="Implement it", prompt="Write the code"]
+    tests  [shape=parallelogram, tool_command="echo 48 passed"]
+    review [shape=hexagon, label="Is the change good?"]
+    done   [shape=Msquare, label="Done"]
+
+    start -> plan -> write -> tests
+    tests -> review [condition="outcome=success"]
+    tests -> write  [condition="outcome=fail", label="fix"]
+    review -> done  [label="[A] Approve"]
+    review -> write [label="[R] Request changes"]
+}"""
+SLIP = RELEASE.replace("tests -> review", "tests -> revew")
+MODEL = """import asyncio
+from attractor_nb import Usage
+from attractor_nb.model.response import Response
+ANSWERS = {
+    "plan": "1. `report.py`: a `--json` flag beside `--csv`.\\n2. One object for each row of the table.\\n3. Tests: no rows, one row, other scripts.",
+    "write": "```diff\\n+ parser.add_argument(\\"--json\\", action=\\"store_true\\")\\n+ if args.json:\\n+     print(json.dumps(rows, ensure_ascii=False))\\n```",
+}
+async def model(node, prompt, context):
+    await asyncio.sleep(0.6)
+    return Response(ANSWERS[node.id], usage=Usage(input_tokens=410, output_tokens=210, cost_usd=0.0015, calls=1))"""
+
+
+def load_driver() -> Any:
+    """The driver of the browser tests, which is a file and no package."""
+    spec = importlib.util.spec_from_file_location("pictures_driver", REPOSITORY / "tests/browser/driver.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_notebook(path: Path, *cells: str) -> None:
+    """A notebook of code cells."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, path)
+
+
+def draw_live_run(driver: Any, folder: Path) -> None:
+    """README: a run that waits at a gate, with its question beside the drawing."""
+    write_notebook(
+        folder / "run.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
+        "run = release.run(backend=model)",
+    )  # fmt: skip
+    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
+    with driver.JupyterServer(folder, environment=environment) as server:
+        for end, is_dark in THEMES.items():
+            with server.browser(width=1180, height=1100, dark=is_dark) as browser:
+                notebook = browser.open("run.ipynb")
+                theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
+                browser.page.evaluate(
+                    "(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme
+                )
+                browser.page.wait_for_function(
+                    f"() => document.body.dataset.jpThemeLight === '{str(not is_dark).lower()}'"
+                )
+                for cell in range(4):
+                    notebook.run_cell(cell)
+                    notebook.wait_until_idle()
+                notebook.wait_for(".attractor-gate.is-open .ag-material")
+                browser.page.mouse.move(0, 0)
+                browser.page.wait_for_timeout(1000)
+                notebook.shoot(IMAGES / f"live-graph{end}.png", ".jp-OutputArea-output:has(.attractor-live)")
+                notebook.click("Approve")  # or the next run would say that this one waits
+                notebook.wait_for(".al-line[data-status=success]")
+
+
+@contextmanager
+def served(folder: Path, port: int) -> Iterator[str]:
+    """The printed line of a server of its own."""
+    command = [
+        sys.executable,
+        "-m",
+        "attractor_nb.cli",
+        "serve",
+        "--runs-dir",
+        str(folder),
+        "--port",
+        str(port),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as one:
+        assert one.stdout is not None
+        try:
+            yield one.stdout.readline().strip()
+        finally:
+            one.terminate()
+
+
+def draw_pages(driver: Any, folder: Path) -> None:
+    """docs/server.md: the form with a slip in its text, then the run of the text that has none."""
+    for end, is_dark in THEMES.items():
+        with (
+            served(folder / f"runs{end}", driver.free_port()) as line,
+            driver.new_page(width=1180, height=820, dark=is_dark) as page,
+        ):
+            page.goto(line)
+            page.get_by_role("button", name="New run").click()
+            text = page.get_by_label("DOT text")
+            text.fill(SLIP)
+            page.locator(".af-table tbody tr").first.wait_for()
+            page.locator(".an-sketch [data-node=plan]").wait_for()
+            page.screenshot(path=IMAGES / f"new-run{end}.png")
+            text.fill(RELEASE)
+            page.wait_for_function("() => !document.querySelector('.af-error')")
+            page.locator(".an-commands input[type=checkbox]").first.check()
+            page.get_by_role("button", name="Run", exact=True).click()
+            page.locator(".attractor-gate.is-open .ag-card").wait_for()
+            page.locator(".al-canvas [data-node=plan]").first.click()
+            page.locator(".al-tab-panel").first.wait_for()
+            page.evaluate("() => document.activeElement.blur()")
+            page.mouse.move(0, 0)
+            page.wait_for_timeout(1000)
+            page.screenshot(path=IMAGES / f"page{end}.png")
+
+
+def main() -> None:
+    """Make all of them."""
+    driver = load_driver()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "lab").mkdir()
+        draw_live_run(driver, Path(folder) / "lab")
+        draw_pages(driver, Path(folder))
+    driver.close_chromium()
+
+
+if __name__ == "__main__":
+    main()
