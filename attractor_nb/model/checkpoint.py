@@ -1,33 +1,20 @@
 """The stored form of a run's state: ``checkpoint.json`` (spec 5.3; ruling 29).
 
-A projection of the run's log: what is here can always be rebuilt from there. This model is the only
-one that says which keys a checkpoint has; importing it imports pydantic, so only readers do.
+A projection of the run's log: what is here can always be rebuilt from there. This is the only place that
+says which keys a checkpoint has.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
 
-SCHEMA_VERSION = 1
-
-
-class CheckpointUsage(BaseModel):
-    """What the run's model calls consumed so far."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    input_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
-    cost_usd: float | None = Field(default=None, ge=0)
-    calls: int = Field(default=0, ge=0)
-    unpriced_calls: int = Field(default=0, ge=0)
-    cached_tokens: int = Field(default=0, ge=0)
-    estimated_calls: int = Field(default=0, ge=0)
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import Count, Record, no_values
 
 
-class Checkpoint(BaseModel):
+class Checkpoint(Record, frozen=True, kw_only=True):
     """A snapshot of a run between two stages.
 
     Attributes:
@@ -50,9 +37,7 @@ class Checkpoint(BaseModel):
         state: What the traversal keeps, in its own form.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     run_id: str = ""
     pipeline_name: str = ""
     graph_hash: str = ""
@@ -60,12 +45,12 @@ class Checkpoint(BaseModel):
     current_node: str
     next_node: str = ""
     completed_nodes: list[str]
-    node_retries: dict[str, int] = Field(default_factory=dict)
-    node_outcomes: dict[str, str] = Field(default_factory=dict)
-    visits: dict[str, int] = Field(default_factory=dict)
-    context_values: dict[str, Any] = Field(alias="context")
-    logs: list[str] = Field(default_factory=list)
-    usage: CheckpointUsage = CheckpointUsage()
-    log_sequence: int = Field(default=0, ge=0)
-    log_offset: int = Field(default=0, ge=0)
-    state: dict[str, Any] = Field(default_factory=dict)
+    node_retries: dict[str, int] = msgspec.field(default_factory=no_values)
+    node_outcomes: dict[str, str] = msgspec.field(default_factory=no_values)
+    visits: dict[str, int] = msgspec.field(default_factory=no_values)
+    context_values: dict[str, Any] = msgspec.field(name="context")
+    logs: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    log_sequence: Count = 0
+    log_offset: Count = 0
+    state: dict[str, Any] = msgspec.field(default_factory=no_values)

@@ -1,22 +1,22 @@
 """The stored description of a run: ``manifest.json`` (spec 5.6; run-directory.md; ruling 30).
 
-"Finished" is what ``status`` says here, never inferred from what lies about. Importing this module
-imports pydantic, so only readers do.
+"Finished" is what ``status`` says here, never inferred from what lies about.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
 
-from attractor_nb.model.checkpoint import CheckpointUsage
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import Count, Record, no_values
 
 RunStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
 
 
-class Manifest(BaseModel):
-    """What a run is and how it stands. Keys unknown here are kept.
+class Manifest(Record, frozen=True):
+    """What a run is and how it stands. Keys unknown here are no fault.
 
     Attributes:
         schema_version: Version of this form.
@@ -51,8 +51,6 @@ class Manifest(BaseModel):
         usage: What model calls had consumed by then, likewise.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
     schema_version: Literal[1] = 1
     run_id: str = ""
     pipeline_name: str = ""
@@ -62,20 +60,20 @@ class Manifest(BaseModel):
     end_time: str | None = None
     status: RunStatus = "running"
     start_node: str = ""
-    node_count: int = Field(default=0, ge=0)
+    node_count: Count = 0
     model: str | None = None
-    stage_directories: dict[str, str] = Field(default_factory=dict)
+    stage_directories: dict[str, str] = msgspec.field(default_factory=no_values)
     restart_of: str = ""
     restarted_as: str = ""
-    fork_of: dict[str, str | int] = Field(default_factory=dict[str, str | int])
+    fork_of: dict[str, str | int] = msgspec.field(default_factory=no_values)
     continued_from: str = ""
     backend: str = ""
-    backend_facts: dict[str, Any] = Field(default_factory=dict)
+    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
     is_simulated: bool = False
-    bounds: dict[str, int | float | str] = Field(default_factory=dict)
-    log_sequence: int = Field(default=0, ge=0)
+    bounds: dict[str, int | float | str] = msgspec.field(default_factory=no_values)
+    log_sequence: Count = 0
     source_path: str = ""
     is_source_redacted: bool = False
-    duration: float | None = Field(default=None, ge=0)
-    stages: int | None = Field(default=None, ge=0)
-    usage: CheckpointUsage | None = None
+    duration: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    stages: Count | None = None
+    usage: Usage | None = None

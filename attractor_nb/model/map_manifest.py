@@ -1,15 +1,17 @@
-"""The stored description of a map: ``map.json``. Importing this imports pydantic, so only readers do."""
+"""The stored description of a map: ``map.json``."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
+
+from attractor_nb.model.record import Record, no_values
 
 MapStatus = Literal["running", "resumed", "completed", "failed", "interrupted"]
 
 
-class MapRow(BaseModel):
+class MapRow(Record, frozen=True):
     """One row of a map.
 
     Attributes:
@@ -17,14 +19,12 @@ class MapRow(BaseModel):
         directory: Name of its run directory in the map's directory.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    inputs: str = Field(pattern="^[0-9a-f]{64}$")
-    directory: str = Field(pattern="^row-[0-9]+$")
+    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    directory: Annotated[str, msgspec.Meta(pattern="^row-[0-9]+$")]
 
 
-class MapManifest(BaseModel):
-    """What a map runs, over what, and how it stands. Keys unknown here are kept.
+class MapManifest(Record, frozen=True, kw_only=True):
+    """What a map runs, over what, and how it stands. Keys unknown here are no fault.
 
     How each row stands is said by its own run directory alone.
 
@@ -43,8 +43,6 @@ class MapManifest(BaseModel):
         rows: Its rows, in order.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
     schema_version: Literal[1] = 1
     map_id: str = ""
     pipeline_name: str = ""
@@ -53,7 +51,7 @@ class MapManifest(BaseModel):
     end_time: str | None = None
     status: MapStatus = "running"
     backend: str = ""
-    backend_facts: dict[str, Any] = Field(default_factory=dict)
-    outputs: list[str] = Field(default_factory=list)
+    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    outputs: tuple[str, ...] = ()
     is_source_redacted: bool = False
     rows: list[MapRow]

@@ -82,6 +82,7 @@ class RecordProblem(ValueError):
 
 
 _PLACE: Final = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 _WORDS: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -99,10 +100,12 @@ def in_words(error: msgspec.ValidationError) -> RecordProblem:
     ...     msgspec.convert("1", Count)
     ... except msgspec.ValidationError as error:
     ...     print(in_words(error))
-    has a wrong value: expected a whole number, got a text
+    has a wrong shape: expected a whole number, got a text
     """
     found = _PLACE.fullmatch(str(error))
     what, where = (found["what"], found["where"]) if found else (str(error), None)
+    if missing := _MISSING.fullmatch(what):
+        what, where = "field required", ".".join(filter(None, (where, missing[1])))
     what = re.sub(r"`(\w+)`", lambda word: _WORDS.get(word[1], word[1]), what)
-    place = f" in {where}" if where else ""
-    return RecordProblem(f"has a wrong value{place}: {what[:1].lower()}{what[1:]}")
+    place = f"{where}: " if where else ""
+    return RecordProblem(f"has a wrong shape: {place}{what[:1].lower()}{what[1:]}")

@@ -17,6 +17,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 TEMPORARY_PREFIX = ".attractor-tmp-"
@@ -121,13 +122,13 @@ def replace_link(
         raise storage_error(error, "link", directory / name) from error
 
 
-def sweep(disk: Disk, parent: int) -> int:
+def sweep(disk: Disk, parent: int, names: Iterable[str] | None = None) -> int:
     """Remove the temporary files that a killed process left in a directory; how many.
 
-    Only the owner of a run directory may call this.
+    Only the owner of a run directory may call this; ``names`` are its entries, where they are known already.
     """
     count = 0
-    for name in entry_names(parent):
+    for name in entry_names(parent) if names is None else names:
         if name.startswith(TEMPORARY_PREFIX):
             with contextlib.suppress(OSError):
                 disk.remove(name, parent)

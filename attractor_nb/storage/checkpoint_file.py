@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.checkpoint import Checkpoint
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from attractor_nb.storage.disk import Disk
@@ -62,15 +62,4 @@ def checkpoint_file(disk: Disk, root: RunDirectory, *, is_synced: bool) -> Seale
 
 def read_checkpoint(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
     """The newest valid checkpoint of a run, and what is wrong with newer ones."""
-    return read_generations(directory, CHECKPOINT_NAME, check_checkpoint)
-
-
-def check_checkpoint(plain: Mapping[str, Any]) -> None:
-    """Check the shape of a checkpoint.
-
-    Raises:
-        ValueError: It is not one.
-    """
-    from attractor_nb.model.checkpoint import Checkpoint  # noqa: PLC0415 - imports pydantic
-
-    Checkpoint.model_validate(plain)
+    return read_generations(directory, CHECKPOINT_NAME, Checkpoint.from_plain)

@@ -85,12 +85,12 @@ def read_record(line: bytes, owner: int = 0) -> tuple[int, Event | None]:
     if token < owner or not token:
         return token, None
     try:
-        return token, _event_of(payload)
+        return token, event_of(payload)
     except ValueError:
         return token, None
 
 
-def _event_of(payload: bytes) -> Event:
+def event_of(payload: bytes) -> Event:
     """The event of a JSON text; of one that says something twice, or too deep, none.
 
     A text that the encoder gives back byte for byte is what it says. Every other one is read with care: of
@@ -240,7 +240,7 @@ def _problem_of(line: bytes) -> str:
     token, payload = _unsealed(line)
     try:
         if token:
-            _event_of(payload)
+            event_of(payload)
     except ValueError as problem:
         return str(problem)
     return "does not match its checksum"

@@ -153,7 +153,8 @@ def sweep_stages(disk: Disk, root: RunDirectory, *, except_with: str) -> None:
         except OSError:  # a file, a link: not ours to look into
             continue
         try:
-            if except_with not in entry_names(descriptor):
-                sweep(disk, descriptor)
+            names = entry_names(descriptor)
+            if except_with not in names:
+                sweep(disk, descriptor, names)
         finally:
             disk.close(descriptor)

@@ -11,9 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.checkpoint import Checkpoint
 from attractor_nb.model.outcome import read_status
 from attractor_nb.storage.atomic import read_plain_file
-from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, check_checkpoint
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.sealed_file import wrong_shape
 from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, read_json
 
@@ -38,7 +39,7 @@ def read_legacy_checkpoint(directory: Path, names: list[str]) -> tuple[dict[str,
         try:
             data = read_plain_file(directory / name, max_bytes=MAX_BYTES)
             checkpoint = _converted(read_json(data or b""))
-            check_checkpoint(checkpoint)
+            Checkpoint.from_plain(checkpoint)
         except JsonProblem as problem:
             problems.append(f"{name} {problem}")
         except StorageError as error:

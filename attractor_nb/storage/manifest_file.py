@@ -16,6 +16,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageStarted,
 )
+from attractor_nb.model.manifest import Manifest
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 from attractor_nb.storage.stage_names import StageNames
@@ -58,13 +59,7 @@ class ManifestFile:
 
 def read_manifest(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
     """The newest valid manifest of a run, and what is wrong with newer ones."""
-    return read_generations(directory, MANIFEST_NAME, _check)
-
-
-def _check(plain: Mapping[str, Any]) -> None:
-    from attractor_nb.model.manifest import Manifest  # noqa: PLC0415 - imports pydantic
-
-    Manifest.model_validate(plain)
+    return read_generations(directory, MANIFEST_NAME, Manifest.from_plain)
 
 
 def fork_facts(event: PipelineForked) -> dict[str, Any]:

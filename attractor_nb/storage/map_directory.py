@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.model.map_manifest import MapManifest
 from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.brought_rows import put_run, sweep_runs
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
@@ -235,7 +236,7 @@ def read_map(path: Path) -> dict[str, Any]:
         CheckpointCorrupt: Its manifest is damaged.
         StorageError: It cannot be read.
     """
-    facts, problems = read_generations(path, MAP_NAME, _check)
+    facts, problems = read_generations(path, MAP_NAME, MapManifest.from_plain)
     if facts is None and problems:
         raise CheckpointCorrupt(
             f"{path / MAP_NAME}: {'; '.join(problems)}",
@@ -295,9 +296,3 @@ def _damaged(path: Path, problem: str) -> CheckpointCorrupt:
         f"{path / INPUTS_NAME}: {problem}",
         hint="give the inputs again: pipeline.resume_map(directory, params=…)",
     )
-
-
-def _check(plain: Mapping[str, Any]) -> None:
-    from attractor_nb.model.map_manifest import MapManifest  # noqa: PLC0415 - imports pydantic
-
-    MapManifest.model_validate(plain)

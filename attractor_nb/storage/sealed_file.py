@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.record import RecordProblem
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.atomic import read_plain_file, write_whole
 from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
@@ -88,7 +89,7 @@ def previous_name(name: str) -> str:
 
 
 def read_generations(
-    directory: Path, name: str, check: Callable[[dict[str, Any]], None]
+    directory: Path, name: str, check: Callable[[dict[str, Any]], object]
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The newest valid generation of a sealed file, and what is wrong with newer ones.
 
@@ -121,6 +122,8 @@ def read_generations(
 
 def wrong_shape(error: ValueError) -> str:
     """Where a value of a wrong shape is and what is wrong with it, in words that complete "it …"."""
+    if isinstance(error, RecordProblem):
+        return str(error)
     findings: list[dict[str, Any]] = getattr(error, "errors", list)()
     if not findings:
         return f"has a wrong shape: {error}"

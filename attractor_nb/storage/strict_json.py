@@ -46,26 +46,6 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
         raise JsonProblem("has a number that is too long") from None
 
 
-def read_json_line(data: bytes) -> Any:
-    """The value of a JSON text that ``json_line`` wrote, as most are; as strict as ``read_json``.
-
-    A text that the encoder gives back byte for byte is what it says: a key that stands there twice, or a
-    value that JSON does not know, would not come back. Every other text is read with care.
-
-    Raises:
-        JsonProblem: As of ``read_json``.
-    """
-    if len(data) <= MAX_BYTES and data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        read, write = _rust_codec()
-        try:
-            value = read(data)
-        except ValueError:
-            return read_json(data)  # which says in our words what is wrong
-        if write(value, inf_nan_mode="null") == data:
-            return value
-    return read_json(data)
-
-
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -79,17 +59,17 @@ def json_bytes(value: Any) -> bytes:
 
 
 @cache
-def _rust_codec() -> tuple[Callable[..., Any], Callable[..., bytes]]:
-    """Pydantic's reader and writer, which take a third of the standard library's time; slow to import."""
-    from pydantic_core import from_json, to_json  # noqa: PLC0415 - see above
+def _rust_writer() -> Callable[..., bytes]:
+    """Pydantic's writer, which takes a third of the standard library's time; slow to import."""
+    from pydantic_core import to_json  # noqa: PLC0415 - see above
 
-    return from_json, to_json
+    return to_json
 
 
 def json_line(plain: Mapping[str, Any]) -> bytes:
     """An object as compact JSON in the shortest time; NaN and infinities become null."""
     try:
-        return _rust_codec()[1](plain, inf_nan_mode="null")
+        return _rust_writer()(plain, inf_nan_mode="null")
     except ValueError:  # a lone surrogate, which only escapes can spell
         return json_bytes(plain)
 
@@ -100,7 +80,7 @@ def json_page(plain: Mapping[str, Any]) -> str:
     Evidence is written even of what is refused a moment later: this raises for no value.
     """
     try:
-        return _rust_codec()[1](plain, indent=2, inf_nan_mode="null", serialize_unknown=True).decode()
+        return _rust_writer()(plain, indent=2, inf_nan_mode="null", serialize_unknown=True).decode()
     except ValueError:  # a lone surrogate, or a value that contains itself
         pass
     try:

@@ -31,7 +31,7 @@ def test_what_each_bound_counts_is_told(bound):
 def test_what_a_replay_and_a_record_have_is_there():
     assert hasattr(Replay, "at")
     assert {"view", "context"} <= set(Moment.__dataclass_fields__)
-    assert "spent" in PipelineForked.__dataclass_fields__
-    assert "fork_of" in Manifest.model_fields
+    assert "spent" in PipelineForked.__struct_fields__
+    assert "fork_of" in Manifest.__struct_fields__
     assert "`fork_of`" in PAGE
     assert f"`{TEMPORARY_PREFIX}…`" in PAGE

@@ -28,10 +28,10 @@ from attractor_nb.languages.dot import DotDocument, embed_value, parse_dot, read
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.lint import validate
+from attractor_nb.model.checkpoint import Checkpoint
 from attractor_nb.model.manifest import Manifest
 from attractor_nb.sessions.tracker import session_of
 from attractor_nb.source import SourceText, Span
-from attractor_nb.storage.checkpoint_file import check_checkpoint
 from attractor_nb.storage.event_lines import encode_event, scan_lines, token_of
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
 from attractor_nb.storage.status_file import read_status_file, redacted_status
@@ -133,7 +133,7 @@ def check_sealed(data: bytes) -> None:
         except JsonProblem as problem:
             str(problem)
             continue
-        for check in (check_checkpoint, Manifest.model_validate):
+        for check in (Checkpoint.from_plain, Manifest.from_plain):
             try:
                 check(plain)
             except ValueError as error:

@@ -91,16 +91,16 @@ def test_what_a_newer_form_says_otherwise_is_no_damage_of_the_disk(paused):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"attempt": -1}, "has a wrong value in attempt: expected a whole number >= 0"),
-        ({"attempt": "1"}, "has a wrong value in attempt: expected a whole number, got a text"),
-        ({"name": 5}, "has a wrong value in name: expected a text, got a whole number"),
+        ({"attempt": -1}, "has a wrong shape: attempt: expected a whole number >= 0"),
+        ({"attempt": "1"}, "has a wrong shape: attempt: expected a whole number, got a text"),
+        ({"name": 5}, "has a wrong shape: name: expected a text, got a whole number"),
         (
             {"outcome": {"outcome": "maybe"}},
-            "has a wrong value in outcome.outcome: invalid enum value 'maybe'",
+            "has a wrong shape: outcome.outcome: invalid enum value 'maybe'",
         ),
         (
             {"outcome": {"outcome": "success", "usage": {"cost_usd": -1}}},
-            "has a wrong value in outcome.usage.cost_usd: expected a number >= 0.0",
+            "has a wrong shape: outcome.usage.cost_usd: expected a number >= 0.0",
         ),
     ],
     ids=["out_of_bounds", "text_for_number", "number_for_text", "unknown_status", "within_a_record"],

@@ -63,13 +63,13 @@ def test_ruling_29_a_checkpoint_has_the_keys_of_the_spec_and_ours(create, checkp
         "log_sequence": 1,
         "log_offset": (store.logs_root / "events.jsonl").stat().st_size,
     }
-    read = Checkpoint.model_validate(plain)
+    read = Checkpoint.from_plain(plain)
     assert (read.current_node, read.completed_nodes, read.context_values) == (
         "plan",
         ["plan"],
         {"outcome": "success"},
     )
-    assert read.model_dump(by_alias=True)["context"] == {"outcome": "success"}
+    assert read.to_plain()["context"] == {"outcome": "success"}
 
 
 @pytest.mark.parametrize(

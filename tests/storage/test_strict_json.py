@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.storage import strict_json
+from attractor_nb.model.events import ToolCallEnded, event_from_plain
+from attractor_nb.storage import event_lines
 from attractor_nb.storage.strict_json import (
     JsonProblem,
     json_bytes,
     json_line,
     json_page,
     read_json,
-    read_json_line,
 )
 
 JSON_VALUES = st.recursive(
@@ -44,10 +44,9 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_what_is_no_decent_json_is_refused_in_words(text, problem):
-    for read in (read_json, read_json_line):
-        with pytest.raises(JsonProblem) as caught:
-            read(text)
-        assert problem in str(caught.value)
+    with pytest.raises(JsonProblem) as caught:
+        read_json(text)
+    assert problem in str(caught.value)
 
 
 def _written_by_anybody(value, chance):
@@ -68,37 +67,43 @@ def _written_by_anybody(value, chance):
     return odd if chance.random() < 0.05 else json_bytes(value).decode()
 
 
-def _read_by(read, text):
+def _read_by(read, data):
+    """What a reader makes of values within a record."""
     try:
-        return repr(read(text))
-    except JsonProblem as problem:
+        return repr(read(b'{"type":"ToolCallEnded","sequence":1,"arguments":{"a":%b}}' % data))
+    except ValueError as problem:
         return f"refused: {problem}"
 
 
+def _with_care(payload):
+    return event_from_plain(read_json(payload))
+
+
 @given(JSON_VALUES, st.randoms(use_true_random=False))
-def test_the_fast_reader_of_lines_says_what_the_strict_one_says(value, chance):
+def test_the_fast_reader_of_records_says_what_the_strict_one_says(value, chance):
     text = _written_by_anybody(value, chance).encode()
-    assert _read_by(read_json_line, text) == _read_by(read_json, text)
+    assert _read_by(event_lines.event_of, text) == _read_by(_with_care, text)
 
 
 @given(
     st.binary(max_size=30)
     | st.text(alphabet='{}[]",:0123456789.eE+-truefalsn\\', max_size=30).map(str.encode)
 )
-def test_the_fast_reader_of_lines_says_what_the_strict_one_says_of_any_bytes(data):
-    assert _read_by(read_json_line, data) == _read_by(read_json, data)
+def test_the_fast_reader_of_records_says_what_the_strict_one_says_of_any_bytes(data):
+    assert _read_by(event_lines.event_of, data) == _read_by(_with_care, data)
 
 
-def test_a_line_that_we_wrote_is_read_once_and_not_with_care(monkeypatch):
-    monkeypatch.setattr(strict_json, "read_json", None)
-    plain = {
+def test_a_record_that_we_wrote_is_read_once_and_not_with_care(monkeypatch):
+    monkeypatch.setattr(event_lines, "read_json", None)
+    arguments = {
         "text": 'é\n"\\/\x7f\x01',
         "float": 0.1,
         "time": 1795331297.2232058,
         "int": 2**70,
         "list": [{}, [], None],
     }
-    assert read_json_line(json_line(plain)) == plain
+    event = ToolCallEnded(sequence=1, name="plan", arguments=arguments)
+    assert event_lines.event_of(event_lines.event_json(event)) == event
 
 
 def test_a_text_over_the_limit_is_refused_before_it_is_parsed():

@@ -384,9 +384,6 @@ def race(base, count, rounds):
 
 def warm_up():
     """Import and compile beforehand what each child would; no thread may be started before a fork."""
-    import attractor_nb.model.checkpoint
-    import attractor_nb.model.manifest  # noqa: F401 - imported for what comes with it
-
     for source in SOURCES.values():
         Pipeline(source)
 
