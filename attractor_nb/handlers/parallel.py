@@ -1,7 +1,7 @@
 """A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies say what that comes to.
 
-How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided in
-``decisions/parallel.py``. Here they meet, and the results go into the context before anybody judges them.
+How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided
+in ``decisions/parallel.py``. Here they meet, and the results go into the context before anybody judges them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from attractor_nb.pipeline.inspecting import answer_inspection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.shown_run import OpenViews
     from attractor_nb.pipeline.run import Run
 
 MOST_BENEATH: Final = 8
@@ -36,9 +36,9 @@ class ActingView(anywidget.AnyWidget):
 
     beneath = traitlets.List().tag(sync=True)
     _desk: ActionDesk | None = None
-    _runs: LiveRuns | None = None
+    _runs: OpenViews | None = None
 
-    def act_on(self, run: Any, views: LiveRuns | None) -> None:
+    def act_on(self, run: Any, views: OpenViews | None) -> None:
         """Let its buttons act on a run.
 
         Args:

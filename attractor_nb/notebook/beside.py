@@ -17,13 +17,13 @@ from attractor_nb.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.shown_run import OpenViews
 
 
 class Beside:
     """What stands beside the view of one run."""
 
-    def __init__(self, run: Any, views: LiveRuns | None) -> None:
+    def __init__(self, run: Any, views: OpenViews | None) -> None:
         self._run = run
         self._views = views
         self._opened: dict[str, Any] = {}

@@ -57,8 +57,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.notebook.gate_card import HandedIn
-    from attractor_nb.notebook.live_runs import LiveRuns
-    from attractor_nb.notebook.shown_run import Output, ShownRun
+    from attractor_nb.notebook.shown_run import OpenViews, Output, ShownRun
     from attractor_nb.views.state import Delta
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
@@ -95,7 +94,7 @@ class LiveRun:
         self,
         run: ShownRun,
         *,
-        views: LiveRuns | None = None,
+        views: OpenViews | None = None,
         is_followed: bool = True,
         key: str = "",
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,

@@ -16,7 +16,7 @@ from attractor_nb.notebook.acting import ActingView
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
-    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.shown_run import OpenViews
     from attractor_nb.pipeline.replaying import Replay
 
 
@@ -41,7 +41,7 @@ class ReplayView(ActingView):
     stages = traitlets.Dict().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, shown: Replay, place: str = "", views: LiveRuns | None = None) -> None:
+    def __init__(self, shown: Replay, place: str = "", views: OpenViews | None = None) -> None:
         super().__init__(place=place, **shown.values())
         self._run = shown.run
         self.act_on(shown.run, views)

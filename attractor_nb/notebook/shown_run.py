@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from attractor_nb.model.events import Event
@@ -77,4 +78,32 @@ class Output(Protocol):
 
     def update(self, bundle: dict[str, str], /, *, raw: bool) -> None:
         """Keep this instead."""
+        ...
+
+
+class OpenViews(Protocol):
+    """The live views of a shell, as a view needs them that opens others (``live_runs.LiveRuns``)."""
+
+    def view_of(self, run: object) -> Any:
+        """The view of a run that is alive, or None."""
+        ...
+
+    def open(self, run: ShownRun, *, is_followed: bool = False, key: str = "") -> Any:
+        """A view of a run."""
+        ...
+
+    def caught(self) -> AbstractContextManager[Sequence[Any]]:
+        """While this lasts views of runs that begin are not shown, but handed over."""
+        ...
+
+    def waiting_beside(self, run: ShownRun) -> list[Any]:
+        """The other runs of the same pipeline under way here that wait for a person."""
+        ...
+
+    def run_here(self, run_id: str) -> Any:
+        """A run under way here, by its id; None when there is none any more."""
+        ...
+
+    def let_go(self) -> None:
+        """Close views that are over, where there are many newer ones."""
         ...

@@ -1,7 +1,7 @@
 """The debugger of a run: breakpoints, stops, and what can be changed while it stands (see docs/debugger.md).
 
-A thin face on ``engine/debugging.py``: it reads what callers give, and says what is wrong with it. Nothing
-that it does touches the text of the pipeline.
+A thin face on ``engine/debugging.py``: it reads what callers give, and says what is wrong with it.
+Nothing that it does touches the text of the pipeline.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Server:
         keys = request.headers.getlist("idempotency-key") if operation.is_once else []
         if len(keys) > 1:
             raise Problem(400, "idempotency-key", "The Idempotency-Key is given twice")
-        asked = asked_of(operation, path, body)
+        asked = asked_of(operation.name, path, body)
         once = self._ledger.once
         reply = await run_in_threadpool(
             once, keys[0] if keys else None, asked, lambda claim: serve(call(claim))

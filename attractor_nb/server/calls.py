@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.server.desk import Desk
     from attractor_nb.server.idempotency import Claim
-    from attractor_nb.server.operations import Operation
     from attractor_nb.server.settings import ServerSettings
     from attractor_nb.server.streams import Streams
     from attractor_nb.server.tickets import Tickets
@@ -122,9 +121,9 @@ def read_query(model: type[BaseModel], given: Iterable[tuple[str, str]]) -> Base
     return _checked(model, plain, "query")
 
 
-def asked_of(operation: Operation, path: Mapping[str, str], body: bytes) -> bytes:
+def asked_of(operation: str, path: Mapping[str, str], body: bytes) -> bytes:
     """What identifies a request, for its Idempotency-Key."""
-    return b"\0".join([operation.name.encode(), repr(sorted(path.items())).encode(), body])
+    return b"\0".join([operation.encode(), repr(sorted(path.items())).encode(), body])
 
 
 def _checked(model: type[BaseModel], plain: Any, what: str) -> BaseModel:

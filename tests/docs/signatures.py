@@ -87,33 +87,31 @@ class Target:
 
 
 INPUTS = frozenset({"params"})
-SIGNATURES = "pipeline/signatures"
-OF_RUNS = "pipeline/run_signatures"
 TARGETS = {
-    "Starting.run": Target(f"{SIGNATURES}/starting.py", RUN),
-    "Starting.run_async": Target(f"{SIGNATURES}/starting.py", RUN, defaults={"host": '"kernel"'}),
+    "Starting.run": Target("pipeline/signatures/starting.py", RUN),
+    "Starting.run_async": Target("pipeline/signatures/starting.py", RUN, defaults={"host": '"kernel"'}),
     "Trying.check": Target(
-        f"{SIGNATURES}/trying.py",
+        "pipeline/signatures/trying.py",
         RUN,
         frozenset({"cassette"}),
         {"durability": '"none"', "is_shown": "False"},
     ),
-    "Trying.step": Target(f"{SIGNATURES}/trying.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
-    "Trying.form": Target(f"{SIGNATURES}/trying.py", RUN, INPUTS),
-    "Continuing.resume": Target(f"{SIGNATURES}/continuing.py", RUN, INPUTS),
-    "OverRows.map": Target(f"{SIGNATURES}/mapping.py", MAP),
-    "OverRows.map_async": Target(f"{SIGNATURES}/mapping.py", MAP, defaults={"host": '"kernel"'}),
-    "OverRows.resume_map": Target(f"{SIGNATURES}/mapping.py", MAP, frozenset({"map_dir"})),
-    "GoingOn.resume": Target(f"{OF_RUNS}/of_a_run.py", RUN, INPUTS),
-    "GoingOn.rewind": Target(f"{OF_RUNS}/of_a_run.py", RUN, INPUTS),
-    "GoingOn.fork": Target(f"{OF_RUNS}/of_a_run.py", RUN, INPUTS),
+    "Trying.step": Target("pipeline/signatures/trying.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
+    "Trying.form": Target("pipeline/signatures/trying.py", RUN, INPUTS),
+    "Continuing.resume": Target("pipeline/signatures/continuing.py", RUN, INPUTS),
+    "OverRows.map": Target("pipeline/signatures/mapping.py", MAP),
+    "OverRows.map_async": Target("pipeline/signatures/mapping.py", MAP, defaults={"host": '"kernel"'}),
+    "OverRows.resume_map": Target("pipeline/signatures/mapping.py", MAP, frozenset({"map_dir"})),
+    "GoingOn.resume": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
+    "GoingOn.rewind": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
+    "GoingOn.fork": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
     "Rerunning.rerun": Target(
-        f"{OF_RUNS}/of_a_stage.py",
+        "pipeline/run_signatures/of_a_stage.py",
         RUN,
         INPUTS | {"stop_after", "breakpoints", "host"},
         {"is_shown": "False"},
     ),
-    "Resumable.resume": Target(f"{OF_RUNS}/of_a_row.py", RUN, INPUTS),
+    "Resumable.resume": Target("pipeline/run_signatures/of_a_row.py", RUN, INPUTS),
     "run_pipeline": Target("pipeline/spec_names.py", RUN),
     "load_pipeline": Target("pipeline/loading.py", PIPELINE, frozenset({"origin", "ancestry"})),
     "Definition.__init__": Target("pipeline/definition.py", PIPELINE),
@@ -215,7 +213,7 @@ def sources():
     found = {target.path: (PACKAGE / target.path).read_text("utf-8") for target in TARGETS.values()}
     for name, target in TARGETS.items():
         found[target.path] = written(found[target.path], name, target)
-    place = f"{SIGNATURES}/keywords.py"
+    place = "pipeline/signatures/keywords.py"
     found[place] = written_keywords((PACKAGE / place).read_text("utf-8"))
     return {PACKAGE / path: formatted(source) for path, source in found.items()}
 
