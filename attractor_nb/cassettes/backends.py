@@ -62,7 +62,7 @@ class AbsentBackend:
         Raises:
             TerminalError: Always.
         """
-        raise TerminalError(f"a replay asks no model, and {node.id} was to ask one")
+        raise TerminalError(f"a replay calls no model, but {node.id} needs one")
 
 
 class OnDemandBackend:

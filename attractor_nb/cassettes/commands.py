@@ -56,7 +56,7 @@ class NoProcesses:
         """
         del options
         name = command if isinstance(command, str) else command[0]
-        raise TerminalError(f"a replay runs no command, and this was to run: {name}")
+        raise TerminalError(f"a replay runs no commands, but this stage needs: {name}")
 
 
 class RecordedProcesses:

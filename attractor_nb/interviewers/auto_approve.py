@@ -40,6 +40,6 @@ def _check_defaults(form: Form, stage: str) -> None:
     needed = [entry.name for entry in form.fields if entry.is_required]
     if needed:
         raise TerminalError(
-            f"the form of gate {stage!r} needs {', '.join(needed)}, and approving fills in nothing",
-            hint='give the fields defaults, or answer beforehand: QueueInterviewer([Answer("Y", form={…})])',
+            f"the form of gate {stage!r} needs {', '.join(needed)}, but auto-approval fills in no fields",
+            hint='give the fields defaults, or provide answers:  QueueInterviewer([Answer("Y", form={…})])',
         )

@@ -39,7 +39,7 @@ MOST_VIEWS: Final = 24
 """How many views of a session stay alive; those before them show what they showed last."""
 MOST_LEFT: Final = 3
 """How many findings are named that are left after all was mended that can be."""
-_STALE: Final = "the text has changed since this table was made"
+_STALE: Final = "the text has changed since this table was shown"
 
 
 class EditorDesk:

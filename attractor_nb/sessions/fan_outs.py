@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 BRANCH_FAILED: Final = "the branch failed"
-_NOT_NEEDED: Final = "its result was not needed any more"
+_NOT_NEEDED: Final = "its result was no longer needed"
 _Key = tuple[str, str]
 """The branch that a fan-out is in, and its node."""
 

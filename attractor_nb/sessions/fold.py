@@ -118,9 +118,9 @@ def apply_change(session: Session, change: Change, *, at: float) -> Session:
     """
     if session.is_ended:
         raise IllegalTransition(
-            f"session {session.session_id} is {session.status} and changes no more",
+            f"session {session.session_id} is {session.status} and can no longer change",
             source=session.status,
-            hint="create_session begins another one",
+            hint="create_session starts another one",
         )
     match change:
         case AgentUpdate():
@@ -215,7 +215,7 @@ def _check_own_key(agent_id: str, key: str, value: Any, *, is_known: bool = Fals
         is_kept = False
     if not is_kept:
         raise OptionError(
-            f"{key!r} of agent {agent_id} is no JSON value", hint="use text, numbers, lists and dicts"
+            f"{key!r} of agent {agent_id} is not a JSON value", hint="use text, numbers, lists and dicts"
         )
 
 
@@ -297,8 +297,8 @@ def _join(entry: dict[str, Any], wave: int) -> None:
     """
     if entry["wave"] not in {None, wave}:
         raise OptionError(
-            f"agent {entry['id']} says wave {entry['wave']}, and wave {wave} names it",
-            hint="leave one of both out",
+            f"agent {entry['id']} has wave {entry['wave']}, but wave {wave} lists it",
+            hint="remove one of the two",
         )
     entry["wave"] = wave
 

@@ -83,11 +83,11 @@ def active_session(cwd: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SessionDamaged(f"{link} is no link to a session", hint="remove it") from error
+        raise SessionDamaged(f"{link} is not a link to a session", hint="remove it") from error
     sessions = base / SESSIONS_NAME
     place = Path(os.path.normpath(base / target))
     if place.parent.resolve() != sessions:
-        raise SessionDamaged(f"{link} leads out of {sessions}: to {target}", hint="remove it")
+        raise SessionDamaged(f"{link} leads out of {sessions}, to {target}", hint="remove it")
     if not os.path.lexists(place):
         return None
     if place.is_symlink() or not place.is_dir() or place.resolve().parent != sessions:

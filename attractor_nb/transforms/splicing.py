@@ -62,7 +62,7 @@ class Inside:
         targets = list(dict.fromkeys(edge.target for edge in self.entries))
         if len(targets) != 1:
             raise OptionError(
-                f"{what} leads to where the other graph begins, and that is at {', '.join(targets)}",
+                f"{what} leads to the other graph, which begins at several nodes: {', '.join(targets)}",
                 hint="let its start lead to one node",
             )
         return targets[0]
@@ -105,7 +105,8 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
     start, exit_id = prefix + start, prefix + exit_id
     if any(edge.source == start and edge.target == exit_id for edge in edges):
         raise OptionError(
-            f"the start of {graph.name or 'the graph'} leads straight to its exit", hint="put a node between"
+            f"the start of {graph.name or 'the graph'} leads straight to its exit",
+            hint="put a node between them",
         )
     result = Inside(
         start,

@@ -26,7 +26,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
     """
     told = _told(error)
     if is_let_go(error):
-        told = "the executor let go of it: the connection to its cluster was lost, or somebody cancelled it"
+        told = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
             f"{subject} cannot be done on a worker: {told}",
@@ -49,10 +49,10 @@ def refusal_of(error: BaseException) -> AttractorError:
     """The error of ours for what ``submit`` raised: nothing was begun.
 
     >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
-    'the executor takes no task: cannot schedule new futures after shutdown'
+    'the executor accepts no task:  cannot schedule new futures after shutdown'
     """
-    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "give one that is open, or none"
-    return TerminalError(f"the executor takes no task: {_told(error)}", hint=hint)
+    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "pass an open executor, or none"
+    return TerminalError(f"the executor accepts no task:  {_told(error)}", hint=hint)
 
 
 def _told(error: BaseException) -> str:

@@ -37,7 +37,7 @@ def check_executor(executor: object) -> None:
         return
     kind = type(executor)
     if kind.__module__.startswith("distributed.") and hasattr(executor, "get_executor"):
-        raise OptionError("executor= got a Dask client", hint="give client.get_executor()")
+        raise OptionError("executor= received a Dask client", hint="pass client.get_executor()")
     name = executor.__name__ if isinstance(executor, type) else kind.__name__
     raise OptionError(
         f"executor= takes a concurrent.futures.Executor, or a function that makes one, not {name}",
