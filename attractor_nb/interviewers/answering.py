@@ -1,4 +1,4 @@
-"""Reading what programs give as an answer: an Answer, an option, a word, a truth value."""
+"""Converts values from programs into answers: an Answer, an option, a word, a boolean."""
 
 from __future__ import annotations
 

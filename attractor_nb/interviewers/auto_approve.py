@@ -17,7 +17,7 @@ _TEXT = "auto-approved"
 
 
 class AutoApproveInterviewer(SequentialInterviewer):
-    """Approves everything at once. The record says that no person did."""
+    """Approves everything at once. The record says that no person approved."""
 
     async def ask(self, question: Question) -> Answer:
         """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.

@@ -1,4 +1,4 @@
-"""There is nobody to ask, and a gate must not wait for ever or approve itself."""
+"""Fails every gate when there is nobody to ask: a gate must neither wait forever nor approve itself."""
 
 from __future__ import annotations
 

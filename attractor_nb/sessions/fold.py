@@ -189,7 +189,7 @@ def _duration(plain: Mapping[str, Any]) -> float | None:
 
 
 def _check_update(agent: Agent, key: str, value: Any) -> None:
-    """Refuse a change of identity, a misspelt field, and what JSON cannot keep.
+    """Refuse a change of identity, a misspelled field, and a value that JSON cannot represent.
 
     Raises:
         OptionError: The key or its value is one of these.
@@ -312,7 +312,7 @@ def _waves_of(agents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _derived(plain: dict[str, Any]) -> Session:
-    """The session of plain values, with summary and wave states counted anew.
+    """Return the session from plain values, with recomputed summary and wave states.
 
     Raises:
         OptionError: A value is not what the schema asks for.

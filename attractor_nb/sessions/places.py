@@ -70,7 +70,7 @@ def point_to(disk: Disk, cwd: Path, session_id: str, *, is_synced: bool) -> None
 
 
 def active_session(cwd: Path) -> Path | None:
-    """The directory of the active session; None when there is no link, or its session is gone.
+    """Return the directory of the active session; None if there is no link or its session no longer exists.
 
     Raises:
         SessionDamaged: What stands in the link's place leads to no session of this directory.

@@ -62,7 +62,7 @@ class MergeTransform:
         self._connect = dict(connect or {})
 
     def apply(self, graph: Graph) -> Graph:
-        """Both graphs in one; the given one stays as it is.
+        """Return both graphs merged into one; the given graph stays unchanged.
 
         Raises:
             OptionError: Both have a node of the same id, or a connection names none.
@@ -95,7 +95,7 @@ def _connected(inside: Inside, source: str, target: str) -> Iterator[Edge]:
 
 
 def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
-    """A graph in which the inside of another stands in place of a node.
+    """Return a graph in which the inside of another graph replaces a node.
 
     Edges into the node lead to where the other begins, edges out of it leave from where the other ends; an
     edge is taken when the conditions of both hold. What named the node as a target names where the other

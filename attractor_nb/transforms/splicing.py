@@ -69,7 +69,7 @@ class Inside:
 
 
 def graph_of(other: Any) -> Graph:
-    """The graph that somebody gives: a ``Graph``, DOT text, or what has a ``graph``, as a ``Pipeline`` has.
+    """Return the graph of a ``Graph``, a DOT text, or an object with a ``graph``, such as a ``Pipeline``.
 
     Raises:
         OptionError: It is something else.
@@ -124,7 +124,7 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
 
 
 def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
-    """A host with the nodes and edges of an inside, and further edges in place of all of its own.
+    """Return a host with the nodes and edges of an inside, and new edges that replace its own.
 
     Raises:
         OptionError: Both have a node of the same id.

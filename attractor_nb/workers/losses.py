@@ -1,4 +1,4 @@
-"""What the end of a future means when it is no report: a worker was lost, or the task cannot be done."""
+"""Interprets futures that end without a report: the worker was lost, or the task cannot be executed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW_TO_RENEW: Final = (
 
 
 def error_of(error: BaseException, subject: str) -> AttractorError:
-    """The error of ours for what a future raised.
+    """Return the package's error for an exception of a future.
 
     >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
     'WorkerLost'
@@ -36,7 +36,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
 
 
 def is_let_go(error: BaseException) -> bool:
-    """Whether the executor gave a task up, which nobody had asked it to.
+    """Whether the executor dropped a task without being asked to.
 
     A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
     """

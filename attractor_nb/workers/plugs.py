@@ -1,4 +1,4 @@
-"""Backends, processes and handlers whose work is done on workers, behind the seams that there are."""
+"""Backends, processes and handlers that execute on workers, behind the usual protocols."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_executor(executor: object) -> None:
 
 
 def is_shippable(handler: object) -> bool:
-    """Whether a custom handler says that its stages may be executed on a worker."""
+    """Whether a custom handler allows its stages to be executed on a worker."""
     return bool(getattr(handler, "is_shippable", False))
 
 

@@ -61,7 +61,7 @@ class Shipping:
         self._making = asyncio.Lock()
 
     async def open(self) -> None:
-        """Find that somebody answers.
+        """Check that a worker answers.
 
         Raises:
             RetryableError: Nobody does in time.

@@ -148,7 +148,7 @@ def test_a_gate_with_a_form_is_asked_by_the_run(command, sources):
     run.result(60)
     ended = command("answer", "out", "gate", "A", "--field", "score:=7")
     assert ended.code == 2
-    assert "gate gate has a form to fill in" in ended.err
+    assert "gate gate has a form, which" in ended.err
 
 
 def test_fields_are_refused_where_there_is_no_form(command, waiting):

@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Backend, Json, RunsDir, Server, Token
 
-RUNS_HELP = """List runs and maps, newest first, with the command that continues a stopped one.
+RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
 
 \b
   attractor-nb runs
@@ -188,7 +188,7 @@ def watch(
     return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
 
 
-ANSWER_HELP = """Answer an open question of an inactive run, or of a run on a server.
+ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a server.
 
 \b
   attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve

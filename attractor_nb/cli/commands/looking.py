@@ -99,7 +99,7 @@ def graph(
     return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
 
 
-ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst, without calling a model.
+ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model is called.
 
 \b
   attractor-nb estimate review.dot

@@ -22,7 +22,7 @@ NOT_OF_A_MAP = (
     "is_verbose",
 )
 """Options of ``run`` that a map does not have."""
-MAP_HELP = """Run a pipeline over many inputs, each as a separate run, several at a time.
+MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; several run at a time.
 
 \b
   attractor-nb map review.dot --params tickets.jsonl

@@ -29,7 +29,7 @@ def diff(
     return show_difference(first, second, is_json=is_json)
 
 
-EXPORT_HELP = """Write a run as one HTML page that needs no kernel and no network.
+EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network.
 
 \b
   attractor-nb export .attractor/runs/first
