@@ -243,7 +243,7 @@ def reachability(survey: Survey) -> Iterator[Finding]:
         return
     for node in survey.graph.nodes.values():
         if node.id not in survey.reachable:
-            message = f'node "{node.id}" cannot be reached from the start'
+            message = f'node "{node.id}" is unreachable from the start: an orphan'
             fix = Fix(f'add an edge to "{node.id}", or remove it')
             yield Finding(message, node.span, node.id, fix=fix)
 
