@@ -155,7 +155,7 @@ def branch_start(survey: Survey) -> Iterator[Finding]:
             elif target == join.node_id:
                 what = f'the branch of "{node_id}" to "{target}" is empty: the branches meet there'
             elif target in begun:
-                what = f'two branches of "{node_id}" start at "{target}" and do the same work'
+                what = f'two branches of "{node_id}" begin at "{target}" and do the same work'
             else:
                 begun.add(target)
                 continue
