@@ -369,7 +369,7 @@ def test_a_function_that_makes_no_executor_is_refused(make):
     def nothing():
         return []
 
-    with pytest.raises(OptionError, match="a function that gives a list, not an executor"):
+    with pytest.raises(OptionError, match="a function that returns a list, not an executor"):
         make(model(), executor=nothing).run(wait=True, durability="none")
 
 
