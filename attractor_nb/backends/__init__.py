@@ -72,6 +72,6 @@ def resolve_backend(spec: str | CodergenBackend | Callable[..., object] | None) 
     if callable(spec):
         return FunctionBackend(spec)
     raise OptionError(
-        f"a {type(spec).__name__} is no backend",
+        f"a {type(spec).__name__} is not a backend",
         hint=f"give one of {', '.join(NAMED)}, an object with run(node, prompt, context), or a function",
     )

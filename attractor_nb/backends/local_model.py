@@ -167,8 +167,8 @@ class LocalModelBackend:
         before = messages_of(text) if text else []
         if before is None or any("role" not in message for message in before):
             raise TerminalError(
-                f"thread {scope.thread!r} was kept by another backend, and cannot be gone on with",
-                hint="give the node a thread_id of its own, or another fidelity",
+                f"thread {scope.thread!r} belongs to another backend and cannot be continued",
+                hint="give the node another thread_id, or another fidelity",
             )
         system, prompt = request["messages"]
         window = min(self._context_tokens, node.get("llm.context_tokens", int, self._context_tokens))

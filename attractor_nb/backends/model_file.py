@@ -52,7 +52,7 @@ def check_model(path: Path) -> Path:
     except OSError as error:
         raise OptionError(f"cannot read the model file {path}: {error.strerror}") from None
     if magic != _MAGIC:
-        raise OptionError(f"{path} is no GGUF model file", hint="give the path of a .gguf file")
+        raise OptionError(f"{path} is not a GGUF model file", hint="give the path of a .gguf file")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Model calls on tape: what goes in, what came back, and the same again without a model."""
+"""Records model calls with their inputs and answers, and replays them without a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SLACK_SECONDS: Final = 0.05
 
 
 class AbsentBackend:
-    """Stands for a backend in a replay, which calls nobody.
+    """Represents a backend in a replay, which makes no calls.
 
     Attributes:
         inner: The backend; None when nobody knows it.
@@ -62,7 +62,7 @@ class AbsentBackend:
         Raises:
             TerminalError: Always.
         """
-        raise TerminalError(f"a replay asks no model, and {node.id} was to ask one")
+        raise TerminalError(f"a replay calls no model, but {node.id} needs one")
 
 
 class OnDemandBackend:
@@ -272,7 +272,7 @@ class _Said:
         return self._inner.thread
 
     def read(self) -> str:
-        """What the thread has said."""
+        """Return the conversation of the thread."""
         return self._inner.read()
 
     def save(self, text: str) -> None:

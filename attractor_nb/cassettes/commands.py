@@ -1,4 +1,4 @@
-"""Commands on tape: command line and what it reads, exit code, output and files."""
+"""Records and replays commands: command line and input, exit code, output and files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RecordedResult:
 
 
 class NoProcesses:
-    """Starts nothing, for replays: nobody needs to vouch for what is not run (``protocols.Processes``)."""
+    """Starts no processes, for replays, which need no trust (``protocols.Processes``)."""
 
     starts_nothing: ClassVar[bool] = True
 
@@ -56,7 +56,7 @@ class NoProcesses:
         """
         del options
         name = command if isinstance(command, str) else command[0]
-        raise TerminalError(f"a replay runs no command, and this was to run: {name}")
+        raise TerminalError(f"a replay runs no commands, but this stage needs: {name}")
 
 
 class RecordedProcesses:
@@ -121,7 +121,7 @@ class RecordedProcesses:
 def _inputs(
     scope: StageScope, command: str | Sequence[str], cwd: Path | None, env: Mapping[str, str], stdin: bytes
 ) -> CallInputs:
-    """What goes into a command: its line, what it reads, its variables, its directory."""
+    """Return the inputs of a command: its line, stdin, variables and directory."""
     where = place_of(scope)
     line = command if isinstance(command, str) else "\0".join(command)
     context, text = _read(stdin)

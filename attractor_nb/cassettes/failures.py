@@ -33,12 +33,12 @@ class RecordedTerminal(_Recorded, TerminalError):
 
 
 def is_recorded(error: BaseException) -> bool:
-    """Whether a failure is an answer; a fault of our own disk, or a worker that is gone, says nothing."""
+    """Whether a failure is recorded as an answer; disk faults and lost workers are not."""
     return isinstance(error, Exception) and not isinstance(error, RunError | WorkerLost)
 
 
 def plain_error(error: BaseException) -> dict[str, Any]:
-    """A failure as JSON values: its class by Appendix D, its message, what it had consumed."""
+    """Return a failure as JSON values: its class by Appendix D, its message and its usage."""
     outcome = outcome_of_exception(error)
     if outcome.status is StageStatus.RETRY:
         kind = _RETRYABLE

@@ -1,4 +1,4 @@
-"""Whether a call is made within a recorded one: its recording then has what comes of it."""
+"""Whether a call is made within a recorded call, whose recording then includes its effects."""
 
 from __future__ import annotations
 

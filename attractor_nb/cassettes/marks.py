@@ -1,4 +1,4 @@
-"""Texts of a run in a recording: its id and its directory stand as marks, and each replay puts in its own."""
+"""Replaces the id and the directory of a run by placeholders in a recording; a replay inserts its own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Marks:
         return cls(texts, local)
 
     def marked(self, value: Any) -> Any:
-        """A JSON value as it is recorded."""
+        """Return a JSON value with placeholders, as it is recorded."""
         if isinstance(value, str):
             text = value.replace(_OPENING, _TEXT)
             for given, mark in self.given.items():
@@ -74,7 +74,7 @@ class Marks:
         return _each(value, self.marked)
 
     def unmarked(self, value: Any) -> Any:
-        """A recorded JSON value as it is in this run."""
+        """Return a recorded JSON value with the id and directory of this run."""
         if isinstance(value, str):
             return _ANY.sub(lambda found: self.local[found[0]], value) if _OPENING in value else value
         return _each(value, self.unmarked)

@@ -1,4 +1,4 @@
-"""Answers of people on tape (spec 6.4). Questions are logged and shown as ever; only nobody is asked."""
+"""Records and replays answers of people (spec 6.4). A replay logs and shows questions, but asks nobody."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRESET: ContextVar[Answer | None] = ContextVar("attractor_recorded_answer", def
 
 
 class PresetInterviewer:
-    """Stands behind the gates: gives the recorded answer where there is one, else asks (``Interviewer``)."""
+    """Answers a gate from the recording, or asks the inner interviewer (``Interviewer``)."""
 
     def __init__(self, inner: Interviewer) -> None:
         self._inner = inner
@@ -55,7 +55,7 @@ class PresetInterviewer:
 
 
 class RecordedPeople:
-    """Stands before the gates: finds answers on the tape, and records what was answered from anywhere."""
+    """Looks up recorded answers before a gate asks, and records new answers from any source."""
 
     def __init__(self, tape: Tape, gates: Interviewer) -> None:
         self._tape = tape

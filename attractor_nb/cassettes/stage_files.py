@@ -68,7 +68,7 @@ def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = 
             continue
         contents[name] = data
     if len(contents) > MAX_FILES:
-        raise TooMuch(f"wrote {len(contents)} files, more than the {MAX_FILES} that a cassette takes")
+        raise TooMuch(f"wrote {len(contents)} files, more than the {MAX_FILES} that a cassette accepts")
     return {name: _plain(data) for name, data in sorted(contents.items())}
 
 
@@ -97,7 +97,7 @@ def _content(files: StageFiles, name: str, facts: Any) -> bytes | None:
     try:
         return read_plain_file(files.directory / name, max_bytes=MAX_FILE_BYTES)
     except StorageError as error:
-        raise TooMuch(f"wrote a file that a cassette cannot take ({error.message})") from None
+        raise TooMuch(f"wrote a file that a cassette cannot store ({error.message})") from None
 
 
 def _paths(root: Path) -> Iterator[Path]:
@@ -132,7 +132,7 @@ def _data(name: str, plain: Any) -> bytes:
         return base64.b64decode(plain["base64"], validate=True)
     except (KeyError, TypeError, AttributeError, binascii.Error):
         raise TerminalError(
-            f"the recording of the file {name!r} is damaged", hint="record again, or mend the cassette"
+            f"the recording of the file {name!r} is damaged", hint="record again, or repair the cassette"
         ) from None
 
 

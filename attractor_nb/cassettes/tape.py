@@ -1,4 +1,4 @@
-"""The tape: which recorded calls there are, which were given, what is new, and when it is written."""
+"""The tape of a run: recorded calls, replayed calls, new calls, and when they are written."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Tape:
         return left_out
 
     def _keep(self) -> None:
-        """Add what is new to the file; the lock is held."""
+        """Add new calls to the file; the caller holds the lock."""
         reel = self._reel
         if reel.new:
             add_to_cassette(reel.disk, reel.path, Cassette(reel.backend, tuple(reel.new)))

@@ -60,7 +60,7 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
         )
     else:
         print(f"✓ {one_line(recorded.stage)}: {one_line(said)}")
-        print(f"  recorded in {shown_path(logs_root)}; it goes on with `{resume_command(logs_root)}`")
+        print(f"  recorded in {shown_path(logs_root)}; continue the run with `{resume_command(logs_root)}`")
     return ExitCode.SUCCESS
 
 
@@ -128,7 +128,7 @@ def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
         if gate in {question_id, node_of(question_id)}:
             raise already_answered(gate, words)
     names = ", ".join(dict.fromkeys(asked.stage for asked in waiting.values()))
-    hint = f"waiting: {names}" if names else "attractor-nb watch RUN_DIR --once shows how the run stands"
+    hint = f"waiting: {names}" if names else "attractor-nb watch RUN_DIR --once shows the state of the run"
     raise NoSuchGate(f"no gate {gate} waits in this run", hint=hint)
 
 
@@ -141,15 +141,15 @@ def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> Inter
     """
     if asked.form:
         raise AnswerRefused(
-            f"gate {asked.stage} has a form to fill in, which is judged while the run goes on",
-            hint="attractor-nb resume RUN_DIR at a terminal asks for it",
+            f"gate {asked.stage} has a form, which can only be validated while the run is active",
+            hint="run attractor-nb resume RUN_DIR at a terminal: it asks for the fields",
         )
     if given.fields:
-        raise AnswerRefused("the question has no form to fill in", hint="answer without --field")
+        raise AnswerRefused("the question has no form", hint="answer without --field")
     if asked.deadline is not None and now >= asked.deadline:
         raise AnswerRefused(
             f"the time of gate {asked.stage} has run out",
-            hint="attractor-nb resume RUN_DIR goes on with what the gate does then",
+            hint="attractor-nb resume RUN_DIR continues with the timeout rule of the gate",
         )
     question = Question(
         asked.question,

@@ -24,12 +24,12 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 
 \b
   attractor-nb demo                           a real pipeline on a real model, offline
-  attractor-nb validate review.dot            what is wrong with it, and how to mend it
-  attractor-nb run review.dot --simulate      rehearse it: no model, no command
+  attractor-nb validate review.dot            its mistakes, and how to fix them
+  attractor-nb run review.dot --simulate      simulate it: no model, no command
   attractor-nb commands review.dot            the commands that it would run
   attractor-nb estimate review.dot            what it will cost
   attractor-nb run review.dot                 run it
-  attractor-nb resume DIR                     go on with a run that was stopped
+  attractor-nb resume DIR                     continue a stopped run
   attractor-nb map review.dot --params FILE   run it over many inputs
   attractor-nb watch DIR                      watch it run
   attractor-nb serve                          the same over HTTP, for programs and browsers

@@ -45,7 +45,7 @@ def show_demo(
     gates = GateMode.AUTO if is_auto_approved else GateMode.CONSOLE
     if not is_auto_approved and not ConsoleInterviewer().is_terminal:
         gates = GateMode.AUTO
-        print("no terminal to ask at: the gate `review` is approved automatically", file=sys.stderr)
+        print("there is no terminal: the gate `review` is approved automatically", file=sys.stderr)
     if not is_simulated:
         print("the model is SmolLM2 with 135 million parameters, offline, on this machine", file=sys.stderr)
     settings = Settings(

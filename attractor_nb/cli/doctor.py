@@ -22,7 +22,7 @@ _CODES: Final = {
     "damaged": ExitCode.FAILED,
     "lost": ExitCode.INVALID_INPUT,
 }
-_AFTER_LOSS: Final = "stages whose records are lost run again; a command that comes next is asked about first"
+_AFTER_LOSS: Final = "stages without records run again; you are asked first if the next stage is a command"
 
 
 def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> ExitCode:
@@ -57,20 +57,24 @@ def _advice(found: RunDiagnosis) -> list[str]:
     if found.verdict == "healthy" or found.owner:
         return []
     if found.plan is None:
-        return ["nothing can be saved: neither a record of the log nor a checkpoint is whole"]
+        return ["nothing can be saved: no record of the log and no checkpoint is intact"]
     new = found.logs_root.with_name(f"{found.logs_root.name}-saved")
     command = shlex.join(
         ["attractor-nb", "doctor", shown_path(found.logs_root), "--salvage", shown_path(new)]
     )
     lost = [f"lost: {found.plan.lost}", _AFTER_LOSS] if found.plan.lost else []
     is_ended_there = found.has_ended and not found.plan.lost  # what is lost is its end, or comes before it
-    return [*lost, f"save what is whole: {command}", f"then {_way_on(found, new, is_ended=is_ended_there)}"]
+    return [
+        *lost,
+        f"save the intact parts: {command}",
+        f"then {_way_on(found, new, is_ended=is_ended_there)}",
+    ]
 
 
 def _way_on(found: RunDiagnosis, place: Path, *, is_ended: bool | None = None) -> str:
     """The command that a run takes; one that has ended is only gone back in."""
     if found.has_ended if is_ended is None else is_ended:
-        return f"it has ended; go back in it: {resume_command(place)} --from NODE"
+        return f"the run has ended; rewind it: {resume_command(place)} --from NODE"
     return f"go on: {resume_command(place)}"
 
 

@@ -64,7 +64,7 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
     if os.environ.get(TRACEBACK_VARIABLE):
         print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = f"set {TRACEBACK_VARIABLE}=1 and run the command again to see where"
-    fault = AttractorError(f"internal fault: {type(error).__name__}: {error}", hint=hint)
+    fault = AttractorError(f"internal error: {type(error).__name__}: {error}", hint=hint)
     report(fault, is_json=is_json)
     return ExitCode.FAILED
 

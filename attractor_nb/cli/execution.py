@@ -64,7 +64,7 @@ def run_file(
     if logs_root is not None and runs_dir is not None:
         raise OptionError(
             "--logs-root and --runs-dir are both given",
-            hint="--logs-root is this run's own directory, --runs-dir the place where one is made",
+            hint="--logs-root is the directory of this run, --runs-dir the folder for new run directories",
         )
     values = read_params(params)
     pipeline = read_pipeline(file, is_strict=is_strict)
@@ -110,7 +110,7 @@ def resume_directory(
         if changed is not None and not settings.is_quiet:
             name = shown_path(changed)
             command = resume_command(logs_root, "--graph", name, "--on-graph-change", "accept")
-            print(f"hint: `{command}` goes on with {name} as it is now", file=sys.stderr)
+            print(f"hint: `{command}` continues with the current {name}", file=sys.stderr)
         return run
 
     return _watch(pipeline, settings, start, logs_root)
@@ -196,11 +196,13 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
             mark = SEVERITY_LETTERS[found.severity]
             lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
     if settings.is_simulated:
-        lines.append(("simulated: no model is asked, no command is run", Tone.QUIET))
+        lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
     elif settings.is_replay:
-        lines.append((f"replayed from {settings.cassette}: no model is asked, no command is run", Tone.QUIET))
+        lines.append(
+            (f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET)
+        )
     elif settings.backend is None and settings.cassette is None and is_model_asked(pipeline.graph):
-        lines.append(("responses are simulated; --backend local asks the model on this machine", Tone.QUIET))
+        lines.append(("responses are simulated; --backend local uses the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
 
 

@@ -80,7 +80,7 @@ class _Nobody:
 
     async def ask(self, question: Question) -> NoReturn:
         raise TerminalError(
-            f"gate `{question.stage}` needs an answer, and there is no terminal to ask at",
+            f"gate `{question.stage}` needs an answer, and there is no terminal",
             hint="--auto-approve takes the first choice, --gates console reads answers from stdin",
         )
 

@@ -43,7 +43,7 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     print(table_text(history_table(chosen, place=lambda row: shown_path(row.logs_root))))
     stopped = next((row for row in chosen if row.is_resumable and row.kind == "run"), None)
     if stopped is not None:
-        print(f"\ncontinue the newest that stopped: {resume_command(stopped.logs_root)}", file=sys.stderr)
+        print(f"\ncontinue the newest stopped run: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

@@ -44,15 +44,15 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     """Check that a file may be written: it replaces what is there, but neither an input nor a part of a run.
 
     Raises:
-        OptionError: It is one of the inputs, whatever it is called here, or lies in the directory of a run.
+        OptionError: It is one of the inputs, whatever it is called here, or is in the directory of a run.
     """
     if output is None:
         return
     place = output.resolve()
     if any(place == Path(given).resolve() for given in inputs if given is not None):
-        raise OptionError(f"{output} is the input itself", hint="name another file to write to")
+        raise OptionError(f"{output} is an input file", hint="name another output file")
     if (place.parent / LOCK_NAME).exists():
-        raise OptionError(f"{output} lies in the directory of a run", hint="name a file elsewhere")
+        raise OptionError(f"{output} is in the directory of a run", hint="name a file elsewhere")
 
 
 def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
@@ -78,9 +78,7 @@ def read_prompt(file: Path) -> str:
         raise OptionError(f"{file} is not UTF-8 text", hint="encode it as UTF-8") from None
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise OptionError(
-            f"cannot read the prompt {file}: {reason}", hint="name a file that is there"
-        ) from None
+        raise OptionError(f"cannot read the prompt {file}: {reason}", hint="name an existing file") from None
 
 
 def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]:

@@ -85,7 +85,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
         print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
         return ExitCode.SUCCESS
     if file == STDIN:
-        raise OptionError("stdin cannot be written to", hint="name the file")
+        raise OptionError("--write cannot change stdin", hint="name the file")
     write_file(Path(file), preview.text)
     mended = read_pipeline(file)
     print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
@@ -151,11 +151,11 @@ _MEANINGS: Final = {
     "exit": "Where it ends, once its goal gates are satisfied; exactly one.",
     "codergen": "Puts its prompt to the backend: a model, a function, or a simulation.",
     "wait.human": "Asks a person; the choices are its outgoing edges.",
-    "conditional": "Chooses an edge by what the stage before it came to.",
+    "conditional": "Chooses an edge by the outcome of the previous stage.",
     "tool": "Runs its tool_command in a shell; exit code 0 is success.",
     "parallel": "Runs its branches at the same time.",
     "parallel.fan_in": "Chooses the best branch of a parallel stage.",
-    "stack.manager_loop": "Watches over a child pipeline.",
+    "stack.manager_loop": "Supervises a child pipeline.",
 }
 
 

@@ -75,7 +75,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     """Run the pipeline of a file over the rows of another."""
     if params is None:
         raise OptionError(
-            "map needs the rows to run over", hint="--params FILE.jsonl, or --resume DIR to go on with a map"
+            "map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map"
         )
     check_output(own.results_file, file, params)
     rows = read_params_file(params)
@@ -92,7 +92,7 @@ def resume_map(
 ) -> ExitCode:
     """Go on with the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
-        raise OptionError("a map goes on in its own directory", hint="--out FILE.jsonl writes its results")
+        raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
@@ -125,7 +125,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 def _options(settings: Settings) -> dict[str, Any]:
     if settings.gates is GateMode.CONSOLE:
         raise OptionError(
-            "gates of many rows are not asked about at a console", hint="--auto-approve, or --gates refuse"
+            "the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse"
         )
     return {
         "backend": settings.asked_backend,

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse attributes that no comma separates.")]
-Simulate = Annotated[bool, typer.Option("--simulate", help="Ask no model and run no command.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse attributes without commas between them.")]
+Simulate = Annotated[bool, typer.Option("--simulate", help="Call no model and run no command.")]
 AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Answer gates with their first choice.")]
 Gates = Annotated[
     GateMode | None,
     typer.Option(
         "--gates",
-        help="Who answers gates: the console (also one line of piped stdin each), auto, or nobody (refuse). "
-        "Without it the console at a terminal, else nobody.",
+        help="Who answers gates: the console (or one piped line each), auto, or nobody (refuse). "
+        "Default: the console at a terminal, otherwise nobody.",
         show_default=False,
     ),
 ]
@@ -52,12 +52,12 @@ CassetteModeOption = Annotated[
 Cache = Annotated[
     bool,
     typer.Option(
-        "--cache", help="Take results of unchanged stages from .attractor/cache, and keep them there."
+        "--cache", help="Reuse results of unchanged stages from .attractor/cache, and store new ones."
     ),
 ]
 CacheDir = Annotated[
     Path | None,
-    typer.Option("--cache-dir", metavar="DIR", help="--cache in another directory.", show_default=False),
+    typer.Option("--cache-dir", metavar="DIR", help="As --cache, in another directory.", show_default=False),
 ]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)
@@ -101,20 +101,20 @@ DurabilityOption = Annotated[
     typer.Option("--durability", help=OF_A_RUN["durability"]),
 ]
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Run the commands of this pipeline, this once, without asking.")
+    bool, typer.Option("--trust", help="Run the commands of this pipeline, this time, without asking.")
 ]
 TrustHash = Annotated[
     str | None,
     typer.Option(
         "--trust-hash",
         metavar="HASH",
-        help="Run the commands of this hash and no others; `attractor-nb commands` prints it.",
+        help="Run only the commands with this hash; `attractor-nb commands` prints it.",
         show_default=False,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it comes.")
+    bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it arrives.")
 ]
 Workdir = Annotated[
     Path | None,
@@ -151,7 +151,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="The server, as `attractor-nb serve` printed it; else ATTRACTOR_SERVER.",
+        help="The server's URL, as `attractor-nb serve` printed it; default ATTRACTOR_SERVER.",
         show_default=False,
     ),
 ]
@@ -159,7 +159,7 @@ Token = Annotated[
     str | None,
     typer.Option(
         "--token",
-        help="The server's token, unless the URL or ATTRACTOR_TOKEN has it.",
+        help="The server's token, if neither the URL nor ATTRACTOR_TOKEN contains it.",
         show_default=False,
     ),
 ]

@@ -32,7 +32,8 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise OptionError(
-            f"--params {path} is neither JSON Lines nor CSV by its name", hint="name it .jsonl or .csv"
+            f"--params {path} has an unknown extension: rows are read from .jsonl and .csv files",
+            hint="name it .jsonl or .csv",
         )
     rows = list(reader(SourceText(_read(path), str(path))))
     if not rows:
@@ -73,7 +74,7 @@ def _json_rows(source: SourceText) -> Iterator[dict[str, Any]]:
             ) from None
         if not isinstance(value, dict):
             raise ParamsSyntaxError(
-                f"line {line.line} is no object but {_kind(value)}",
+                f"line {line.line} is {_kind(value)}, not an object",
                 line,
                 hint=f"one object on each line: {_EXAMPLE}",
             )
@@ -112,15 +113,15 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
                 raise ParamsSyntaxError(
                     f"line {line.line} has {len(values)} values, and the first line names {len(header)}",
                     line,
-                    hint='a value with a comma in it is written in quotes: "a, b"',
+                    hint='put a value that contains a comma into quotes: "a, b"',
                 )
             else:
                 yield dict(zip(header, values, strict=True))
     except csv.Error as error:
         raise ParamsSyntaxError(
-            f"line {before + 1} is no CSV: {error}",
+            f"line {before + 1} is not valid CSV: {error}",
             _line_span(source, before + 1),
-            hint="a quotation mark within a value is written twice, and one at its beginning ends it",
+            hint="double a quotation mark inside a value, and close one that begins a value",
         ) from None
 
 
@@ -132,7 +133,9 @@ def _header(values: Sequence[str], line: Span) -> list[str]:
                 "a column has no name", line, hint="the first line names the keys: ticket,tries"
             )
         if names.count(name) > 1:
-            raise ParamsSyntaxError(f"the column {name} is there twice", line, hint="name the columns apart")
+            raise ParamsSyntaxError(
+                f"the column {name} occurs twice", line, hint="give each column a different name"
+            )
     return names
 
 

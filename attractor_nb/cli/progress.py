@@ -384,4 +384,4 @@ class Progress:
 
 def _goes_on(event: PipelineResumed) -> str:
     """That the run goes on, and what becomes of the stage that was cut off."""
-    return f"goes on here{event.what_becomes_of_it}"
+    return f"continues here{event.what_becomes_of_it}"

@@ -38,7 +38,7 @@ NOT_OF_A_SERVER: Final = {
     "is_verbose": "--verbose",
 }
 """What a server is not asked for, by its name in the settings."""
-_HOW_TO_TRUST: Final = "name the commands that it may run: --trust-hash HASH"
+_HOW_TO_TRUST: Final = "allow its commands by their hash: --trust-hash HASH"
 
 
 def submit_file(file: str, address: ServerAddress, settings: Settings, *, params: Iterable[str]) -> ExitCode:
@@ -184,8 +184,8 @@ def _refuse_what_is_local(settings: Settings) -> None:
     for each in fields(Settings):
         option = NOT_OF_A_SERVER.get(each.name)
         if option is not None and getattr(settings, each.name) != getattr(usual, each.name):
-            hint = _HOW_TO_TRUST if each.name == "is_trusted" else "leave it out"
-            raise OptionError(f"{option} is for runs here, and this one is on a server", hint=hint)
+            hint = _HOW_TO_TRUST if each.name == "is_trusted" else "remove it"
+            raise OptionError(f"{option} applies to local runs, and this run is on a server", hint=hint)
 
 
 def _show_begun(client: Client, answer: object, settings: Settings) -> ExitCode:
@@ -193,7 +193,7 @@ def _show_begun(client: Client, answer: object, settings: Settings) -> ExitCode:
     plain = as_mapping(answer)
     run_id = one_line(str(plain.get("id", "")))
     if not run_id:
-        raise RunError(f"the server at {client.address.url} does not say the id of the run")
+        raise RunError(f"the server at {client.address.url} did not return the id of the run")
     url = client.url_of(run_id)
     if settings.is_json:
         print_json({"id": run_id, "url": url, "status": str(plain.get("status", ""))})

@@ -46,7 +46,7 @@ RUNS_PATH: Final = "/pipelines"
 TIMEOUT_SECONDS: Final = 30.0
 """A stream is never silent for so long: the server sends heartbeats."""
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
-_HOW_TO_START: Final = "start one with `attractor-nb serve`, and give the URL that it prints"
+_HOW_TO_START: Final = "start a server with `attractor-nb serve`, and pass the URL that it prints"
 _REFUSALS: Final[dict[str, type[AttractorError]]] = {
     "already-answered": AlreadyAnswered,
     "answer-refused": AnswerRefused,
@@ -98,13 +98,16 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise OptionError(f"{given!r} is no address of a server", hint="such as http://127.0.0.1:8765")
+        raise OptionError(f"{given!r} is not the address of a server", hint="such as http://127.0.0.1:8765")
     parts = urlsplit(given)
     in_url = parse_qs(parts.query).get("token") or parse_qs(parts.fragment).get("token") or [""]
     prefix, _, run = parts.path.partition(f"{RUNS_PATH}/")
     token = (token or in_url[0] or os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise OptionError("the token is no word of ASCII characters", hint="give what the server printed")
+        raise OptionError(
+            "the token must be one word of ASCII characters",
+            hint="pass the URL or token that the server printed",
+        )
     if len(token) >= MIN_LENGTH:
         redact_also(token)
     return ServerAddress(
@@ -120,12 +123,12 @@ def read_run_address(place: str, server: str | None, token: str | None = None) -
     """
     if is_url(place):
         if server is not None:
-            raise OptionError("the URL of the run names its server already", hint="leave --server out")
+            raise OptionError("the URL of the run already names its server", hint="remove --server")
         address = read_address(place, token)
     else:
         address = replace(read_address(server or "", token), run_id=place)
     if not address.run_id:
-        raise OptionError("no run is named", hint="`attractor-nb runs --server URL` lists them")
+        raise OptionError("no run is given", hint="`attractor-nb runs --server URL` lists them")
     return address
 
 
@@ -211,7 +214,7 @@ class Client:
             except (OSError, HTTPException) as error:
                 raise _unreachable(self.address.url, error) from None
         if len(content) > MAX_ANSWER_BYTES:
-            raise RunError(f"what {self.address.url} answers is larger than {MAX_ANSWER_BYTES:,} bytes")
+            raise RunError(f"the answer of {self.address.url} exceeds {MAX_ANSWER_BYTES:,} bytes")
         return content
 
 
@@ -261,15 +264,15 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
         return RunError(f"what answers at {url} is no server of attractor-nb ({code})", hint=_HOW_TO_START)
     if kind == "unauthorised":
         return OptionError(
-            f"the server at {url} does not know the token",
-            hint="--token, or ATTRACTOR_TOKEN, with the one in the URL that `attractor-nb serve` printed",
+            f"the server at {url} refused the token",
+            hint="--token, or ATTRACTOR_TOKEN, with the token of the URL that `attractor-nb serve` printed",
         )
     reports = [str(found.get("report", "")) for found in as_mappings(problem.get("diagnostics"))]
     report = "\n\n".join(text for text in [*reports, str(problem.get("report", ""))] if text)
     hint = "" if report else in_commands(clean(str(problem.get("hint", ""))), url)
     surface = str(problem.get("surface_hash", ""))
     if kind == "untrusted-source" and _HASH.match(surface):
-        hint = f"read them (`attractor-nb commands FILE` prints them whole), then --trust-hash {surface[:12]}"
+        hint = f"read them (`attractor-nb commands FILE` prints them), then pass --trust-hash {surface[:12]}"
     return _REFUSALS.get(kind, RunError)(clean(report) or words, hint=hint)
 
 

@@ -100,10 +100,10 @@ def follow_events(
         place.failures += 1
         if place.failures > MOST_FAILURES:
             raise problem or RunError(
-                f"the stream of run {run_id} ends again and again, and the run has not ended",
+                f"the stream of run {run_id} keeps ending, although the run has not ended",
                 hint=f"attractor-nb watch {client.url_of(run_id)} --once",
             )
-        tell("the stream of events broke; trying again")
+        tell("the event stream broke; trying again")
         wait(FIRST_DELAY_SECONDS * 2 ** (place.failures - 1))
 
 
@@ -161,8 +161,8 @@ def _words(message: Message) -> str:
     try:
         plain = as_mapping(json.loads("\n".join(message.data)))
     except (ValueError, RecursionError):
-        return "it does not say why"
-    return str(plain.get("detail") or plain.get("reason") or "it does not say why")
+        return "no reason given"
+    return str(plain.get("detail") or plain.get("reason") or "no reason given")
 
 
 def _event_of(message: Message) -> Event | None:

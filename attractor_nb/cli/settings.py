@@ -76,13 +76,16 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.is_simulated and self.backend is BackendName.LOCAL:
-            raise OptionError("--simulate asks no model, and --backend local does", hint="give one of them")
+            raise OptionError("--simulate and --backend local contradict each other", hint="use one of them")
         if self.is_simulated and self.cassette is not None:
-            raise OptionError("--simulate makes no call for --cassette to record", hint="give one of them")
+            raise OptionError(
+                "--simulate and --cassette contradict each other: a simulation makes no calls",
+                hint="use one of them",
+            )
         if self.is_trusted and self.trust_hash is not None:
-            raise OptionError("--trust allows all commands, and --trust-hash some", hint="give one of them")
+            raise OptionError("--trust and --trust-hash contradict each other", hint="use one of them")
         if self.cassette is None and self.cassette_mode is not None:
-            raise OptionError("--cassette-mode is given, and no --cassette", hint="--cassette FILE")
+            raise OptionError("--cassette-mode needs --cassette", hint="--cassette FILE")
 
     @property
     def asked_backend(self) -> str | None:

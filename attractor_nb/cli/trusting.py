@@ -92,5 +92,5 @@ def show_commands(file: str, *, is_json: bool) -> ExitCode:
     print("\n".join(command_lines(surface.commands)))
     print(f"\n{command_count(surface.commands)}, hash {surface.full_hash}")
     if not is_trusted:
-        print("not trusted yet: a run at a terminal asks, --trust says yes for one call", file=sys.stderr)
+        print("not trusted yet: a run at a terminal asks; --trust trusts them for one call", file=sys.stderr)
     return ExitCode.SUCCESS

@@ -43,7 +43,8 @@ def watch_place(
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
         raise OptionError(
-            f"{path} is a map of many runs", hint=f"attractor-nb runs --runs-dir {path} lists them; watch one"
+            f"{path} is a map of many runs",
+            hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them",
         )
     from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
 

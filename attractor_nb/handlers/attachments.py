@@ -70,7 +70,7 @@ def check_takes_attachments(backend: CodergenBackend, node: Node) -> None:
     """
     if node.get(ATTACH, str, "").strip() and not takes_attachments(backend):
         raise TerminalError(
-            f"{node.id} attaches files, and {type(backend).__name__} takes text alone",
+            f"{node.id} attaches files, but {type(backend).__name__} accepts only text",
             hint='leave attach out, or ask a model that sees images: backend="llm"',
         )
 

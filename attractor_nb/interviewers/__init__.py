@@ -60,7 +60,7 @@ def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) 
             return NAMED[spec]()
         raise OptionError(
             f"there is no interviewer {spec!r}{did_you_mean(spec, NAMED)}",
-            hint=f"one of {', '.join(NAMED)}; or give an interviewer or a function of a question",
+            hint=f"use one of {', '.join(NAMED)}, an interviewer, or a function of a question",
         )
     if isinstance(spec, type):
         raise OptionError(
@@ -72,6 +72,6 @@ def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) 
     if callable(spec):
         return CallbackInterviewer(spec)
     raise OptionError(
-        f"a {type(spec).__name__} is no interviewer",
+        f"a {type(spec).__name__} is not an interviewer",
         hint=f"give one of {', '.join(NAMED)}, an object with ask, ask_multiple and inform, or a function",
     )

@@ -1,4 +1,4 @@
-"""Reading what programs give as an answer: an Answer, an option, a word, a truth value."""
+"""Converts values from programs into answers: an Answer, an option, a word, a boolean."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def answer_of(value: Any, question: Question, answered_by: str) -> Answer:
             return Answer(",".join(words), answered_by=answered_by)
         case _:
             raise TerminalError(
-                f"a {type(value).__name__} is no answer to {question.stage or 'the question'!r}",
+                f"a {type(value).__name__} is not an answer to {question.stage or 'the question'!r}",
                 hint="give an Answer, an Option, a word, True, False, or None to skip; "
                 'what a form asks for is Answer("Y", form={…})',
             )

@@ -17,7 +17,7 @@ _TEXT = "auto-approved"
 
 
 class AutoApproveInterviewer(SequentialInterviewer):
-    """Approves everything at once. The record says that no person did."""
+    """Approves everything at once. The record says that no person approved."""
 
     async def ask(self, question: Question) -> Answer:
         """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.
@@ -40,6 +40,6 @@ def _check_defaults(form: Form, stage: str) -> None:
     needed = [entry.name for entry in form.fields if entry.is_required]
     if needed:
         raise TerminalError(
-            f"the form of gate {stage!r} needs {', '.join(needed)}, and approving fills in nothing",
-            hint='give the fields defaults, or answer beforehand: QueueInterviewer([Answer("Y", form={…})])',
+            f"the form of gate {stage!r} needs {', '.join(needed)}, but auto-approval fills in no fields",
+            hint='give the fields defaults, or provide answers:  QueueInterviewer([Answer("Y", form={…})])',
         )

@@ -1,4 +1,4 @@
-"""Questions go to a function: a chat, a web page, a rule of one's own (spec 6.4)."""
+"""Passes questions to a function: a chat, a web page, a custom rule (spec 6.4)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def fill_in(form: Form, ask: AskField, tell: Callable[[str], None]) -> dic
         except AnswerRefused as refused:
             wrong += 1
             if wrong >= MAX_LINES:
-                tell("the form was given up")
+                tell("the form was abandoned")
                 return None
             for name, words in refused.fields.items():
                 tell(shown(f"  {name}: {words}" if name else f"  {words}"))

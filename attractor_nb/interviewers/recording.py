@@ -26,7 +26,7 @@ Recording = tuple[Question, Answer]
 
 
 class RecordingInterviewer:
-    """Wraps an interviewer and keeps every pair of question and answer.
+    """Wraps an interviewer and records every pair of question and answer.
 
     Attributes:
         recordings: The pairs so far, in order of the answers.

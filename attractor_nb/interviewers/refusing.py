@@ -1,4 +1,4 @@
-"""There is nobody to ask, and a gate must not wait for ever or approve itself."""
+"""Fails every gate when there is nobody to ask: a gate must neither wait forever nor approve itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RefusingInterviewer(SequentialInterviewer):
             TerminalError: Always.
         """
         raise TerminalError(
-            f"gate {question.stage!r} needs an answer, and nobody is here to give one",
+            f"gate {question.stage!r} needs an answer, and no interviewer can give one",
             hint='run it at a terminal, give interviewer="auto" (--auto-approve on the command line), '
             "or answers beforehand: QueueInterviewer([…])",
         )

@@ -28,7 +28,7 @@ class SequentialInterviewer(ABC):
         return [await self.ask(question) for question in questions]
 
     async def inform(self, message: str, stage: str) -> None:
-        """Ignore a message; subclasses that have somebody to tell override this."""
+        """Ignore a message; subclasses that can show messages override this."""
         del message, stage
 
 

@@ -62,4 +62,4 @@ def _word(key: str, value: str, choices: Sequence[str]) -> str:
     if value != _OTHER:
         return f"{key}={value}" if value else f"{key} is empty"
     named = [choice for choice in choices if choice not in (_OTHER, "")]
-    return f"{key} is none of {', '.join(named)}" if named else f"{key} is set"
+    return f"{key} is not one of {', '.join(named)}" if named else f"{key} is set"

@@ -100,7 +100,7 @@ def _apply(rule: LintRule, graph: Graph) -> Sequence[Diagnostic]:
     except Exception as error:  # noqa: BLE001 - a rule of the caller may raise anything
         return [_broken(name, f"raised {type(error).__name__}: {error}")]
     if stranger is not None:
-        return [_broken(name, f"gave a {type(stranger).__name__} in place of a Diagnostic")]
+        return [_broken(name, f"returned a {type(stranger).__name__} instead of a Diagnostic")]
     return found
 
 
@@ -115,7 +115,7 @@ def _read_severity(name: str, level: Severity | str) -> Severity | str:
         return Severity(level)
     levels = [*Severity, OFF]
     raise OptionError(
-        f'"{level}" is no severity for the rule "{name}"{did_you_mean(str(level), levels)}',
+        f'"{level}" is not a severity for the rule "{name}"{did_you_mean(str(level), levels)}',
         hint=f"use one of {', '.join(levels)}",
     )
 

@@ -79,7 +79,7 @@ class Beside:
         assert self._views is not None
         other = self._views.run_here(name)
         if other is None:
-            raise RunNotFound(f"run {name} is not under way any more", hint="runs() lists what is kept")
+            raise RunNotFound(f"run {name} is no longer active", hint="runs() lists past runs")
         return other
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.hosts import Job
 
 _HOSTS: Final = "attractor_nb.pipeline.hosts"
-REASON: Final = "the cell that had started it was stopped; run.resume() goes on"
+REASON: Final = "the cell that had started it was stopped; run.resume() continues it"
 
 
 def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:

@@ -29,7 +29,7 @@ MAGIC: Final = "%%attractor"
 BACKENDS: Final = ("simulated", "local", "llm", "claude", "codex", "gemini")
 OPTIONS: Final = {
     "--run": "run it",
-    "--quiet": "show nothing but errors",
+    "--quiet": "show only errors",
     "--param": "a value in the run's context",
     "--write": "also write the text to a file",
     "--backend": "what answers prompts",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
 """Whose answers another card announces as given elsewhere: those of interviewers speak for themselves."""
-NONE_WAITS: Final = "No question waits now; the next one appears here."
+NONE_WAITS: Final = "No question is open; the next one appears here."
 MAX_LINES: Final = 50
 """Past answers that are kept on the screen."""
 

@@ -71,7 +71,7 @@ class LiveInbox:
             self.cards.settle(key, None)
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
-            how = f"Nobody works on this run here: {asked.how}"
+            how = f"No process works on this run here:  {asked.how}"
             self.cards.ask({**plain_question(asked.event, key=key, about=asked.pipeline), "how": how})
 
     def _follow(self, changes: Any) -> None:

@@ -70,14 +70,12 @@ class HistoryDesk:
         for row in self.table:
             if row.logs_root.name == key:
                 return row
-        raise RunNotFound(
-            f"there is no run {key} any more", hint="the list is as it was a moment ago: refresh it"
-        )
+        raise RunNotFound(f"run {key} no longer exists", hint="the list is out of date: refresh it")
 
     def _resume(self, row: RunRow) -> dict[str, Any]:
         # Its gates wait in the inbox; a handler of the kernel must not be kept.
         self.resumed[row.logs_root.name] = row.resume(is_shown=False, interviewer="deferred")
-        words = "It goes on; this list follows it. Its questions wait in gates()."
+        words = "It is active; this list follows it. Its questions are in gates()."
         return {"title": f"Resumed {row.logs_root.name}", "words": words, "call": f"{_loading(row)}.resume()"}
 
 

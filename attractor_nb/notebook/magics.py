@@ -62,7 +62,7 @@ def _read(magic: Any, line: str) -> Any:
         return magic.parser.parse_args(list(words))
     except ValueError:
         raise OptionError(
-            "a quotation on the magic's line is not closed", hint='as in --param who="me"'
+            "a quotation mark on the magic's line is not closed", hint='as in --param who="me"'
         ) from None
 
 
@@ -86,8 +86,8 @@ class AttractorMagics(Magics):
     @cell_magic
     @magic_arguments()
     @argument("name", nargs="?", default="", help="variable that gets the pipeline")
-    @argument("--run", action="store_true", help="run it; the handle is NAME_run")
-    @argument("--quiet", action="store_true", help="show nothing but errors")
+    @argument("--run", action="store_true", help="run it; NAME_run is the handle")
+    @argument("--quiet", action="store_true", help="show only errors")
     @argument("--write", default="", metavar="FILE", help="also write the text to a .dot file")
     @_run_arguments
     def attractor(self, line: str, cell: str) -> Any:
@@ -199,7 +199,7 @@ class AttractorMagics(Magics):
         if hasattr(found, "lint") and hasattr(found, "run"):
             return found
         known = [key for key, value in names.items() if _is_public_pipeline(key, value)]
-        what = f"`{name}` is no pipeline" if found is not None else f"there is no pipeline `{name}`"
+        what = f"`{name}` is not a pipeline" if found is not None else f"there is no pipeline `{name}`"
         raise OptionError(what + did_you_mean(name, known), hint=_known(known))
 
 
@@ -240,7 +240,7 @@ def _is_public_pipeline(key: str, value: object) -> bool:
 
 
 def _known(names: Sequence[str]) -> str:
-    return f"pipelines here: {', '.join(names)}" if names else "make one with %%attractor NAME"
+    return f"existing pipelines: {', '.join(names)}" if names else "make one with %%attractor NAME"
 
 
 def _write(path: Path, text: str) -> None:
@@ -249,5 +249,5 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise OptionError(
-            f"{path} cannot be written: {reason}", hint="check the folder and its rights"
+            f"{path} cannot be written: {reason}", hint="check the folder and its permissions"
         ) from None

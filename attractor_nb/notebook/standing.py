@@ -125,7 +125,7 @@ def _question_words(asked: InterviewStarted) -> str:
 def _way_on(call: str, status: RunStatus) -> str:
     """What to do with it later; a run that was under way is saved as such, and may have gone on since."""
     if not call:
-        return "Nothing of it is stored: it cannot be opened again without its kernel."
+        return "The run is not stored: without its kernel it cannot be opened again."
     if status is RunStatus.INTERRUPTED:
         return _lines("To look into it again, and to go on:", call, "run.resume()")
     if status.is_ended:

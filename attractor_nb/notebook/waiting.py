@@ -77,7 +77,7 @@ def _refusal(stage: str, around: Surroundings) -> GateWouldBlock:
     answer = f'run.answer("{stage}", choice)'
     if not around.is_attended:
         return GateWouldBlock(
-            f"gate `{stage}` waits for an answer, and nobody is here to click",
+            f"gate `{stage}` waits for an answer, and nobody can click here",
             hint=f"call {answer} in a cell before the one that waits, or run with an interviewer: "
             'pipeline.run(interviewer="auto")',
         )
@@ -86,6 +86,6 @@ def _refusal(stage: str, around: Surroundings) -> GateWouldBlock:
     else:
         remedy = "end this cell, click, and wait in a cell below (with ipykernel 7.4 `await run` works)"
     return GateWouldBlock(
-        f"gate `{stage}` waits for your answer, and this cell keeps its buttons from working",
+        f"gate `{stage}` waits for your answer, but its buttons do not work while this cell runs",
         hint=f"{remedy}; or call {answer}",
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CELL: Final = "<cell>"
 MOST_LEFT: Final = 3
 """How many findings are named that are left after all was mended that can be."""
-_STALE: Final = "the text has changed since this table was made"
+_STALE: Final = "the text has changed since this table was shown"
 
 
 class EditorDesk:

@@ -1,4 +1,4 @@
-"""A program that was started, and its end, for whoever awaits it.
+"""A started program whose end can be awaited.
 
 Not asyncio's own: there a task that connects pipes is cancelled when a second Ctrl-C ends the loop, and
 whoever waits for the end of that program then waits for ever.

@@ -1,4 +1,4 @@
-"""Ending what a command started: its group, what left the group, and all of it when we are killed."""
+"""Ends the processes of a command: its group, those that left it, and all of them if we are killed."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Descendants:
         self._signal(signal.SIGTERM, self._alive())
 
     def kill(self) -> None:
-        """Kill all of it, and what it starts meanwhile."""
+        """Kill all processes of the command, including those that start meanwhile."""
         killed: set[int] = set()
         for _ in range(MAX_KILL_ROUNDS):
             found = self._alive(killed)
@@ -211,7 +211,7 @@ class Descendants:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What /proc says about a process."""
+    """Facts about a process from /proc."""
 
     is_dead: bool
     parent: int

@@ -270,7 +270,7 @@ def _input_file(data: bytes) -> BinaryIO:
 
 def _cannot_start(arguments: Sequence[str], cwd: Path | None, error: Exception) -> TerminalError:
     if cwd is not None and not cwd.is_dir():
-        return TerminalError(f"the working directory {cwd} does not exist", hint="make it, or name another")
+        return TerminalError(f"the working directory {cwd} does not exist", hint="create it, or name another")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return TerminalError(
         f"{arguments[0]!r} cannot be started: {reason.lower()}",

@@ -1,4 +1,4 @@
-"""A program that is talked with over its stdin and stdout until it is told to end, such as an MCP server."""
+"""A program that communicates over stdin and stdout until it is stopped, such as an MCP server."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Talk:
         return "\n".join(self._stderr.text().strip().splitlines()[-lines:])
 
     async def stop(self) -> None:
-        """End its input, give it time to go, and end what is left of it."""
+        """Close its input, wait for it to exit, and kill the remaining processes."""
         self._writer.close()
         try:
             await self._job.wait(END_GRACE_SECONDS)

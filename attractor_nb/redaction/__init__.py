@@ -1,4 +1,4 @@
-"""Secrets never come out: what is written, logged, shown or raised holds ``[redacted]`` in their place.
+"""Replaces secrets by ``[redacted]`` in everything that is written, logged, shown or raised.
 
 A secret is a value that somebody made known (of an environment variable whose name says so, or by
 ``redact_also``), or a text that has the form of a well-known key. It is replaced whole, never in part.

@@ -30,12 +30,12 @@ _PLAIN_NAME: Final = (
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """An expression, compiled when it is first needed: whoever only loads the package needs none."""
+    """An expression that is compiled at its first use, to keep the import of the package fast."""
     return re.compile(expression)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the name of an environment variable says that its value is a secret.
+    """Whether the name of an environment variable marks its value as a secret.
 
     >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "LOCAL_KEY", "TOKENIZERS_PARALLELISM", "PWD")]
     [True, True, False, False]

@@ -99,7 +99,7 @@ class Redactor:
         return bool(self.secret_places(text))
 
     def redacted(self, text: str) -> str:
-        """The text without secrets; the same object when there is none."""
+        """Return the text without secrets; the same object if it contains none."""
         if not self.may_hold(text):
             return text
         places = self.secret_places(text)
@@ -113,7 +113,7 @@ class Redactor:
         return "".join([*pieces, text[position:]])
 
     def redacted_value(self, value: Any) -> Any:
-        """A JSON value without secrets, keys included; the same object when there is none."""
+        """Return a JSON value without secrets, keys included; the same object if it contains none."""
         if type(value) in _CONTAINERS and self._to_json is not None:
             try:
                 if not self.may_hold(self._to_json(value)):  # one look at all of it

@@ -41,8 +41,8 @@ def stranger(
             403,
             "foreign-host",
             "The request names another host",
-            f"Host is {', '.join(named)[:100] or 'missing'}, and this server has another name",
-            hint=f"ask one of {', '.join(sorted(hosts or ()))}",
+            f"Host is {', '.join(named)[:100] or 'missing'}, but this server has another name",
+            hint=f"use one of {', '.join(sorted(hosts or ()))}",
         )
     origins = header_values(head, b"origin")
     own = {f"{scheme}{named[0].lower()}" for scheme in _SCHEMES}
@@ -75,7 +75,7 @@ def unauthorised() -> Problem:
         401,
         "unauthorised",
         "The request has no valid token",
-        hint="send it as Authorization: Bearer …; the server's first line has it",
+        hint="send it as Authorization: Bearer …; the server's first line contains it",
         headers={"WWW-Authenticate": 'Bearer realm="attractor-nb"'},
     )
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from attractor_nb.server.settings import ServerSettings
 
 LOGGER = own_logger(__name__)
-_KINDS: Final = {404: ("not-found", "There is nothing here"), 405: ("method", "Another method is wanted")}
+_KINDS: Final = {404: ("not-found", "There is no such route"), 405: ("method", "The method is not allowed")}
 
 
 class Server:
@@ -154,7 +154,7 @@ def _only(route: Route) -> Route:
 async def _refused(request: Request, error: Exception) -> Response:
     """What the router refuses: a path or a method that is not ours."""
     del request
-    assert isinstance(error, HTTPException), "it is registered for those alone"
+    assert isinstance(error, HTTPException), "the route is registered for those only"
     kind, title = _KINDS.get(error.status_code, ("request", error.detail))
     headers = dict(error.headers or {})
     return problem_response(Problem(error.status_code, kind, title, headers=headers))

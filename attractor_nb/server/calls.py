@@ -103,7 +103,7 @@ def read_values(model: type[BaseModel], body: bytes) -> BaseModel:
     try:
         plain: Any = read_json(body) if body.strip() else {}
     except JsonProblem as problem:
-        raise Problem(400, "json", "The body is no JSON", f"the body {problem}") from None
+        raise Problem(400, "json", "The body is not valid JSON", f"the body {problem}") from None
     return _checked(model, plain, "body")
 
 
@@ -116,7 +116,7 @@ def read_query(model: type[BaseModel], given: Iterable[tuple[str, str]]) -> Base
     plain: dict[str, str] = {}
     for name, value in given:
         if name in plain:
-            raise Problem(422, "query", "The query is unusable", f"{name[:80]} is given twice")
+            raise Problem(422, "query", "The query is invalid", f"{name[:80]} is given twice")
         plain[name] = value
     return _checked(model, plain, "query")
 
@@ -138,9 +138,9 @@ def _checked(model: type[BaseModel], plain: Any, what: str) -> BaseModel:
         raise Problem(
             422,
             what,
-            f"The {what} is unusable",
+            f"The {what} is invalid",
             first,
-            hint="GET /openapi.json says what it may have",
+            hint="GET /openapi.json describes it",
             more={"errors": errors},
         ) from None
 

@@ -191,7 +191,7 @@ class Channel:
             self._keep("", control_frame(FAULT, problem_of(error).to_plain()))
         except Exception:
             LOGGER.exception("a stream of events ended")
-            self._keep("", control_frame(FAULT, {"detail": "the server made a mistake"}))
+            self._keep("", control_frame(FAULT, {"detail": "internal server error"}))
         finally:
             self._close()
 

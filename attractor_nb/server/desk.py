@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 POSTED: Final = "a posted source"
 """The origin of what comes by a request."""
-WAITS: Final = "its server was lost; it is about to be taken up again"
+WAITS: Final = "its server was lost; it is about to be resumed"
 KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
@@ -127,7 +127,7 @@ class Desk:
         place = self.place(run_id)
         found = summarize(place)
         if found is None:
-            raise Problem(404, "no-such-pipeline", "There is no such pipeline", f"{run_id} holds no run")
+            raise Problem(404, "no-such-pipeline", "There is no such pipeline", f"{run_id} contains no run")
         return self._spoken(found)
 
     def summaries(self) -> list[RunSummary]:
@@ -156,7 +156,7 @@ class Desk:
             DotSyntaxError, ValidationError: It cannot run.
             UntrustedSource: It would execute something that nobody vouched for.
             OptionError, ContextValueError, StorageError: A value or the disk is unusable.
-            Problem: Too many runs are under way.
+            Problem: Too many runs are active.
         """
         pipeline = posted_pipeline(wish.source, name=wish.name)
         pipeline.refuse_errors()
@@ -187,7 +187,7 @@ class Desk:
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
             UntrustedSource: Nobody vouched for its commands.
-            Problem: Too many runs are under way.
+            Problem: Too many runs are active.
         """
         self.place(run_id)
         with self.started.held(run_id):
@@ -233,7 +233,7 @@ class Desk:
         Raises:
             RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at.
             UntrustedSource: Nobody vouched for its commands.
-            Problem: Too many runs are under way.
+            Problem: Too many runs are active.
         """
         parent = self.run(run_id)
         with self._room():
@@ -261,9 +261,7 @@ class Desk:
         summary = self.summary(run_id)
         if summary.is_live:
             raise locked_elsewhere(run_id, summary.owner)
-        raise RunError(
-            f"pipeline {run_id} is {summary.status}", hint="only a run that goes on can be stopped"
-        )
+        raise RunError(f"pipeline {run_id} is {summary.status}", hint="only an active run can be stopped")
 
     def close(self) -> None:
         """Stop all runs of this process, in order: each can be resumed."""
@@ -290,8 +288,8 @@ class Desk:
                 raise Problem(
                     429,
                     "too-many-runs",
-                    "Too many runs are under way",
-                    f"{live} runs are under way, and this server takes {self._max_runs}",
+                    "Too many runs are active",
+                    f"{live} runs are active, and this server allows {self._max_runs}",
                     headers={"Retry-After": "10"},
                 )
             self._beginning += 1
@@ -307,7 +305,7 @@ class Desk:
 
     def _refuse_live(self, run_id: str) -> None:
         if self.live(run_id) is not None:
-            raise RunError(f"pipeline {run_id} is under way", hint="wait for its end, or cancel it first")
+            raise RunError(f"pipeline {run_id} is active", hint="wait for its end, or cancel it first")
 
     def _keep(self, run_id: str, run: Run) -> tuple[str, Run]:
         with self._lock:
@@ -341,7 +339,7 @@ def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:
     return RunLocked(
         f"pipeline {run_id} is run by {who}",
         owner=dict(owner),
-        hint="ask the server or the program that runs it; it can be looked at here",
+        hint="ask the server or program that runs it; here it can only be viewed",
     )
 
 

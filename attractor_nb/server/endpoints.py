@@ -106,13 +106,13 @@ def short_answer(call: Call) -> Reply:
         if given.pipeline in {"", asked.pipeline} and given.question in {"", asked.id, asked.stage}
     ]
     if not waiting:
-        raise NoSuchGate("no such question is waiting here", hint="GET /questions lists them")
+        raise NoSuchGate("no such question is open here", hint="GET /questions lists them")
     if len(waiting) > 1:
         names = ", ".join(f"{asked.pipeline} {asked.id}" for asked in waiting[:10])
         raise Problem(
             409,
             "many-questions",
-            "Several questions wait",
+            "Several questions are open",
             f"the answer fits {len(waiting)} questions: {names}",
             hint='name one: {"pipeline": …, "question": …}',
         )

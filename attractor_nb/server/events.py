@@ -52,7 +52,7 @@ class EventStream(Response):
             if sending.done():
                 await sending
         except TimeoutError:
-            LOGGER.info("a consumer of events left its connection unread, and was cut off")
+            LOGGER.info("an event client stopped reading and was disconnected")
         finally:
             sending.cancel()
             leaving.cancel()
@@ -110,8 +110,8 @@ async def stream_events(call: Call) -> Response:
         raise Problem(
             400,
             "event-id",
-            "Last-Event-ID is none of ours",
-            "it is the id of an event: two numbers and a dot",
+            "Last-Event-ID is not valid",
+            "it must be the id of an event: two numbers joined by a dot",
         )
     stream = await call.house.streams.open(call.path["id"], last_id)
     if stream is None:

@@ -91,14 +91,19 @@ def artifact_of(logs_root: Path, artifact_id: str) -> Any:
         known = {info.id: info for info in store.list()}
         info = known.get(artifact_id)
         if info is None:
-            raise Problem(404, "no-such-artifact", "There is no such artifact", f"none is {artifact_id[:80]}")
+            raise Problem(
+                404,
+                "no-such-artifact",
+                "There is no such artifact",
+                f"there is no artifact {artifact_id[:80]}",
+            )
         if info.size_bytes > MAX_ARTIFACT_BYTES:
             raise Problem(
                 409,
                 "artifact-too-large",
-                "The artifact is too large to be sent",
+                "The artifact is too large to send",
                 f"{artifact_id} has {info.size_bytes} bytes",
-                hint=f"read it where it lies: artifacts/{artifact_id}.json in the run directory",
+                hint=f"read the file: artifacts/{artifact_id}.json in the run directory",
             )
         return store.retrieve(artifact_id)
 
@@ -115,7 +120,7 @@ def session_of(place: Path) -> dict[str, Any]:
 
     plain = stored_plain(session_to_watch(None, place))
     if plain is None:
-        raise SessionNotFound("this run keeps no session", hint='submit it with "session": true')
+        raise SessionNotFound("this run has no session", hint='submit it with "session": true')
     return plain
 
 

@@ -119,7 +119,9 @@ def _end(edge: Edge, other: str) -> dict[str, str]:
 def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
     """The pipeline of a changed text, if the text may be sent back as it is."""
     if redacted(editor.source) != editor.source:
-        raise OptionError("the text holds a secret, and no answer repeats it", hint="change it by hand")
+        raise OptionError(
+            "the text contains a secret, and responses never repeat secrets", hint="change it by hand"
+        )
     made = editor.pipeline()
     assert isinstance(made, kind), "an editor keeps the kind of its pipeline"
     return made

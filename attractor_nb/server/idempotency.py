@@ -80,7 +80,10 @@ class Ledger:
             return serve(Claim())
         if _KEY.match(key) is None:
             raise Problem(
-                400, "idempotency-key", "The Idempotency-Key is none", "it has 1 to 255 characters of ASCII"
+                400,
+                "idempotency-key",
+                "The Idempotency-Key header is not valid",
+                "it must have 1 to 255 ASCII characters",
             )
         name = hashlib.sha256(key.encode()).hexdigest()
         fingerprint = hashlib.sha256(asked).hexdigest()
@@ -90,8 +93,8 @@ class Ledger:
                 raise Problem(
                     422,
                     "idempotency-key-reused",
-                    "The Idempotency-Key is of another request",
-                    hint="make a new key for each request",
+                    "The Idempotency-Key belongs to another request",
+                    hint="use a new key for each request",
                 )
             if "status" in record:
                 return _reply_of(record)
@@ -124,8 +127,8 @@ class Ledger:
             raise Problem(
                 409,
                 "idempotency-key-in-use",
-                "The same request is under way",
-                hint="wait for its answer, or send it again later",
+                "The same request is in progress",
+                hint="wait for its response, or send it again later",
                 headers={"Retry-After": "1"},
             ) from None
 

@@ -123,8 +123,8 @@ def checkpoint_of(desk: Desk, run_id: str) -> CheckpointState:
             404,
             "no-checkpoint",
             "There is no checkpoint yet",
-            f"pipeline {run_id} has written none",
-            hint="the context is at hand all the same: GET /pipelines/ID/context",
+            f"pipeline {run_id} has not written one",
+            hint="the context is available: GET /pipelines/ID/context",
         )
     return CheckpointState(id=run_id, checkpoint=checkpoint)
 

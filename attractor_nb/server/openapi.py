@@ -21,31 +21,34 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = "#/components/schemas/{model}"
 _TITLES: Final = {
-    400: "The request is none",
+    400: "The request is invalid",
     401: "No valid token",
-    403: "A foreign host or page, or commands that nobody vouched for",
-    404: "There is no such thing",
+    403: "A foreign host or page, or untrusted commands",
+    404: "Not found",
     405: "Another method",
     408: "The body did not arrive",
-    409: "It cannot be done as things stand",
+    409: "Not possible in the current state",
     413: "The body is too large",
     415: "The body is not JSON",
-    422: "A value is unusable",
-    429: "Too much at a time",
+    422: "A value is invalid",
+    429: "Too many at a time",
     431: "The head is too long",
-    503: "The disk refused, or the server is ending",
+    503: "The disk failed, or the server is shutting down",
 }
 _DESCRIPTION: Final = (
     "Runs pipelines that are written in DOT. Addresses are relative to the server's own. Each request shows "
-    "the token as `Authorization: Bearer …`; an EventSource, which can send no header, shows a ticket."
+    "the token as `Authorization: Bearer …`; an EventSource, which cannot send headers, uses a ticket."
 )
 
 _ONE_EVENT: Final[dict[str, Any]] = {
     "description": "One event of the stream.",
     "type": "object",
     "properties": {
-        "id": {"type": "string", "description": "Of an event that is in the log."},
-        "event": {"enum": ["message", END, GAP, FAULT], "description": "All but message tell of the stream."},
+        "id": {"type": "string", "description": "Only for events in the log."},
+        "event": {
+            "enum": ["message", END, GAP, FAULT],
+            "description": "All except message describe the stream.",
+        },
         "data": {"type": "string", "contentMediaType": JSON_TYPE, "contentSchema": {"type": "object"}},
     },
     "required": ["data"],
@@ -79,7 +82,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": _parameters(operation),
         "responses": {
             str(operation.status): _success(operation),
-            **({"204": {"description": "Nothing follows any more"}} if operation.serve is None else {}),
+            **({"204": {"description": "No more events follow"}} if operation.serve is None else {}),
             **{str(status): _problem(status) for status in operation.statuses},
         },
     }
@@ -96,7 +99,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name, is_long in path_parameters(operation.path).items():
         schema = {"type": "string", "minLength": 1, **({"pattern": RUN_ID} if name == "id" else {})}
-        more = {"description": "May have slashes, escaped or not."} if is_long else {}
+        more = {"description": "May contain slashes, escaped or not."} if is_long else {}
         found.append({"name": name, "in": "path", "required": True, "schema": schema, **more})
     whole = operation.query.model_json_schema()
     for name, schema in whole.get("properties", {}).items():

@@ -96,7 +96,7 @@ EVENTS: Final = _get(
     None,
     query=requests.EventsQuery,
     media=(EVENT_STREAM,),
-    summary="The events of a run as they happen, from the beginning or behind Last-Event-ID.",
+    summary="The events of a run as they happen, from the beginning or after Last-Event-ID.",
     kind="events",
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (

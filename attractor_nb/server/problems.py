@@ -85,20 +85,20 @@ _KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
     (SourceError, 422, "source", "The source cannot be read"),
     (ValidationError, 422, "invalid-pipeline", "The pipeline has errors"),
     (UntrustedSource, 403, "untrusted-source", "Nobody vouched for its commands"),
-    (AlreadyAnswered, 409, "already-answered", "The gate has been answered"),
-    (AnswerRefused, 422, "answer-refused", "The answer will not do"),
-    (NoSuchGate, 404, "no-such-question", "No such question waits"),
-    (GateError, 409, "gate", "The gate cannot take this"),
+    (AlreadyAnswered, 409, "already-answered", "The gate has already been answered"),
+    (AnswerRefused, 422, "answer-refused", "The answer is not valid"),
+    (NoSuchGate, 404, "no-such-question", "There is no such open question"),
+    (GateError, 409, "gate", "The gate does not accept this"),
     (SessionNotFound, 404, "no-session", "There is no session"),
     (SessionError, 409, "session", "The session cannot be read"),
     (RunNotFound, 404, "no-such-pipeline", "There is no such pipeline"),
     (RunLocked, 409, "locked", "Another process owns the run"),
-    (GraphChanged, 409, "graph-changed", "The graph is not the one that ran"),
+    (GraphChanged, 409, "graph-changed", "The graph has changed since the run"),
     (CheckpointCorrupt, 409, "damaged", "The stored run is damaged"),
-    (StorageError, 503, "storage", "The disk refused"),
+    (StorageError, 503, "storage", "The disk failed"),
     (RunError, 409, "run", "The run cannot do this"),
-    (OptionError, 422, "option", "A value is unusable"),
-    (ContextValueError, 422, "context-value", "A value cannot be kept"),
+    (OptionError, 422, "option", "A value is invalid"),
+    (ContextValueError, 422, "context-value", "A value cannot be stored"),
 )
 """By class, the special before the general."""
 
@@ -114,12 +114,12 @@ def problem_of(error: AttractorError) -> Problem:
 
 def stopping() -> Problem:
     """What is asked of a server that is about to end."""
-    return Problem(503, "stopping", "The server is ending", hint="ask it again when it is back")
+    return Problem(503, "stopping", "The server is shutting down", hint="try again when it is back")
 
 
 def internal_problem() -> Problem:
     """A fault of ours, of which only the log says more."""
-    return Problem(500, "internal", "The server made a mistake", "see the server's log")
+    return Problem(500, "internal", "Internal server error", "see the server's log")
 
 
 def _more_of(error: AttractorError) -> dict[str, Any]:

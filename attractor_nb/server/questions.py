@@ -83,7 +83,7 @@ def _not_here(desk: Desk, run_id: str, question: str) -> AttractorError:
             hint="the first answer counts",
         )
     if summary.is_resumable:
-        hint = f"go on with it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
+        hint = f"resume it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
     return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)

@@ -178,10 +178,10 @@ def _working(trail: Sequence[Recorded]) -> set[tuple[str, str]]:
 def _why_not(trail: Sequence[Recorded]) -> str:
     """Why a person is to decide about a run, or empty."""
     if not trail:
-        return "its log has no event"
+        return "its log has no events"
     for _, event in reversed(trail):
         if isinstance(event, DebuggerStopped):
-            return f"it stands at a breakpoint ({event.node}), and whoever set it decides"
+            return f"it is stopped at a breakpoint ({event.node}), and whoever set it decides"
         if isinstance(event, PipelineResumed):
             break
     return ""

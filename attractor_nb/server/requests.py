@@ -55,8 +55,8 @@ class Submission(Bounds):
     params: dict[str, Any] = Field(default_factory=dict[str, Any])
     backend: BackendName | None = None
     durability: Literal["full", "fast"] = "full"
-    trust: Hash | None = Field(default=None, description="Hash of the commands that the caller has read.")
-    session: bool = Field(default=False, description="Keep a status-schema session of its branches.")
+    trust: Hash | None = Field(default=None, description="Hash of the commands that the caller trusts.")
+    session: bool = Field(default=False, description="Store a status-schema session of its branches.")
 
 
 class Renaming(Body):
@@ -71,12 +71,12 @@ class Source(Body):
 
     source: Text
     strict: bool = False
-    with_drawing: bool = Field(default=False, description="Draw it as well.")
+    with_drawing: bool = Field(default=False, description="Also draw it.")
     fix: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
-        default=None, description="Number of a finding whose fix is applied first."
+        default=None, description="Number of the finding whose fix is applied first."
     )
-    rename: Renaming | None = Field(default=None, description="A node that gets another id first.")
-    with_outline: bool = Field(default=False, description="List its nodes and where they stand.")
+    rename: Renaming | None = Field(default=None, description="A node to rename first.")
+    with_outline: bool = Field(default=False, description="List its nodes with their places.")
 
 
 class Edit(Body):
@@ -130,7 +130,7 @@ class Answer(Body):
 
     choice: Text = Field(default="", description="Key, label or target of a choice; several with commas.")
     text: Text = Field(default="", description="Free text.")
-    form: dict[str, Any] | None = Field(default=None, description="Values by field, where there is a form.")
+    form: dict[str, Any] | None = Field(default=None, description="Values by field, if there is a form.")
     answered_by: Annotated[str, StringConstraints(max_length=200)] = "api"
 
 
@@ -188,4 +188,4 @@ class EventsQuery(Query):
     """Where a stream begins: behind that event; at the beginning when left out."""
 
     last_event_id: Annotated[str, StringConstraints(pattern=EVENT_ID)] | None = None
-    ticket: Name = Field(default="", description="In place of the token, for EventSource.")
+    ticket: Name = Field(default="", description="Used instead of the token by EventSource.")

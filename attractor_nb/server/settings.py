@@ -77,7 +77,7 @@ def checked_token(token: str | None) -> str:
     if _TOKEN.match(token) is None:
         raise OptionError(
             "the token needs 16 to 512 letters, digits or ._~+/=-",
-            hint="leave it out, and a fresh one is made",
+            hint="remove it, and the server makes a new one",
         )
     return token
 
@@ -108,8 +108,8 @@ def check_bind(host: str, *, is_remote_allowed: bool) -> None:
         is_own = False
     if not is_own:
         raise OptionError(
-            f"{host} can be reached by other machines, and the token would travel unencrypted",
-            hint="listen on 127.0.0.1 and come through an SSH tunnel; or allow it: allow_remote=True",
+            f"{host} can be reached by other machines, and the token would be sent unencrypted",
+            hint="listen on 127.0.0.1 and use an SSH tunnel, or allow it: allow_remote=True",
         )
 
 
@@ -137,7 +137,7 @@ def check_limits(**limits: int) -> None:
     """
     for name, limit in limits.items():
         if type(limit) is not int or limit < 1:
-            raise OptionError(f"{name} is {limit!r}, and a server takes 1 or more")
+            raise OptionError(f"{name} is {limit!r}, but must be 1 or more")
 
 
 def shown_host(host: str) -> str:

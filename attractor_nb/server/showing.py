@@ -51,7 +51,7 @@ def get_drawing(call: Call) -> Reply:
     """The drawing of a run's graph without states, which a front-end then dresses with them."""
     run_id = call.path["id"]
     if call.house.desk.summary(run_id).kind != "run":
-        raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map: it has no one drawing")
+        raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map, which has no single drawing")
     graph = call.house.desk.run(run_id).graph
     types = set(_types(graph))
     return Reply(

@@ -121,7 +121,7 @@ class StartedRuns:
         try:
             lock.acquire(poll_interval=0.01)
         except Timeout:
-            hint = "look at it again in a moment"
+            hint = "try again in a moment"
             raise Problem(409, "locked", "Another process owns the run", "it goes on", hint=hint) from None
         except OSError as error:
             raise storage_error(error, "lock", path) from error

@@ -93,7 +93,7 @@ class Streams:
                 429,
                 "too-many-streams",
                 "Too many streams are open",
-                f"this server keeps {self._max_streams} open",
+                f"this server allows {self._max_streams}",
                 headers={"Retry-After": "10"},
             )
         self.open_count += 1
@@ -159,7 +159,7 @@ class Stream:
                     "no-such-event",
                     "There is no such event",
                     f"the log has no event {last_id}",
-                    hint="leave Last-Event-ID out, and the stream begins at the beginning",
+                    hint="remove Last-Event-ID to start from the beginning",
                 )
         self._replay = recorded[begin:]
         self._had = len(recorded)
@@ -194,7 +194,7 @@ class Stream:
         while True:
             if self.position < channel.first:
                 yield control_frame(
-                    GAP, {"reason": "this consumer was too slow; come back with the last id that it had"}
+                    GAP, {"reason": "this client was too slow; reconnect with the last received id"}
                 )
                 return
             data, self.position = channel.take(self.position, self._had)

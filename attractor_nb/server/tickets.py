@@ -40,7 +40,7 @@ class Tickets:
             self._open = {key: kept for key, kept in self._open.items() if kept[1] > now}
             if len(self._open) >= MAX_TICKETS:
                 raise Problem(
-                    429, "too-many-tickets", "Too many tickets wait to be used", headers={"Retry-After": "30"}
+                    429, "too-many-tickets", "Too many tickets are unused", headers={"Retry-After": "30"}
                 )
             self._open[_key(ticket)] = path, now + self._seconds
         return ticket

@@ -149,4 +149,4 @@ def _problem_of(error: BaseException | None, words: str) -> Problem:
         return Problem(
             431, "head-too-large", "The head of the request is too long", hint="send fewer headers"
         )
-    return Problem(400, "http", "The request is no HTTP", str(error or words))
+    return Problem(400, "http", "The request is not HTTP", str(error or words))

@@ -1,4 +1,4 @@
-"""How agents that work side by side stand, for everybody to see (status-schema.md; ruling 33).
+"""The status of parallel agents, readable by everybody (status-schema.md; ruling 33).
 
 A session is a directory with one ``status.json``. Scripts keep it by the functions of the schema; a
 run's fan-outs and maps keep it through ``SessionRecorder``. It knows no engine.

@@ -84,7 +84,7 @@ class AgentLog:
         return self._target
 
     def close(self) -> None:
-        """Start no further process with it; those that write go on. Closing again does nothing."""
+        """Accept no further processes; those that already write continue. Closing twice is allowed."""
         self._end()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
@@ -161,7 +161,7 @@ class _Copy(threading.Thread):
             self.give_back()
 
     def give_back(self) -> None:
-        """Close what was opened for it."""
+        """Close the resources that were opened for the log."""
         os.close(self._source)
         self._disk.close(self._file)
         _COPIES.pop(self, None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 BRANCH_FAILED: Final = "the branch failed"
-_NOT_NEEDED: Final = "its result was not needed any more"
+_NOT_NEEDED: Final = "its result was no longer needed"
 _Key = tuple[str, str]
 """The branch that a fan-out is in, and its node."""
 
@@ -43,7 +43,7 @@ class _FanOut:
 
 
 class FanOuts:
-    """Takes the events of one run, and says what they change."""
+    """Translates the events of one run into changes of a session."""
 
     def __init__(self, pid: int) -> None:
         """Begin; ``pid`` is that of the process that runs the branches."""
@@ -139,7 +139,7 @@ class FanOuts:
         return [change for key in inside for change in self._end(key)]
 
     def _end(self, key: _Key) -> list[Change]:
-        """What a fan-out leaves behind at its end: branches that the join did not wait for."""
+        """Return the changes at the end of a fan-out: branches that the join did not wait for."""
         fan_out = self._fan_outs.pop(key, None)
         if fan_out is None:
             return []
@@ -167,7 +167,7 @@ class FanOuts:
 
 
 class Item:
-    """Takes the events of one run of a map, and says what they change of the agent of its item."""
+    """Translates the events of one run of a map into changes of the agent of its item."""
 
     def __init__(self, agent_id: str, pid: int) -> None:
         self._agent_id = agent_id

@@ -118,9 +118,9 @@ def apply_change(session: Session, change: Change, *, at: float) -> Session:
     """
     if session.is_ended:
         raise IllegalTransition(
-            f"session {session.session_id} is {session.status} and changes no more",
+            f"session {session.session_id} is {session.status} and can no longer change",
             source=session.status,
-            hint="create_session begins another one",
+            hint="create_session starts another one",
         )
     match change:
         case AgentUpdate():
@@ -189,7 +189,7 @@ def _duration(plain: Mapping[str, Any]) -> float | None:
 
 
 def _check_update(agent: Agent, key: str, value: Any) -> None:
-    """Refuse a change of identity, a misspelt field, and what JSON cannot keep.
+    """Refuse a change of identity, a misspelled field, and a value that JSON cannot represent.
 
     Raises:
         OptionError: The key or its value is one of these.
@@ -215,7 +215,7 @@ def _check_own_key(agent_id: str, key: str, value: Any, *, is_known: bool = Fals
         is_kept = False
     if not is_kept:
         raise OptionError(
-            f"{key!r} of agent {agent_id} is no JSON value", hint="use text, numbers, lists and dicts"
+            f"{key!r} of agent {agent_id} is not a JSON value", hint="use text, numbers, lists and dicts"
         )
 
 
@@ -297,8 +297,8 @@ def _join(entry: dict[str, Any], wave: int) -> None:
     """
     if entry["wave"] not in {None, wave}:
         raise OptionError(
-            f"agent {entry['id']} says wave {entry['wave']}, and wave {wave} names it",
-            hint="leave one of both out",
+            f"agent {entry['id']} has wave {entry['wave']}, but wave {wave} lists it",
+            hint="remove one of the two",
         )
     entry["wave"] = wave
 
@@ -312,7 +312,7 @@ def _waves_of(agents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _derived(plain: dict[str, Any]) -> Session:
-    """The session of plain values, with summary and wave states counted anew.
+    """Return the session from plain values, with recomputed summary and wave states.
 
     Raises:
         OptionError: A value is not what the schema asks for.

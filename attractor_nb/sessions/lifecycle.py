@@ -127,7 +127,7 @@ def calculate_summary(agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def get_active_session(cwd: str | os.PathLike[str]) -> Path | None:
-    """The directory of the active session; None when there is none, or it is gone.
+    """Return the directory of the active session; None if there is none or it no longer exists.
 
     Raises:
         SessionDamaged: The link leads to no session of this directory.
@@ -136,7 +136,7 @@ def get_active_session(cwd: str | os.PathLike[str]) -> Path | None:
 
 
 def load_session_status(session_dir: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a session's ``status.json`` says; empty when there is none.
+    """Return the content of a session's ``status.json``; empty if there is none.
 
     Raises:
         SessionDamaged: It is torn, altered or foreign.

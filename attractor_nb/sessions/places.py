@@ -70,7 +70,7 @@ def point_to(disk: Disk, cwd: Path, session_id: str, *, is_synced: bool) -> None
 
 
 def active_session(cwd: Path) -> Path | None:
-    """The directory of the active session; None when there is no link, or its session is gone.
+    """Return the directory of the active session; None if there is no link or its session no longer exists.
 
     Raises:
         SessionDamaged: What stands in the link's place leads to no session of this directory.
@@ -83,11 +83,11 @@ def active_session(cwd: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SessionDamaged(f"{link} is no link to a session", hint="remove it") from error
+        raise SessionDamaged(f"{link} is not a link to a session", hint="remove it") from error
     sessions = base / SESSIONS_NAME
     place = Path(os.path.normpath(base / target))
     if place.parent.resolve() != sessions:
-        raise SessionDamaged(f"{link} leads out of {sessions}: to {target}", hint="remove it")
+        raise SessionDamaged(f"{link} leads out of {sessions}, to {target}", hint="remove it")
     if not os.path.lexists(place):
         return None
     if place.is_symlink() or not place.is_dir() or place.resolve().parent != sessions:

@@ -88,7 +88,7 @@ class SessionRecorder:
             names = [str(item) for item in items]
             self._items = {name: f"{number:03}" for number, name in enumerate(names, 1)}
             if len(self._items) < len(names):
-                raise OptionError("two items of the map have the same name", hint="name them apart")
+                raise OptionError("two items of the map have the same name", hint="give them different names")
             self._begin([{"id": agent_id, "name": name} for name, agent_id in self._items.items()])
 
     def take(self, event: Event) -> None:

@@ -112,7 +112,7 @@ class SessionTracker:
         return tracker
 
     def read(self) -> Session:
-        """The session as it stands.
+        """Return the current session.
 
         Raises:
             SessionNotFound: There is no session.
@@ -139,7 +139,7 @@ class SessionTracker:
         return self.update(apply_all)
 
     def update(self, fold: Callable[[Session], Session]) -> Session:
-        """Replace the session by what ``fold`` makes of it, while nobody else can change it.
+        """Replace the session by the result of ``fold`` while holding the lock.
 
         Raises:
             SessionError, StorageError: As of ``change``; and whatever ``fold`` raises.

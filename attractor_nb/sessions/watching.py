@@ -1,4 +1,4 @@
-"""How a session goes on, for whoever looks: its states one after the other, and whose process is gone."""
+"""Follows a session: its successive states, and the agents whose processes are gone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def follow_session(
     wait: Callable[[float], object] = time.sleep,
     is_each_look: bool = False,
 ) -> Iterator[Session]:
-    """The session as it stands, then each state that it comes to; the last one has ended.
+    """Yield the current session, then each new state; the last state has ended.
 
     Args:
         session_dir: The session.
@@ -62,7 +62,7 @@ def follow_session(
 
 
 def gone_agents(session: Session) -> frozenset[str]:
-    """Ids of running agents whose process is no more on this machine."""
+    """Return the ids of running agents whose process no longer exists on this machine."""
     return frozenset(
         agent.id
         for agent in session.agents

@@ -1,4 +1,4 @@
-"""Prompts, responses and what tools were told and said, for spans that are to hold content."""
+"""Prompts, responses, and arguments and results of tools, for spans with content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_attempt(event: StageEnd, read: StageReader) -> dict[str, Any]:
 
 
 def of_tool_call(event: ToolCallEnded) -> dict[str, Any]:
-    """What a tool was told, and said."""
+    """Return the arguments and the result of a tool call."""
     arguments = json.dumps(redacted_value(dict(event.arguments)), ensure_ascii=False, default=str)
     return {names.TOOL_ARGUMENTS: arguments[:MAX_CONTENT_CHARS], names.TOOL_RESULT: event.result}
 

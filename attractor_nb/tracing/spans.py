@@ -132,7 +132,7 @@ class RunSpans:
                 self._take_note(event)
 
     def close(self, seconds: float) -> None:
-        """End what is open: nothing more will be told of it."""
+        """End all open spans; no further events follow."""
         self._cut_off((), seconds)
 
     # -- stages --------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class RunSpans:
         kind: SpanKind,
         error_type: str = "",
     ) -> None:
-        """A call that is over: its span begins as long before its event as it took."""
+        """Add the span of an ended call; it starts before the event by the call's duration."""
         key: Key = ("call", event.branch, event.name)
         within: Key = ("attempt", event.branch, event.name)
         self._begin(key, within, title, event.time - event.duration, attributes, kind=kind)

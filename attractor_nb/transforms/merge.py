@@ -55,14 +55,14 @@ class MergeTransform:
         if given is other or isinstance(other, str):
             for node, name, _ in marked_texts(given):
                 raise OptionError(
-                    f'{name} of "{node.id}" names a file, which nobody has read',
-                    hint="merge a Pipeline: it reads the files of its texts",
+                    f'{name} of "{node.id}" names a file that was not read',
+                    hint="merge a Pipeline, which reads the files of its texts",
                 )
         self._inside = inside_of(given, prefix)
         self._connect = dict(connect or {})
 
     def apply(self, graph: Graph) -> Graph:
-        """Both graphs in one; the given one stays as it is.
+        """Return both graphs merged into one; the given graph stays unchanged.
 
         Raises:
             OptionError: Both have a node of the same id, or a connection names none.
@@ -79,7 +79,7 @@ class MergeTransform:
                 for end in (source, target):
                     if end not in known:
                         raise OptionError(
-                            f'connect names "{end}", which is no node{did_you_mean(end, known)}'
+                            f'connect names "{end}", which is not a node{did_you_mean(end, known)}'
                         )
                 edges.extend(_connected(self._inside, source, target))
         return with_inside(graph, self._inside, edges)
@@ -95,7 +95,7 @@ def _connected(inside: Inside, source: str, target: str) -> Iterator[Edge]:
 
 
 def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
-    """A graph in which the inside of another stands in place of a node.
+    """Return a graph in which the inside of another graph replaces a node.
 
     Edges into the node lead to where the other begins, edges out of it leave from where the other ends; an
     edge is taken when the conditions of both hold. What named the node as a target names where the other
@@ -113,7 +113,7 @@ def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
     if node_id not in graph.nodes:
         raise OptionError(f'the pipeline has no node "{node_id}"{did_you_mean(node_id, graph.nodes)}')
     if node_id in {node.id for node in (*graph.start_nodes, *graph.exit_nodes)}:
-        raise OptionError(f'"{node_id}" is where the pipeline begins or ends', hint="replace a node between")
+        raise OptionError(f'"{node_id}" is the start or exit of the pipeline', hint="replace another node")
     inside = inside_of(graph_of(other), prefix)
     edges = [edge for outer in graph.edges for edge in _rerouted(outer, node_id, inside)]
     nodes = {name: node for name, node in graph.nodes.items() if name != node_id}

@@ -62,14 +62,14 @@ class Inside:
         targets = list(dict.fromkeys(edge.target for edge in self.entries))
         if len(targets) != 1:
             raise OptionError(
-                f"{what} leads to where the other graph begins, and that is at {', '.join(targets)}",
+                f"{what} leads to the other graph, which begins at several nodes: {', '.join(targets)}",
                 hint="let its start lead to one node",
             )
         return targets[0]
 
 
 def graph_of(other: Any) -> Graph:
-    """The graph that somebody gives: a ``Graph``, DOT text, or what has a ``graph``, as a ``Pipeline`` has.
+    """Return the graph of a ``Graph``, a DOT text, or an object with a ``graph``, such as a ``Pipeline``.
 
     Raises:
         OptionError: It is something else.
@@ -105,7 +105,8 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
     start, exit_id = prefix + start, prefix + exit_id
     if any(edge.source == start and edge.target == exit_id for edge in edges):
         raise OptionError(
-            f"the start of {graph.name or 'the graph'} leads straight to its exit", hint="put a node between"
+            f"the start of {graph.name or 'the graph'} leads straight to its exit",
+            hint="put a node between them",
         )
     result = Inside(
         start,
@@ -123,7 +124,7 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
 
 
 def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
-    """A host with the nodes and edges of an inside, and further edges in place of all of its own.
+    """Return a host with the nodes and edges of an inside, and new edges that replace its own.
 
     Raises:
         OptionError: Both have a node of the same id.

@@ -1,4 +1,4 @@
-"""Nodes get what the graph says of their models: from its stylesheet and its attributes (spec 8.5, 9.2).
+"""Sets model attributes of nodes from the graph's stylesheet and attributes (spec 8.5, 9.2).
 
 A node's own attribute wins over the stylesheet, the stylesheet over a `node [...]` default block, that
 block over the graph's attribute of the same name, and the graph over the system's default. A stylesheet

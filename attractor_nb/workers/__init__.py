@@ -1,4 +1,4 @@
-"""Stages on workers: what travels to an executor, what is done there, what comes back.
+"""Runs stages on workers: the tasks sent to an executor, their execution, and their reports.
 
 A stage is shipped as plain data (``task.py``). ``perform.py`` is all that a worker runs: it keeps nothing
 and writes nowhere but in a temporary directory. The coordinator (``shipping.py``) alone writes into the

@@ -55,7 +55,7 @@ class Cluster:
 
 
 def cluster_of(executor: Executor, take: Callable[[Any], None]) -> Cluster:
-    """What stands behind an executor.
+    """Return the cluster behind an executor.
 
     Args:
         executor: The executor.

@@ -1,4 +1,4 @@
-"""What the end of a future means when it is no report: a worker was lost, or the task cannot be done."""
+"""Interprets futures that end without a report: the worker was lost, or the task cannot be executed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HOW_TO_RENEW: Final = (
 
 
 def error_of(error: BaseException, subject: str) -> AttractorError:
-    """The error of ours for what a future raised.
+    """Return the package's error for an exception of a future.
 
     >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
     'WorkerLost'
     """
     told = _told(error)
     if is_let_go(error):
-        told = "the executor let go of it: the connection to its cluster was lost, or somebody cancelled it"
+        told = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
             f"{subject} cannot be done on a worker: {told}",
@@ -36,7 +36,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
 
 
 def is_let_go(error: BaseException) -> bool:
-    """Whether the executor gave a task up, which nobody had asked it to.
+    """Whether the executor dropped a task without being asked to.
 
     A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
     """
@@ -49,10 +49,10 @@ def refusal_of(error: BaseException) -> AttractorError:
     """The error of ours for what ``submit`` raised: nothing was begun.
 
     >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
-    'the executor takes no task: cannot schedule new futures after shutdown'
+    'the executor accepts no task:  cannot schedule new futures after shutdown'
     """
-    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "give one that is open, or none"
-    return TerminalError(f"the executor takes no task: {_told(error)}", hint=hint)
+    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "pass an open executor, or none"
+    return TerminalError(f"the executor accepts no task:  {_told(error)}", hint=hint)
 
 
 def _told(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Backends, processes and handlers whose work is done on workers, behind the seams that there are."""
+"""Backends, processes and handlers that execute on workers, behind the usual protocols."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_executor(executor: object) -> None:
         return
     kind = type(executor)
     if kind.__module__.startswith("distributed.") and hasattr(executor, "get_executor"):
-        raise OptionError("executor= got a Dask client", hint="give client.get_executor()")
+        raise OptionError("executor= received a Dask client", hint="pass client.get_executor()")
     name = executor.__name__ if isinstance(executor, type) else kind.__name__
     raise OptionError(
         f"executor= takes a concurrent.futures.Executor, or a function that makes one, not {name}",
@@ -46,7 +46,7 @@ def check_executor(executor: object) -> None:
 
 
 def is_shippable(handler: object) -> bool:
-    """Whether a custom handler says that its stages may be executed on a worker."""
+    """Whether a custom handler allows its stages to be executed on a worker."""
     return bool(getattr(handler, "is_shippable", False))
 
 

@@ -61,7 +61,7 @@ class Shipping:
         self._making = asyncio.Lock()
 
     async def open(self) -> None:
-        """Find that somebody answers.
+        """Check that a worker answers.
 
         Raises:
             RetryableError: Nobody does in time.
@@ -298,7 +298,7 @@ def made(spec: ExecutorSpec) -> Executor:
     executor: Any = spec if isinstance(spec, Executor) else spec()
     if not isinstance(executor, Executor):
         raise OptionError(
-            f"executor= got a function that gives a {type(executor).__name__}, not an executor",
+            f"executor= received a function that returns a {type(executor).__name__}, not an executor",
             hint="for example executor=lambda: ProcessPoolExecutor(4)",
         )
     return executor
@@ -330,7 +330,7 @@ def _refuse_secrets(parcel: _Parcel) -> None:
     if any(holds_secret(text) for text in _texts(parcel.task.work)):
         raise TerminalError(
             f"{parcel.subject} holds a secret, and secrets do not travel to workers",
-            hint="name an environment variable of the worker in its place",
+            hint="use an environment variable of the worker instead",
         )
 
 

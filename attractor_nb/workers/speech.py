@@ -1,4 +1,4 @@
-"""What a stage on a worker says: kept for the report; its output is passed on in pieces meanwhile."""
+"""Collects the output of a stage on a worker for the report, and streams it in pieces."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_a_backend_is_resolved_from_what_an_option_says(spec, kind):
         ("locla", "there is no backend 'locla'; did you mean \"local\"?"),
         ("gpt-9", "there is no backend 'gpt-9'"),
         (OwnBackend, "the backend is the class OwnBackend, not an object of it"),
-        (7, "a int is no backend"),
+        (7, "a int is not a backend"),
     ],
     ids=["slip", "unknown", "class", "number"],
 )
@@ -199,8 +199,8 @@ def test_a_missing_part_of_the_local_model_is_named_with_the_command_that_instal
     ("content", "message"),
     [
         (None, "cannot read the model file"),
-        (b"", "is no GGUF model file"),
-        (b"PK\x03\x04", "is no GGUF model file"),
+        (b"", "is not a GGUF model file"),
+        (b"PK\x03\x04", "is not a GGUF model file"),
     ],
     ids=["missing", "empty", "other"],
 )

@@ -134,7 +134,7 @@ def test_what_python_refuses_is_said_and_nothing_changes(open_editor):
     view.page.get_by_label("Id of a new node").fill("plan")
     view.page.get_by_label("Id of a new node").press("Enter")
     kernel.turn()
-    assert 'there is a node "plan" already' in view.page.locator(".ax-said.is-error").text_content()
+    assert 'a node "plan" already exists' in view.page.locator(".ax-said.is-error").text_content()
     assert editor.source == TEXT
 
 

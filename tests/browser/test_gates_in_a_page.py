@@ -247,7 +247,7 @@ def test_a_final_refusal_leaves_the_card_shut(open_view):
 def test_the_inbox_has_a_card_for_each_question(open_view, dark):
     resting = {
         **question("c", about="nightly"),
-        "how": 'Nobody works on this run here: Run.load("runs/n").resume()',
+        "how": 'No process works on this run here:  Run.load("runs/n").resume()',
     }
     view = open_gates(
         open_view,

@@ -153,7 +153,7 @@ def test_however_often_it_is_clicked_and_whatever_is_lost_on_the_way_one_run_beg
         page.reload()  # what was asked for is kept, and that it was
         page.locator(".an-state", has_text="Ctrl-Enter").wait_for()
         full = {"status": 429, "content_type": "application/problem+json"}
-        full["body"] = json.dumps({"title": "Too many runs are under way", "detail": "1 run is under way"})
+        full["body"] = json.dumps({"title": "Too many runs are active", "detail": "1 run is under way"})
         page.route("**/pipelines", lambda route: route.fulfill(**full), times=1)
         run_button(page).click()
         page.locator(".an-bar .ap-said", has_text="1 run is under way").wait_for()

@@ -290,7 +290,7 @@ def test_files_that_are_too_large_are_told_of_and_a_replay_says_why(tmp_path):
     assert recorded.is_success
     told = [event.message for event in events if type(event).__name__ == "RunWarning"]
     assert len(told) == 1
-    assert "ask is not on the cassette: it wrote a file that a cassette cannot take" in told[0]
+    assert "ask is not on the cassette: it wrote a file that a cassette cannot store" in told[0]
     replayed = Pipeline(source).run(wait=True, cassette_mode="replay", **place)
     assert replayed.status == "fail"
     assert "2000000 bytes are more than the 1048576 allowed" in replayed.reason

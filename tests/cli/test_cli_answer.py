@@ -24,7 +24,7 @@ def test_the_answer_is_recorded_and_the_resume_goes_on_with_it(command, waiting,
     ended = command("answer", waiting, "gate", choice)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[0] == "✓ gate: Approve"
-    assert "goes on with `attractor-nb resume out`" in ended.out
+    assert "continue the run with `attractor-nb resume out`" in ended.out
     assert types(waiting) == [*before, "InterviewCompleted"]
 
     resumed = command("resume", "out", "--gates", "refuse", "--json")
@@ -148,13 +148,13 @@ def test_a_gate_with_a_form_is_asked_by_the_run(command, sources):
     run.result(60)
     ended = command("answer", "out", "gate", "A", "--field", "score:=7")
     assert ended.code == 2
-    assert "gate gate has a form to fill in" in ended.err
+    assert "gate gate has a form, which" in ended.err
 
 
 def test_fields_are_refused_where_there_is_no_form(command, waiting):
     ended = command("answer", "out", "gate", "A", "--field", "score:=7")
     assert ended.code == 2
-    assert "the question has no form to fill in" in ended.err
+    assert "the question has no form" in ended.err
 
 
 def test_behind_a_restart_the_question_is_answered_where_the_run_stands(command, sources):

@@ -9,7 +9,7 @@ def test_a_run_is_recorded_and_replayed(command, sources):
         "run", "review.dot", "--gates", "refuse", "--cassette", "review.json", "--cassette-mode", "replay"
     )
     assert again.code == 0, again.err
-    assert "replayed from review.json: no model is asked, no command is run" in again.err
+    assert "replayed from review.json: no model is called, no command is run" in again.err
     assert "cassette: 2 calls from review.json" in again.err
     assert "responses are simulated" not in again.err
 
@@ -36,8 +36,11 @@ def test_a_changed_pipeline_fails_its_replay_and_says_what_changed(command, sour
 
 def test_options_that_contradict_each_other_are_refused(command, sources):
     for options, said in (
-        (["--cassette-mode", "replay"], "--cassette-mode is given, and no --cassette"),
-        (["--simulate", "--cassette", "c.json"], "--simulate makes no call for --cassette to record"),
+        (["--cassette-mode", "replay"], "--cassette-mode needs --cassette"),
+        (
+            ["--simulate", "--cassette", "c.json"],
+            "--simulate and --cassette contradict each other: a simulation makes no calls",
+        ),
         (
             ["--cassette", "none.json", "--cassette-mode", "replay"],
             "there is no cassette none.json to replay",

@@ -62,7 +62,7 @@ def test_a_damaged_log_is_saved_into_a_new_directory_that_goes_on(command, run):
     ended = command("doctor", "run")
     assert ended.code == 1
     assert "the record in line 3 (byte " in ended.out
-    assert "save what is whole: attractor-nb doctor run --salvage run-saved" in ended.out
+    assert "save the intact parts: attractor-nb doctor run --salvage run-saved" in ended.out
     ended = command("doctor", "run", "--salvage", "run-saved")
     assert "saved to run-saved" in ended.out
     assert command("doctor", "run-saved").code == 0

@@ -82,7 +82,7 @@ def test_a_fault_of_ours_is_a_report_and_no_traceback(command, sources, monkeypa
     monkeypatch.setattr(looking, "read_text", fail)
     ended = command("parse", "review.dot")
     assert ended.code == 1
-    assert ended.err.startswith("error: internal fault: KeyError: 'x'\n hint: set ATTRACTOR_TRACEBACK=1")
+    assert ended.err.startswith("error: internal error: KeyError: 'x'\n hint: set ATTRACTOR_TRACEBACK=1")
     assert "Traceback" not in ended.err
 
 

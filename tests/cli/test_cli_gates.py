@@ -12,7 +12,7 @@ def stages(ended):
 def test_without_a_terminal_a_gate_fails_and_says_what_to_do(command, sources):
     ended = command("run", "review.dot")
     assert ended.code == 1
-    assert "gate `gate` needs an answer, and there is no terminal to ask at" in ended.out
+    assert "gate `gate` needs an answer, and there is no terminal" in ended.out
     assert "--auto-approve" in ended.out
 
 

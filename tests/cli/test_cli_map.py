@@ -77,7 +77,7 @@ def test_gates_fail_unless_they_are_approved(command, tickets):
     assert command("map", "review.dot", "--params", "rows.jsonl", "-q", "--auto-approve").code == 0
     ended = command("map", "review.dot", "--params", "rows.jsonl", "--gates", "console")
     assert ended.code == 2
-    assert "not asked about at a console" in ended.err
+    assert "the console cannot ask the gates of many rows" in ended.err
 
 
 def test_bounds_of_all_rows_start_no_more(command, tickets):
@@ -105,7 +105,7 @@ def test_commands_are_asked_about_before_anything_runs(command, tickets):
             '{"n": 1}\n{"n": }\n',
             ["line 2 is no JSON", "--> a.jsonl:2:7", "one object on each line"],
         ),
-        ("a.jsonl", '{"n": 1}\n[1]\n', ["line 2 is no object but an array", "--> a.jsonl:2:1"]),
+        ("a.jsonl", '{"n": 1}\n[1]\n', ["line 2 is an array, not an object", "--> a.jsonl:2:1"]),
         ("a.jsonl", '{"n": 1, "n": 2}\n', ["line 1", "--> a.jsonl:1:1", "^"]),
         ("a.jsonl", '{"n": NaN}\n', ["line 1", "--> a.jsonl:1:1"]),
         ("a.jsonl", "[" * 100_000, ["line 1", "--> a.jsonl:1:1"]),
@@ -113,12 +113,12 @@ def test_commands_are_asked_about_before_anything_runs(command, tickets):
         ("a.jsonl", '{"graph.goal": 1}', ["params[0]", "the engine's own"]),
         ("a.jsonl", b"\xff\n", ["not UTF-8 text (line 1)"]),
         ("a.csv", "a,b\n1,2\n3\n", ["line 3 has 1 values, and the first line names 2", "--> a.csv:3:1"]),
-        ("a.csv", "a,a\n1,2\n", ["the column a is there twice", "--> a.csv:1:1"]),
+        ("a.csv", "a,a\n1,2\n", ["the column a occurs twice", "--> a.csv:1:1"]),
         ("a.csv", "a,\n1,2\n", ["a column has no name", "--> a.csv:1:1"]),
-        ("a.csv", 'a\n"1"2\n', ["line 2 is no CSV", "--> a.csv:2:1"]),
-        ("a.csv", 'a\n"1\n', ["is no CSV"]),
+        ("a.csv", 'a\n"1"2\n', ["line 2 is not valid CSV", "--> a.csv:2:1"]),
+        ("a.csv", 'a\n"1\n', ["is not valid CSV"]),
         ("a.csv", "a,b\n", ["has no rows"]),
-        ("a.txt", "x", ["neither JSON Lines nor CSV", ".jsonl or .csv"]),
+        ("a.txt", "x", ["has an unknown extension", ".jsonl or .csv"]),
     ],
 )
 def test_a_malformed_file_is_refused_with_its_place(command, sources, name, text, words):
@@ -198,7 +198,7 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures():
 def test_the_results_never_go_over_the_rows(command, tickets):
     ended = command("map", "straight.dot", "--params", "rows.jsonl", "--out", "./rows.jsonl")
     assert (ended.code, (tickets / "rows.jsonl").read_text()) == (2, ROWS)
-    assert "is the input itself" in ended.err
+    assert "is an input file" in ended.err
     assert not (tickets / ".attractor").exists()
 
 

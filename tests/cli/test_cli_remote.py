@@ -328,7 +328,7 @@ def test_a_wrong_token_is_let_in_nowhere(command, served, sources):
     ):
         ended = command(*arguments, "--server", served.url, "--token", "x" * 43)
         assert ended.code == 2
-        assert "does not know the token" in ended.err
+        assert "refused the token" in ended.err
 
 
 def test_the_token_may_come_from_the_environment(command, served, monkeypatch):
@@ -401,7 +401,7 @@ def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, as
 def test_a_place_here_and_a_server_contradict_each_other(command):
     ended = command("runs", "--server", "http://127.0.0.1:1", "--runs-dir", "out")
     assert ended.code == 2
-    assert "--runs-dir is a place here" in ended.err
+    assert "--runs-dir names a local folder" in ended.err
 
 
 def test_without_the_extra_the_remedy_is_named(sources):

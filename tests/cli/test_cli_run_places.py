@@ -49,16 +49,16 @@ def test_of_several_tokens_the_one_that_was_typed_counts_then_that_of_the_url(mo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("resume", "r1", "--simulate"), "--simulate is for runs here"),
+        (("resume", "r1", "--simulate"), "--simulate applies to local runs"),
         (("resume", "r1", "--trust"), "--trust-hash HASH"),
-        (("resume", "r1", "--gates", "auto"), "--gates is for runs here"),
-        (("resume", "r1", "--durability", "fast"), "--durability is for runs here"),
-        (("resume", "r1", "--cache"), "--cache is for runs here"),
-        (("resume", "r1", "--take-over"), "--take-over are for runs here"),
+        (("resume", "r1", "--gates", "auto"), "--gates applies to local runs"),
+        (("resume", "r1", "--durability", "fast"), "--durability applies to local runs"),
+        (("resume", "r1", "--cache"), "--cache applies to local runs"),
+        (("resume", "r1", "--take-over"), "--take-over apply to local runs"),
         (("resume", "r1", "--graph", "a.dot"), "--graph and --take-over"),
-        (("fork", "r1", "plan", "--workdir", "."), "--workdir is for runs here"),
-        (("fork", "r1", "plan", "--logs-root", "out"), "--logs-root are for runs here"),
-        (("fork", "r1", "plan", "--verbose"), "--verbose is for runs here"),
+        (("fork", "r1", "plan", "--workdir", "."), "--workdir applies to local runs"),
+        (("fork", "r1", "plan", "--logs-root", "out"), "--logs-root apply to local runs"),
+        (("fork", "r1", "plan", "--verbose"), "--verbose applies to local runs"),
     ],
 )
 def test_what_a_server_would_not_hear_of_is_refused_in_place_of_passed_over(command, stub, arguments, words):
@@ -99,7 +99,7 @@ def test_a_run_is_stopped_only_where_a_server_is_named(command, waiting, monkeyp
     monkeypatch.delenv("ATTRACTOR_SERVER", raising=False)
     ended = command("cancel", "out")
     assert ended.code == 2
-    assert "it says no server" in ended.err
+    assert "no server is given" in ended.err
     assert "Ctrl-C" in ended.err
 
 
@@ -118,6 +118,4 @@ def test_a_question_of_another_process_is_shown_with_the_way_to_answer_it(comman
 
 
 def test_other_words_of_a_hint_stay():
-    assert in_commands("GET /openapi.json says what it may have", "http://h") == (
-        "GET /openapi.json says what it may have"
-    )
+    assert in_commands("GET /openapi.json describes it", "http://h") == ("GET /openapi.json describes it")

@@ -87,7 +87,7 @@ def test_simulate_runs_no_command(command, sources):
 def test_simulate_and_a_model_contradict_each_other(command, sources):
     ended = command("run", "straight.dot", "--simulate", "--backend", "local")
     assert ended.code == 2
-    assert "--simulate asks no model" in ended.err
+    assert "--simulate and --backend local contradict" in ended.err
 
 
 def test_json_lists_only_the_visited_stages(command, sources):
@@ -279,7 +279,7 @@ def test_a_resume_says_that_the_file_was_edited_and_how_to_run_it(command, sourc
     assert "has changed" not in refused.err
     ended = command("resume", "out/run", "--trust", "--max-steps", "9")
     line = "attractor-nb resume out/run --graph failing.dot --on-graph-change accept"
-    assert f"hint: `{line}` goes on with failing.dot as it is now\n" in ended.err
+    assert f"hint: `{line}` continues with the current failing.dot\n" in ended.err
     assert "failing.dot has changed since this run began" in " ".join(ended.err.split())
     assert "exit code 3: no" in ended.out
 

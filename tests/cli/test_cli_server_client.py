@@ -63,8 +63,8 @@ def test_what_is_no_address_is_refused(given):
 @pytest.mark.parametrize(
     ("place", "server", "words"),
     [
-        ("", "http://h", "no run is named"),
-        ("http://h/", None, "no run is named"),
+        ("", "http://h", "no run is given"),
+        ("http://h/", None, "no run is given"),
         ("http://h/pipelines/r", "http://h", "already"),
     ],
     ids=["no id", "no id in the URL", "two servers"],
@@ -161,7 +161,7 @@ def test_what_a_server_says_moves_no_cursor(client, stub):
 
 def test_a_wrong_token_is_said_with_where_the_right_one_is(client, stub):
     stub.says("GET", "/pipelines", problem("unauthorised"), status=401)
-    with pytest.raises(OptionError, match="does not know the token") as caught:
+    with pytest.raises(OptionError, match="refused the token") as caught:
         client.get()
     assert "ATTRACTOR_TOKEN" in caught.value.hint
 
@@ -219,7 +219,7 @@ def test_a_broken_stream_is_taken_up_behind_the_last_whole_event(client, stub, c
     assert [event.type for event in found] == [event.type for event in EVENTS]
     assert [asked.headers.get("Last-Event-ID") for asked in stub.asked] == [None, "0.1"]
     assert waited == [0.25]
-    assert told == ["", "the stream of events broke; trying again", ""]
+    assert told == ["", "the event stream broke; trying again", ""]
 
 
 def test_a_stream_with_nothing_left_ends(client, stub):

@@ -59,5 +59,5 @@ def test_export_writes_no_page_into_a_run(two, tmp_path, capsys):
     manifest = tmp_path / "one/manifest.json"
     before = manifest.read_text()
     assert main(["export", two[1], "-o", str(manifest)]) == 2
-    assert "lies in the directory of a run" in capsys.readouterr().err
+    assert "is in the directory of a run" in capsys.readouterr().err
     assert manifest.read_text() == before

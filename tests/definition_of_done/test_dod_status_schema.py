@@ -206,7 +206,7 @@ def test_status_schema_an_ended_session_changes_no_more(session_dir, end):
         STEPS["failed" if end == "failed" else "complete"](session_dir, agent_id)
     (cancel_session if end == "cancelled" else complete_session)(session_dir)
     for attempt in (complete_session, cancel_session, lambda place: start_agent(place, "001")):
-        with pytest.raises(IllegalTransition, match=f"is {end} and changes no more"):
+        with pytest.raises(IllegalTransition, match=f"is {end} and can no longer change"):
             attempt(session_dir)
 
 

@@ -139,7 +139,7 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
     with suppress(Exception):
         kernel.close()
     at_terminal = listed_at_the_terminal(driver, tmp_path)
-    assert at_terminal.endswith("continue the newest that stopped: attractor-nb resume out/one\n")
+    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
     assert how != "kill -9" or "abandoned" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
         listed, text, bundle = shown(fresh)
@@ -176,7 +176,7 @@ def test_a_kernel_that_is_lost_while_a_gate_waits(driver, tmp_path, figures, how
     with suppress(Exception):
         kernel.close()
     at_terminal = listed_at_the_terminal(driver, tmp_path)
-    assert at_terminal.endswith("continue the newest that stopped: attractor-nb resume out/one\n")
+    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
     assert how != "kill -9" or "abandoned" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
         listed, text, _ = shown(fresh)

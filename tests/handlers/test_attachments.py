@@ -145,7 +145,7 @@ def test_a_backend_that_takes_text_alone_is_refused_before_the_run(tmp_path):
         def run(self, node, prompt, context):
             return "nothing to see"
 
-    with pytest.raises(OptionError, match="look attaches files, and Blind takes text alone"):
+    with pytest.raises(OptionError, match="look attaches files, but Blind accepts only text"):
         Pipeline(GRAPH % ("", "a.png"), backend=Blind()).run(logs_root=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -72,7 +72,7 @@ def test_a_name_that_is_not_registered_fails_before_anybody_is_asked(tmp_path):
 
 
 def test_a_pipeline_with_schemas_runs_and_one_without_is_refused(tmp_path):
-    with pytest.raises(ValidationError, match='no schema is registered as "Review"'):
+    with pytest.raises(ValidationError, match='names the schema "Review", which is not registered'):
         Pipeline(FRAME).run(wait=True)
     asked = []
 

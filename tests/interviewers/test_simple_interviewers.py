@@ -138,7 +138,7 @@ def test_what_programs_give_is_read_as_an_answer(given, expected):
 
 
 def test_what_is_no_answer_is_a_terminal_error():
-    with pytest.raises(TerminalError, match="a float is no answer to 'review'"):
+    with pytest.raises(TerminalError, match="a float is not an answer to 'review'"):
         ask(QueueInterviewer([1.5]))
 
 
@@ -170,7 +170,7 @@ def test_deferred_gives_timeout_or_the_default_when_time_is_over():
 def test_refusing_fails_at_once_with_the_ways_to_get_an_answer():
     with pytest.raises(TerminalError) as caught:
         ask(RefusingInterviewer())
-    assert caught.value.message == "gate 'review' needs an answer, and nobody is here to give one"
+    assert caught.value.message == "gate 'review' needs an answer, and no interviewer can give one"
     assert 'interviewer="auto"' in caught.value.hint
 
 
@@ -200,7 +200,7 @@ def test_an_interviewer_is_resolved_from_what_an_option_says(spec, kind):
     [
         ("consoel", "there is no interviewer 'consoel'; did you mean \"console\"?"),
         (QueueInterviewer, "the interviewer is the class QueueInterviewer, not an object of it"),
-        (7, "a int is no interviewer"),
+        (7, "a int is not an interviewer"),
     ],
     ids=["slip", "class", "number"],
 )

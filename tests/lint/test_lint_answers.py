@@ -17,11 +17,11 @@ def found(rule, body, graph="", **options):
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ("{", "is no JSON Schema: Expecting property name"),
-        ('{\\"type\\": \\"objekt\\"}', "is no JSON Schema: 'objekt' is not valid"),
-        ("[1]", "is no JSON Schema"),
-        ("a b", "is no JSON Schema"),
-        ("[" * 100_000, "is no JSON Schema"),
+        ("{", "is not a valid JSON Schema: Expecting property name"),
+        ('{\\"type\\": \\"objekt\\"}', "is not a valid JSON Schema: 'objekt' is not valid"),
+        ("[1]", "is not a valid JSON Schema"),
+        ("a b", "is not a valid JSON Schema"),
+        ("[" * 100_000, "is not a valid JSON Schema"),
     ],
     ids=["half", "type", "list", "words", "deep"],
 )
@@ -41,7 +41,7 @@ def test_a_name_that_is_not_registered_is_an_error_for_who_is_about_to_run():
     body = 'work [prompt=x, response_schema="Reveiw"]'
     (finding,) = found("schema_valid", body, schemas=frozenset({"Review"}))
     assert (
-        finding.message == 'no schema is registered as "Reveiw", which "work" names; did you mean "Review"?'
+        finding.message == '"work" names the schema "Reveiw", which is not registered; did you mean "Review"?'
     )
     assert finding.fix.edits[0].text == "Review"
     (finding,) = found("schema_valid", body, schemas=frozenset())

@@ -459,7 +459,7 @@ def test_ruling_11_an_outcome_alias_is_an_info_whose_fix_respells_it():
 def test_ruling_14_conditions_that_may_all_fail_are_an_info_that_names_the_case():
     body = f'{ENDS} {WORK} start -> work work -> exit [condition="outcome=success && context.n=1"] work -> work [condition="outcome!=success"]'
     assert messages(body, "all_conditions_may_fail") == [
-        'no edge of "work" is taken when outcome=success and n is none of 1'
+        'no edge of "work" matches when outcome=success and n is not one of 1'
     ]
 
 
@@ -467,15 +467,15 @@ def test_ruling_14_conditions_that_may_all_fail_are_an_info_that_names_the_case(
     ("condition", "case"),
     [
         ("context.ok", "ok is empty"),
-        ("context.ok=true", "ok is none of true"),
+        ("context.ok=true", "ok is not one of true"),
         ('context.ok!=\\"\\"', "ok is empty"),
-        ("preferred_label=Yes", "preferred_label is none of Yes"),
+        ("preferred_label=Yes", "preferred_label is not one of Yes"),
         ('context.ok=\\"\\"', "ok is set"),
     ],
 )
 def test_the_uncovered_case_is_told_in_words(condition, case):
     body = f'{ENDS} {WORK} start -> work work -> exit [condition="{condition}"]'
-    assert messages(body, "all_conditions_may_fail") == [f'no edge of "work" is taken when {case}']
+    assert messages(body, "all_conditions_may_fail") == [f'no edge of "work" matches when {case}']
 
 
 def test_conditions_with_too_many_cases_are_left_alone():
@@ -489,7 +489,7 @@ def test_ruling_16_a_goal_gate_on_a_diamond_checks_nothing():
     (message,) = messages(
         f"{ENDS} d [shape=diamond, goal_gate=true] retry_target=d start -> d -> exit", "gate_without_effect"
     )
-    assert message == '"d" is a conditional node, so its goal_gate checks nothing'
+    assert message == '"d" is a conditional node, so its goal_gate has no effect'
 
 
 def test_ruling_22_branches_without_a_common_node_are_a_warning():
@@ -606,7 +606,7 @@ def test_a_number_that_the_join_policy_does_not_read_is_a_warning(attrs, name):
         ),
         (
             "fan -> a -> j fan -> b -> j fan -> fan",
-            'a branch of "fan" begins at itself, without end',
+            'a branch of "fan" leads back to the fan-out itself, without end',
             "error",
         ),
     ],
@@ -985,7 +985,7 @@ CARRYING = f"""{ENDS} plan [prompt=x] test [shape=parallelogram, tool_command=tr
         (
             "somebody.response",
             'carry names "somebody.response", which no stage sets',
-            "name a value that a stage before sets, such as plan.response or tool.output",
+            "name a value that an earlier stage sets, such as plan.response or tool.output",
         ),
     ],
 )

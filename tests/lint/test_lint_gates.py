@@ -37,7 +37,7 @@ def test_a_form_that_is_not_registered_is_an_error_for_who_is_about_to_run():
 
 def test_a_form_that_is_no_name_is_an_error():
     (finding,) = found("form_valid", 'human.form="{}"')
-    assert "is no name" in finding.message
+    assert "is not a name" in finding.message
 
 
 def test_a_model_that_cannot_be_a_form_is_found_before_anything_runs():
@@ -58,7 +58,7 @@ def test_material_of_the_graphs_own_stages_is_fine(review):
 )
 def test_material_of_a_stage_that_there_is_not_is_a_warning(review, words):
     (finding,) = found("review_exists", f'human.review="{review}"')
-    assert finding.message == f'the human.review of "ask" names what is no stage of the graph: {words}'
+    assert finding.message == f'the human.review of "ask" names unknown stages:  {words}'
 
 
 GATE = """digraph d {{ start [shape=Mdiamond] ask [shape=hexagon, label="Go?", {attrs}] a [prompt="A"]
@@ -73,10 +73,10 @@ YES_NO = 'ask -> exit [label="[Y] Yes"] ask -> a [label="[N] No"]'
             "human.default_choice=zzz",
             YES_NO,
             "error",
-            'the human.default_choice "zzz" of "ask" is none of its choices "[Y] Yes", "[N] No"',
+            'the human.default_choice "zzz" of "ask" is not one of its choices "[Y] Yes", "[N] No"',
         ),
-        ("human.type=multi_select, human.default_choice=zzz", YES_NO, "error", "is none of its choices"),
-        ("human.type=yes_no, human.default_choice=zzz", YES_NO, "error", "is none of its choices"),
+        ("human.type=multi_select, human.default_choice=zzz", YES_NO, "error", "is not one of its choices"),
+        ("human.type=yes_no, human.default_choice=zzz", YES_NO, "error", "is not one of its choices"),
         (
             "human.type=yes_no",
             'ask -> exit [label="Ship"] ask -> a [label="No"]',
@@ -101,7 +101,7 @@ YES_NO = 'ask -> exit [label="[Y] Yes"] ask -> a [label="[N] No"]'
             "error",
             "offers no choice",
         ),
-        ("human.timeout=5m", YES_NO, "warning", "when the time of the gate"),
+        ("human.timeout=5m", YES_NO, "warning", "when the gate"),
     ],
 )
 def test_a_gate_that_cannot_work_is_found_before_anybody_is_asked(attrs, edges, severity, words):

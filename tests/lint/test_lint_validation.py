@@ -88,7 +88,7 @@ def test_custom_rules_join_the_built_in_ones():
     ("extra", "message"),
     [
         (Raising(), "the lint rule \"raising\" raised KeyError: ''"),
-        (Babbling(), 'the lint rule "babbling" gave a str in place of a Diagnostic'),
+        (Babbling(), 'the lint rule "babbling" returned a str instead of a Diagnostic'),
         (
             Nameless(),
             "the lint rule \"Nameless\" raised AttributeError: 'Nameless' object has no attribute 'name'",
@@ -119,7 +119,7 @@ def test_an_unknown_severity_is_refused_with_the_choices():
     with pytest.raises(OptionError) as caught:
         validate(parse_dot(SOUND), severity={"reachability": "eror"})
     assert str(caught.value).splitlines() == [
-        '"eror" is no severity for the rule "reachability"; did you mean "error"?',
+        '"eror" is not a severity for the rule "reachability"; did you mean "error"?',
         " hint: use one of error, warning, info, off",
     ]
 

@@ -21,12 +21,12 @@ def findings(body, head="", rule="variable_unknown", **options):
         ('inputs="outcome"', 'inputs: "outcome" is a key that the engine sets', "outcome"),
         (
             'goal="x" inputs="goal"',
-            "the input goal is never seen: $goal is the goal that the graph has",
+            "the input goal has no effect: $goal is the goal of the graph",
             '"goal"',
         ),
         (
             'inputs_schema="Ticket"',
-            'no schema is registered as "Ticket", which inputs_schema names',
+            'inputs_schema names the schema "Ticket", which is not registered',
             '"Ticket"',
         ),
     ],
@@ -54,7 +54,11 @@ def test_a_right_declaration_is_none(head):
         ),
         ("$goal for ${wrk.response}", '${wrk.response} names nothing; did you mean "work.response"?', None),
         ("${research.response}", '${research.response} names nothing: there is no stage "research"', None),
-        ("$colour", '${colour} names nothing: it is no input, and no stage before "work" can give it', None),
+        (
+            "$colour",
+            '${colour}  names nothing: it is not an input, and no stage before "work" can set it',
+            None,
+        ),
     ],
 )
 def test_a_variable_that_names_nothing_is_a_warning_at_its_place(prompt, message, fixed):
@@ -99,7 +103,7 @@ def test_a_gate_before_it_gives_nothing_of_its_own():
 def test_the_response_of_a_tool_is_its_output():
     body = 'tests [shape=parallelogram, tool_command=ls] work [prompt="${tests.response}"] start -> tests -> work -> done'
     (found,) = findings(body)
-    assert "is a tool stage, and leaves ${tool.output}" in found.message
+    assert "is a tool stage, and sets ${tool.output}" in found.message
 
 
 def test_a_prompt_that_a_transform_has_changed_is_judged_too():

@@ -114,7 +114,7 @@ def test_params_reach_the_context(shell):
 
 def test_a_quotation_that_is_not_closed_is_refused(shell, capsys):
     assert not shell.run_cell(f"%%attractor hello --param 'x=1\n{HELLO}").success
-    assert "a quotation on the magic's line is not closed" in capsys.readouterr().out
+    assert "a quotation mark on the magic's line is not closed" in capsys.readouterr().out
 
 
 def test_auto_approve_answers_gates(shell):
@@ -149,7 +149,7 @@ def test_a_variable_that_is_no_pipeline_is_refused(shell, capsys):
     shell.user_ns["number"] = 3
     assert not shell.run_cell("%attractor_lint number").success
     out = capsys.readouterr().out
-    assert "`number` is no pipeline" in out
+    assert "`number` is not a pipeline" in out
     assert "make one with %%attractor NAME" in out
 
 

@@ -94,7 +94,7 @@ def test_a_registered_model_gives_names_defaults_and_types(backend, tmp_path):
 
 def test_a_model_that_nobody_registered_is_refused_before_a_run(backend):
     pipeline = Pipeline(GRAPH % 'inputs_schema="Tiket"', backend=backend, schemas={"Ticket": Ticket})
-    with pytest.raises(ValidationError, match='no schema is registered as "Tiket"'):
+    with pytest.raises(ValidationError, match='names the schema "Tiket", which is not registered'):
         pipeline.run(wait=True)
 
 

@@ -374,7 +374,7 @@ def test_a_bound_of_a_row_is_each_rows_own():
 def test_gates_without_an_interviewer_fail_with_the_reason():
     result = Pipeline(GATE).map(rows(2), wait=True)
     assert result.counts["fail"] == 2
-    assert "needs an answer, and nobody is here" in result[0].reason
+    assert "needs an answer, and no interviewer" in result[0].reason
 
 
 def test_gates_are_answered_by_the_interviewer():

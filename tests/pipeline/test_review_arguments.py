@@ -126,4 +126,4 @@ def test_a_gate_reached_by_a_step_is_not_left_waiting_for_nobody():
     pipeline = Pipeline(gate)
     pipeline.step()
     result = pipeline.step()
-    assert "needs an answer, and nobody is here to give one" in str(result["gate"].outcome.failure_reason)
+    assert "needs an answer, and no interviewer can give one" in str(result["gate"].outcome.failure_reason)

@@ -110,7 +110,7 @@ def test_a_refusal_does_not_forget_the_run_that_an_earlier_try_began(root):
 
     def refuses(claim):
         seen.append(claim.run_id)
-        raise Problem(429, "too-many-runs", "Too many runs are under way")
+        raise Problem(429, "too-many-runs", "Too many runs are active")
 
     with pytest.raises(KeyboardInterrupt):
         ledger.once("k", b"a", dies)

@@ -100,7 +100,7 @@ def test_a_server_keeps_nothing_of_streams_that_have_ended(client, root, sources
 
 @pytest.mark.parametrize("limits", [{"max_runs": 0}, {"max_streams": -1}, {"max_runs": True}])
 def test_a_limit_that_is_none_is_refused(root, limits):
-    with pytest.raises(OptionError, match="takes 1 or more"):
+    with pytest.raises(OptionError, match="must be 1 or more"):
         serve(root, **limits)
 
 

@@ -57,7 +57,7 @@ def test_an_agent_goes_only_where_the_table_allows(source, target):
 def test_an_ended_session_changes_no_more(end, change):
     session = apply_change(going(begin("001"), "001", "cancelled"), end, at=START)
     assert not SESSION_WAYS[session.status]
-    with pytest.raises(IllegalTransition, match=f"is {session.status} and changes no more"):
+    with pytest.raises(IllegalTransition, match=f"is {session.status} and can no longer change"):
         apply_change(session, change, at=START)
 
 
@@ -134,13 +134,13 @@ def test_agents_that_join_later_extend_their_wave_or_begin_one():
         ([{"id": "a", "pid": True}], None, "pid"),
         ([{"id": "a", "status": "done"}], None, "status"),
         ([{"id": "a", "eror": ""}], None, "no field 'eror'"),
-        ([{"id": "a", "own": {1}}], None, "no JSON value"),
-        ([{"id": "a", "own": float("nan")}], None, "no JSON value"),
+        ([{"id": "a", "own": {1}}], None, "not a JSON value"),
+        ([{"id": "a", "own": float("nan")}], None, "not a JSON value"),
         ([{"id": "a"}], [{"wave": 1, "agents": ["b"]}], "agents that are not there: b"),
         ([{"id": "a"}], [{"wave": 1, "agents": []}], "at least 1 item"),
         ([{"id": "a"}], [{"wave": 0, "agents": ["a"]}], "greater than or equal to 1"),
-        ([{"id": "a"}], [{"wave": 1, "agents": ["a"]}, {"wave": 2, "agents": ["a"]}], "wave 2 names it"),
-        ([{"id": "a", "wave": 1}], [{"wave": 2, "agents": ["a"]}], "says wave 1, and wave 2 names it"),
+        ([{"id": "a"}], [{"wave": 1, "agents": ["a"]}, {"wave": 2, "agents": ["a"]}], "wave 2 lists it"),
+        ([{"id": "a", "wave": 1}], [{"wave": 2, "agents": ["a"]}], "has wave 1, but wave 2 lists it"),
         ([{"id": "a"}], [{"wave": 1, "agents": None}], "agents"),
     ],
 )

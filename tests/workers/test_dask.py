@@ -167,9 +167,9 @@ def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resum
 
 
 def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
-    with pytest.raises(OptionError, match="executor= got a Dask client") as caught:
+    with pytest.raises(OptionError, match="executor= received a Dask client") as caught:
         make(MODEL.format(more=""), executor=client).run(wait=True, durability="none")
-    assert caught.value.hint == "give client.get_executor()"
+    assert caught.value.hint == "pass client.get_executor()"
 
 
 def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(

@@ -57,7 +57,7 @@ def test_a_broken_pool_without_a_function_that_makes_one_fails_the_stage_with_th
     with new_pool() as pool:
         result = kill_in_the_middle(make, pool, tmp_path, pid_file)
     assert result.status == "fail"
-    assert "the executor takes no task" in result.reason
+    assert "the executor accepts no task" in result.reason
     assert "give a function that makes one" in result.reason
 
 

@@ -369,7 +369,7 @@ def test_a_function_that_makes_no_executor_is_refused(make):
     def nothing():
         return []
 
-    with pytest.raises(OptionError, match="a function that gives a list, not an executor"):
+    with pytest.raises(OptionError, match="a function that returns a list, not an executor"):
         make(model(), executor=nothing).run(wait=True, durability="none")
 
 
@@ -383,8 +383,8 @@ def test_an_executor_that_was_shut_down_fails_the_run_at_once(make, threads):
     threads.shutdown()
     result = make(model(), executor=threads).run(wait=True, logs_root="run")
     assert result.reason == (
-        "the executor did not start: the executor takes no task: cannot schedule new futures after shutdown"
-        " (give one that is open, or none)"
+        "the executor did not start: the executor accepts no task:  cannot schedule new futures after shutdown"
+        " (pass an open executor, or none)"
     )
 
 

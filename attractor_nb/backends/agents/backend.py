@@ -119,7 +119,7 @@ class AgentBackend:
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         if scope is not None and scope.conversation is not None and not self.keeps_sessions:
-            _tell(scope, f"{self.dialect.name} keeps no sessions: it knows nothing of this thread")
+            _tell(scope, f"{self.dialect.name} keeps no sessions: it cannot continue this thread")
         usage, finish, error = None, "", "it was cut off"
         try:
             result = await self._run(call, scope, listener)
@@ -151,14 +151,14 @@ class AgentBackend:
         for node in nodes_that_ask(graph):
             if address := node.get("llm.base_url", str, "").strip():
                 raise OptionError(
-                    f"{node.id} names the server {address}, and {self.dialect.name} asks its own",
-                    hint='leave llm.base_url out, or have the models asked directly: backend="llm"',
+                    f"{node.id} names the server {address}, but {self.dialect.name} uses its own server",
+                    hint='remove llm.base_url, or call the model directly: backend="llm"',
                 )
             allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
             if allowed.own or allowed.served:
                 raise OptionError(
-                    f"{node.id} allows functions of yours or MCP servers: {self.dialect.name} has its own",
-                    hint='have the models asked directly: backend="llm"',
+                    f"{node.id} allows your functions or MCP servers; {self.dialect.name} has its own",
+                    hint='call the models directly: backend="llm"',
                 )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
@@ -313,7 +313,7 @@ def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
         return
     for when in ("pre", "post"):
         if scope.workplace.hook(node, when):
-            message = f"tool_hooks.{when} of {node.id} is not run: {name} calls its tools itself"
+            message = f"tool_hooks.{when} of {node.id} does not run: {name} calls its tools itself"
             scope.announce(RunWarning(message=message, node=node.id))
 
 

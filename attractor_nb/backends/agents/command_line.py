@@ -42,8 +42,8 @@ class CommandLine:
     name: str
     words: tuple[str, ...]
     title: str = "the program"
-    install: str = "look at its own documentation"
-    keys: tuple[str, ...] = ("what its own documentation says",)
+    install: str = "see its documentation"
+    keys: tuple[str, ...] = ("as its documentation says",)
     own_variables: tuple[str, ...] = ()
     exit_kinds: ClassVar[Mapping[int, FailureKind]] = {}
     counts_whole_sessions: ClassVar[bool] = False

@@ -48,16 +48,16 @@ TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER, FailureKind
 """What another attempt may mend."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set {keys}",
-    FailureKind.BILLING: "look at the account that {name} uses",
-    FailureKind.FLAGS: "this {name} does not know how it was called: it may be too old; {install}",
-    FailureKind.MODEL: "look at llm_model of the node: {name} takes the models of its own maker",
-    FailureKind.SESSION: "sessions stay on the machine and for the directory where they began; "
-    "start the thread anew under another thread_id",
-    FailureKind.TURNS: "allow it more turns or money in its own settings, or give the node a smaller task",
-    FailureKind.TRUST: "start {name} there once and trust it, or give the backend the flag for it",
+    FailureKind.BILLING: "check the account that {name} uses",
+    FailureKind.FLAGS: "this version of {name} does not know these arguments and may be too old; {install}",
+    FailureKind.MODEL: "check llm_model: {name} accepts only models of its own provider",
+    FailureKind.SESSION: "a session exists only on its machine and for its directory; "
+    "start a new thread with another thread_id",
+    FailureKind.TURNS: "allow more turns or money in its own settings, or give the node a smaller task",
+    FailureKind.TRUST: "start {name} there once and trust the directory, or pass its flag to the backend",
     FailureKind.REPOSITORY: "run it in a git repository, or give the backend "
     'arguments=("--skip-git-repo-check",)',
-    FailureKind.REQUEST: "look at the node's prompt and the settings of {name}",
+    FailureKind.REQUEST: "check the node's prompt and the settings of {name}",
 }
 _ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 """What a program says that was ended through a shell or ended itself when it was told to."""

@@ -78,7 +78,7 @@ def find_executable(dialect: Dialect, executable: str = "") -> str:
     if executable:
         raise OptionError(
             f"there is no program {executable!r}, which should be {dialect.title}",
-            hint="give its path, or leave executable= out to have it looked for on the PATH",
+            hint="give its path, or remove executable= to search the PATH",
         )
     raise OptionError(
         f"the agent {dialect.name} is not installed: there is no program {dialect.name!r} on the PATH",

@@ -53,7 +53,7 @@ class SavedSession:
             whose = kept.get("agent")
             owner = f"{whose}'s" if isinstance(whose, str) else "another backend's"
             raise TerminalError(
-                f"the thread {thread!r} is {owner}: {agent} cannot go on with it",
+                f"the thread {thread!r} is {owner}: {agent} cannot continue it",
                 hint="give the stage another thread_id, or another fidelity than full",
             )
         counts = [count_at(kept, name) for name in ("input_tokens", "output_tokens", "cache_read_tokens")]

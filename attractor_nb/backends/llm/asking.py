@@ -241,7 +241,7 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
         before, colon, _ = name.model.partition(":")
         near = did_you_mean(before, endpoints) if colon else ""
         raise TerminalError(
-            f"node {node.id!r}: nobody says who provides the model {name.model!r}{near}",
+            f"node {node.id!r}: the provider is unknown for the model {name.model!r}{near}",
             hint=f"write llm_provider ({_NAMES}), or an endpoint or llm.base_url for a server of your own",
         )
     if known_provider(provider) is None:
@@ -258,8 +258,8 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
         )
     if base_url and provider in _AT_ONE_PLACE:
         raise TerminalError(
-            f"node {node.id!r}: llm.base_url stands beside a model of {provider}, which signs in by itself",
-            hint="leave llm.base_url out, or name an endpoint for another server",
+            f"node {node.id!r}: llm.base_url does not work with {provider}, which signs in by itself",
+            hint="remove llm.base_url, or name an endpoint for another server",
         )
     rates = endpoints[provider].rates if provider in endpoints and not base_url else Rates()
     return Target(provider, name.model, base_url, rates=rates)
@@ -278,7 +278,7 @@ def _checked_address(node: Node, text: str) -> str:
     if "password" in problem:
         raise TerminalError(
             f"node {node.id!r}: llm.base_url {problem}",
-            hint="keys belong into the environment: see docs/models.md",
+            hint="keep keys in the environment: see docs/models.md",
         )
     if problem:
         raise TerminalError(

@@ -171,7 +171,7 @@ class ProviderBackend:
                 was = f"was {address}" if address else "was not set"
                 raise OptionError(
                     f"{name} is {now or 'not set'}, and {was} when this run was started",
-                    hint="set it as it was, or say resume(…, backend=…): models are asked elsewhere then",
+                    hint="restore it, or pass resume(…, backend=…) to use other servers",
                 )
         check_installed()
         made = cls(**facts["limits"])
@@ -246,8 +246,8 @@ class ProviderBackend:
             blind = [target for target in targets if takes_text_alone(target)]
             if blind and node.get(ATTACH, str, "").strip():
                 raise OptionError(
-                    f"{node.id} attaches files, and {blind[0]} takes text alone",
-                    hint="leave attach out, or ask a model that sees images and documents",
+                    f"{node.id} attaches files, but {blind[0]} accepts only text",
+                    hint="remove attach, or use a model that accepts images and documents",
                 )
 
     def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
@@ -402,7 +402,7 @@ def _load() -> None:
 
 def _bound(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise OptionError(f"{name} is {value!r}, and has to be a number above 0", hint="for example 300")
+        raise OptionError(f"{name} is {value!r}, but must be a number above 0", hint="for example 300")
     return value
 
 

@@ -46,12 +46,10 @@ def users_endpoints() -> dict[str, Endpoint]:
         if file is None or not file.is_file():
             return {}
         if file.stat().st_size > MAX_BYTES:
-            raise OptionError(
-                f"{file} is over {MAX_BYTES} bytes", hint="keep endpoints in it, and nothing else"
-            )
+            raise OptionError(f"{file} is over {MAX_BYTES} bytes", hint="keep only endpoints in it")
         tables = tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:  # of TOML and of UTF-8, too
-        raise OptionError(f"{file} cannot be read: {error}", hint="mend it, or take it away") from None
+        raise OptionError(f"{file} cannot be read: {error}", hint="correct the file, or remove it") from None
     return endpoints_from(tables, str(file))
 
 
@@ -72,7 +70,7 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
             continue
         if not isinstance(facts, dict):
             raise OptionError(
-                f"{where}: {name} is no endpoint", hint=f'such as [{name}] with url = "https://…"'
+                f"{where}: {name} is not an endpoint", hint=f'such as [{name}] with url = "https://…"'
             )
         try:
             endpoint = read_endpoint(name, cast("dict[str, Any]", facts))

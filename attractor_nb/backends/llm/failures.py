@@ -91,7 +91,7 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
     if isinstance(error, theirs.AgentRunError | theirs.UserError):
         return _of_the_talk(error, target)
     if type(error).__module__.startswith(_OF_CREDENTIALS):
-        hint = "sign in as its client asks for it, or check the credentials that it found"
+        hint = "sign in as its client requires, or check its credentials"
         return _terminal(
             f"{target} cannot be asked: {type(error).__name__}: {_first_line(error)}",
             hint,
@@ -140,20 +140,22 @@ def without_settings(target: Target, names: tuple[str, ...]) -> Failure:
 
 def no_interface(url: str, content_type: str) -> Failure:
     """A page for people came from where an interface was looked for."""
-    hint = "check its address: OpenAI's interface most often ends in /v1, Anthropic's does not"
-    return _retryable(f"{redacted(url)} answered with {content_type}, which is no answer", hint=hint)
+    hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
+    return _retryable(
+        f"{redacted(url)} answered with {content_type}, which is not an API response", hint=hint
+    )
 
 
 def refused(target: Target, reason: str) -> Failure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
     said = f": {_cut(reason)}" if reason else ""
-    hint = "change the prompt, or ask another model: llm_fallback_on=refusal"
+    hint = "change the prompt, or use another model: llm_fallback_on=refusal"
     return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
 
 
 def not_shown(target: Target, kind: str) -> Failure:
     """A model is not shown what is attached; another may be."""
-    hint = "attach something else, or ask another model"
+    hint = "attach something else, or use another model"
     error = TerminalError(f"{target} is not shown {kind}, and nothing was asked", hint=hint)
     return Failure(error, is_next_asked=True)
 
@@ -179,14 +181,14 @@ def _of_the_talk(error: Exception, target: Target) -> Failure:
     """What ended a talk that the provider itself took no offence at."""
     if isinstance(error, theirs.UsageLimitExceeded):
         return _terminal(
-            f"{target} asked for tools again and again: {_first_line(error)}",
-            "let the node do less, or allow more requests: ProviderBackend(max_requests=…)",
+            f"{target} kept calling tools:  {_first_line(error)}",
+            "give the node a smaller task, or allow more requests:  ProviderBackend(max_requests=…)",
         )
     if isinstance(error, theirs.ContentFilterError):
         return refused(target, "")
     if isinstance(error, theirs.OutputTokenLimitExceeded | theirs.IncompleteToolCall):
         return _terminal(
-            f"{target} reached its limit of tokens before it said anything that can be used",
+            f"{target} reached its token limit before a usable answer",
             "raise llm.max_tokens, or lower reasoning_effort",
         )
     if isinstance(error, theirs.UserError):
@@ -199,11 +201,13 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     said = _said(error)
     number = f" ({status})" if status else ""
     if isinstance(error, theirs.ModelQuotaExceededError):
-        return _terminal(f"the account for {target} is spent{number}: {said}", "", is_next_asked=True)
+        return _terminal(
+            f"the account for {target} has no credit left{number}: {said}", "", is_next_asked=True
+        )
     if isinstance(error, theirs.ModelAuthenticationError):
         keys = " or ".join(key_variables(target))
-        hint = f"check {keys}, and what its account may use" if keys else _NO_KEY_SENT
-        return _terminal(f"{target} did not take the key{number}: {said}", hint, is_next_asked=True)
+        hint = f"check {keys} and the permissions of its account" if keys else _NO_KEY_SENT
+        return _terminal(f"{target} refused the key{number}: {said}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
         hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
@@ -211,7 +215,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return _terminal(
             f"the prompt does not fit {target}{number}: {said}",
-            "shorten it, carry less with fidelity, or have a larger model asked: llm_fallback_on=overlong",
+            "shorten it, carry less with fidelity, or use a larger model: llm_fallback_on=overlong",
             kind="overlong",
         )
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
@@ -244,7 +248,7 @@ def _ending_hint(target: Target, address: str) -> str:
         return f", and the address: {path.removesuffix('/v1')}, without /v1" if path.endswith("/v1") else ""
     if re.search(r"/v\d+(beta)?\Z", path) or target.provider == "google":
         return ", and the address"
-    return f", and the address, which most often ends in /v1: {path}/v1"
+    return f", and the address, which usually ends in /v1:  {path}/v1"
 
 
 def _placed(target: Target, address: str) -> str:

@@ -47,8 +47,8 @@ def read_messages(
         return ModelMessagesTypeAdapter.validate_json(text)
     except ValidationError:
         raise TerminalError(
-            f"thread {conversation.thread!r} was kept by another backend, and cannot be gone on with",
-            hint="give the node a thread_id of its own, or another fidelity",
+            f"thread {conversation.thread!r} belongs to another backend and cannot be continued",
+            hint="give the node another thread_id, or another fidelity",
         ) from None
 
 

@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Backend, Json, RunsDir, Server, Token
 
-RUNS_HELP = """List runs and maps, newest first. Those that stopped have the command that goes on.
+RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
 
 \b
   attractor-nb runs
@@ -25,22 +25,30 @@ def runs(
     runs_dir: RunsDir = None,
     status: Annotated[
         list[str] | None,
-        typer.Option("--status", help="Such as failed or running; repeatable.", show_default=False),
+        typer.Option(
+            "--status",
+            help="Runs with this status, such as failed or running; repeatable.",
+            show_default=False,
+        ),
     ] = None,
     pipeline: Annotated[
-        str | None, typer.Option("--pipeline", metavar="NAME", help="Of this pipeline.", show_default=False)
+        str | None,
+        typer.Option("--pipeline", metavar="NAME", help="Runs of this pipeline.", show_default=False),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="With this tag; repeatable.", show_default=False)
+        list[str] | None, typer.Option("--tag", help="Runs with this tag; repeatable.", show_default=False)
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="TIME", help="Begun since: 24h, 7d, 2026-11-01 (UTC).", show_default=False
+            "--since",
+            metavar="TIME",
+            help="Runs started since: 24h, 7d, 2026-11-01 (UTC).",
+            show_default=False,
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", help="With this text in any column.", show_default=False)
+        str | None, typer.Option("--text", help="Runs with this text in any column.", show_default=False)
     ] = None,
     server: Server = None,
     token: Token = None,
@@ -52,7 +60,7 @@ def runs(
     given = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text}
     conditions = {name: value for name, value in given.items() if value}
     if server is not None and runs_dir is not None:
-        raise typer.BadParameter("--runs-dir is a place here, and --server has its own")
+        raise typer.BadParameter("--runs-dir names a local folder; a server has its own")
     if runs_dir is None and (server := server or usual_server()) is not None:
         from attractor_nb.cli.remote_history import show_runs_on  # noqa: PLC0415 - as above
         from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
@@ -63,7 +71,7 @@ def runs(
     return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
 
 
-DOCTOR_HELP = """Say what is wrong with a run, a pipeline or this machine.
+DOCTOR_HELP = """Diagnose a run, a pipeline or this machine.
 
 \b
   attractor-nb doctor                              keys, agents, extras, disk
@@ -83,7 +91,7 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="[RUN_DIR|FILE]",
-            help="A run directory or a .dot file; else this machine.",
+            help="A run directory or a .dot file; without it, this machine.",
             show_default=False,
         ),
     ] = None,
@@ -92,7 +100,7 @@ def doctor(
         typer.Option(
             "--salvage",
             metavar="NEW_DIR",
-            help="Save what is whole of a run into this new directory.",
+            help="Save the intact parts of a run into this new directory.",
             show_default=False,
         ),
     ] = None,
@@ -109,15 +117,15 @@ def doctor(
     is_file = place is not None and (place.is_file() or place.suffix == ".dot")
     if place is None or is_file:
         if target is not None:
-            raise typer.BadParameter("--salvage goes with a run directory")
+            raise typer.BadParameter("--salvage needs a run directory")
         word = None if backend is None else backend.value
         return show_preflight(place, backend=word, is_online=is_online, is_json=is_json)
     if backend is not None or is_online:
-        raise typer.BadParameter("--backend and --online go with a .dot file")
+        raise typer.BadParameter("--backend and --online need a .dot file")
     return show_diagnosis(place, target=target, is_json=is_json)
 
 
-CACHE_HELP = """Say how much the cache of stages holds, or empty it.
+CACHE_HELP = """Show the size of the stage cache, or empty it.
 
 \b
   attractor-nb cache
@@ -133,7 +141,7 @@ def cache(
             "--cache-dir", metavar="DIR", help="The cache; .attractor/cache by default.", show_default=False
         ),
     ] = None,
-    is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all that is kept.")] = False,
+    is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all cached results.")] = False,
     is_json: Json = False,
 ) -> int:
     """Show or empty a cache."""
@@ -142,7 +150,7 @@ def cache(
     return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
 
 
-WATCH_HELP = """Show a run, or a session of agents, as it goes on. It ends when that has ended.
+WATCH_HELP = """Watch a run, or a session of agents, until it ends.
 
 \b
   attractor-nb watch .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
@@ -162,15 +170,16 @@ def watch(
         str | None,
         typer.Argument(
             metavar="[RUN_DIR|URL|SESSION_DIR]",
-            help="What to watch; with --server a run's id; the active session here without it.",
+            help="A run, a map or a session; with --server a run's id; by default the active session here.",
             show_default=False,
         ),
     ] = None,
-    is_once: Annotated[bool, typer.Option("--once", help="Show it as it stands, and return.")] = False,
+    is_once: Annotated[bool, typer.Option("--once", help="Show the current state and return.")] = False,
     server: Server = None,
     token: Token = None,
     is_json: Annotated[
-        bool, typer.Option("--json", help="Of a run a line of JSON for each event; of a session its status.")
+        bool,
+        typer.Option("--json", help="For a run, a line of JSON for each event; for a session, its status."),
     ] = False,
 ) -> int:
     """Show what goes on."""
@@ -179,7 +188,7 @@ def watch(
     return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
 
 
-ANSWER_HELP = """Answer a question that waits. Its run stands still in its directory, or is on a server.
+ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a server.
 
 \b
   attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve
@@ -209,14 +218,14 @@ def answer(
         str, typer.Argument(metavar="CHOICE", help="Key, label or target of a choice.", show_default=False)
     ] = "",
     text: Annotated[
-        str, typer.Option("--text", help="Free text, alone or beside it.", show_default=False)
+        str, typer.Option("--text", help="Free text, with or without a choice.", show_default=False)
     ] = "",
     fields: Annotated[
         list[str] | None,
         typer.Option(
             "--field",
             metavar="KEY=TEXT",
-            help="Of a form, on a server; KEY:=JSON for JSON.",
+            help="A field of a form, for a run on a server; KEY:=JSON for JSON.",
             show_default=False,
         ),
     ] = None,

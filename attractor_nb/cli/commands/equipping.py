@@ -26,7 +26,7 @@ def install_model(is_json: Json = False) -> int:
     return install_local_model(is_json=is_json)
 
 
-COMPLETION_HELP = """Print shell code that completes commands and options by Tab.
+COMPLETION_HELP = """Print the shell code for completion by Tab.
 
 \b
   eval "$(attractor-nb completion bash)"                                   in ~/.bashrc

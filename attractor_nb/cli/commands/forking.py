@@ -14,7 +14,7 @@ from attractor_nb.cli.spread import spread
 if TYPE_CHECKING:
     from attractor_nb.cli.settings import Settings
 
-FORK_HELP = """Begin a new run from just before a visit of another run.
+FORK_HELP = """Start a new run from just before a visit of another run.
 
 \b
   attractor-nb fork .attractor/runs/first plan
@@ -31,11 +31,13 @@ def fork(
         str,
         typer.Argument(
             metavar="RUN_DIR|RUN_ID",
-            help="The directory of the run; on a server its id, or its URL.",
+            help="The directory of the run; on a server, its id or URL.",
             show_default=False,
         ),
     ],
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Where it goes on.", show_default=False)],
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="The node where the fork starts.", show_default=False)
+    ],
     *,
     visit: Annotated[
         int | None,
@@ -43,29 +45,30 @@ def fork(
             "--visit",
             metavar="N",
             min=1,
-            help="Before which visit, by number; the latest by default.",
+            help="Number of the visit; the latest by default.",
             show_default=False,
         ),
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Another value in the context.", show_default=False),
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the context.", show_default=False),
     ] = None,
     prompt: Annotated[
         Path | None,
         typer.Option(
-            "--prompt", metavar="FILE", help="Another prompt of the node, for this fork.", show_default=False
+            "--prompt", metavar="FILE", help="File with a new prompt for the node.", show_default=False
         ),
     ] = None,
     graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Go on with this file.", show_default=False)
+        str,
+        typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False),
     ] = "",
     fork_root: Annotated[
         Path | None,
         typer.Option(
             "--logs-root",
             metavar="DIR",
-            help="The fork's own directory; beside that of the run by default.",
+            help="The fork's directory; by default beside that of the run.",
             show_default=False,
         ),
     ] = None,
@@ -81,7 +84,9 @@ def fork(
         from attractor_nb.cli.remote import fork_on  # noqa: PLC0415 - as above
 
         if graph or fork_root is not None:
-            raise typer.BadParameter("--graph and --logs-root are for runs here, and this one is on a server")
+            raise typer.BadParameter(
+                "--graph and --logs-root apply to local runs, and this run is on a server"
+            )
         return fork_on(address, node, settings, visit=visit, values=values or (), prompt=prompt)
     from attractor_nb.cli.execution import fork_directory  # noqa: PLC0415 - as above
 

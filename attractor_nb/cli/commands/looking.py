@@ -12,7 +12,7 @@ from attractor_nb.cli.choices import GraphFormat
 from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.options import File, Json, MaxNodeVisits, MaxSteps, Strict
 
-PARSE_HELP = """Print what a pipeline means, as canonical DOT or JSON.
+PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
 
 \b
   attractor-nb parse review.dot
@@ -27,7 +27,7 @@ def parse(file: File, is_json: Json = False, is_strict: Strict = False) -> int:
     return show_parsed(file, is_json=is_json, is_strict=is_strict)
 
 
-VALIDATE_HELP = """Print what lint finds, each with its place and remedy. Exit code 2 when there are errors.
+VALIDATE_HELP = """Print the lint findings with places and fixes. Exit code 2 if there are errors.
 
 \b
   attractor-nb validate review.dot
@@ -40,7 +40,7 @@ VALIDATE_HELP = """Print what lint finds, each with its place and remedy. Exit c
 def validate(
     file: File,
     is_json: Json = False,
-    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 for warnings, too.")] = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 for warnings, too.")] = False,
     is_fixed: Annotated[bool, typer.Option("--fix", help="Print what the fixes change, as a diff.")] = False,
     is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
 ) -> int:
@@ -48,9 +48,9 @@ def validate(
     from attractor_nb.cli.looking import fix_findings, show_findings  # noqa: PLC0415 - as above
 
     if is_written and not is_fixed:
-        raise typer.BadParameter("--write goes with --fix")
+        raise typer.BadParameter("--write needs --fix")
     if is_fixed and is_json:
-        raise typer.BadParameter("--fix prints a diff; leave --json out")
+        raise typer.BadParameter("--fix prints a diff; remove --json")
     if is_fixed:
         return fix_findings(file, is_written=is_written, is_strict=is_strict)
     return show_findings(file, is_json=is_json, is_strict=is_strict)
@@ -74,7 +74,7 @@ def commands(file: File, is_json: Json = False) -> int:
     return show_commands(file, is_json=is_json)
 
 
-GRAPH_HELP = """Draw a pipeline. Nothing is sent anywhere, and nothing is run.
+GRAPH_HELP = """Draw a pipeline, without running it or sending it anywhere.
 
 \b
   attractor-nb graph review.dot
@@ -99,7 +99,7 @@ def graph(
     return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
 
 
-ESTIMATE_HELP = """Say what a run will consume, as expected and at worst. Nothing is asked, nothing is run.
+ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model is called.
 
 \b
   attractor-nb estimate review.dot
@@ -115,7 +115,7 @@ def estimate(
         typer.Option(
             "--param",
             metavar="KEY=TEXT",
-            help="An input, which prompts have and conditions see; KEY:=JSON.",
+            help="An input for prompts and conditions; KEY:=JSON for JSON.",
             show_default=False,
             autocompletion=complete_inputs,
         ),
@@ -131,7 +131,7 @@ def estimate(
     return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
 
 
-MODELS_HELP = """Say which model answers each prompt, and which rule says so.
+MODELS_HELP = """List the model for each prompt, and the rule that selects it.
 
 \b
   attractor-nb models review.dot

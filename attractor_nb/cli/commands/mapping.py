@@ -22,7 +22,7 @@ NOT_OF_A_MAP = (
     "is_verbose",
 )
 """Options of ``run`` that a map does not have."""
-MAP_HELP = """Run a pipeline over many inputs. Each row is a run of its own, and several run at a time.
+MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; several run at a time.
 
 \b
   attractor-nb map review.dot --params tickets.jsonl
@@ -48,17 +48,20 @@ def map_(
     ] = None,
     resumed: Annotated[
         Path | None,
-        typer.Option("--resume", metavar="DIR", help="Go on with this map.", show_default=False),
+        typer.Option("--resume", metavar="DIR", help="Continue this map.", show_default=False),
     ] = None,
     max_parallel: Annotated[
         int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")
     ] = 4,
     on_failure: Annotated[
-        OnFailure, typer.Option("--on-failure", help="After a failed row: continue, or start no more.")
+        OnFailure,
+        typer.Option("--on-failure", help="After a failed row: continue, or start no further rows."),
     ] = OnFailure.CONTINUE,
     outputs: Annotated[
         list[str] | None,
-        typer.Option("--output", metavar="KEY", help="A context value to keep.", show_default=False),
+        typer.Option(
+            "--output", metavar="KEY", help="A context value to store in the results.", show_default=False
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -72,26 +75,35 @@ def map_(
     max_budget_usd_all: Annotated[
         float | None,
         typer.Option(
-            "--max-budget-usd-all", min=0, help="Start no more rows at this price.", show_default=False
+            "--max-budget-usd-all",
+            min=0,
+            help="Start no further rows at this cost of all rows.",
+            show_default=False,
         ),
     ] = None,
     max_tokens_all: Annotated[
         int | None,
         typer.Option(
-            "--max-tokens-all", min=0, help="Start no more rows at so many tokens.", show_default=False
+            "--max-tokens-all",
+            min=0,
+            help="Start no further rows at this token count of all rows.",
+            show_default=False,
         ),
     ] = None,
     max_duration_all: Annotated[
         str | None,
         typer.Option(
-            "--max-duration-all", metavar="TIME", help="Start no more rows after 15m.", show_default=False
+            "--max-duration-all",
+            metavar="TIME",
+            help="Start no further rows after this time, such as 15m.",
+            show_default=False,
         ),
     ] = None,
     failed: Annotated[
         Failed | None,
         typer.Option(
             "--failed",
-            help="With --resume: keep the rows that failed, or retry each from the stage it failed in.",
+            help="With --resume: keep failed rows, or retry each from its failed stage.",
             show_default=False,
         ),
     ] = None,
@@ -107,7 +119,7 @@ def map_(
         OnInterrupted | None,
         typer.Option(
             "--on-interrupted",
-            help="With --resume: what to do with stages that were cut off.",
+            help="With --resume: what to do with interrupted stages.",
             show_default=False,
         ),
     ] = None,
@@ -137,5 +149,5 @@ def map_(
     if resumed is not None:
         return resume_map(resumed, file, params, settings, own)
     if not file:
-        raise typer.BadParameter("name the pipeline's FILE, or a map to go on with: --resume DIR")
+        raise typer.BadParameter("name the pipeline's FILE, or a map to continue: --resume DIR")
     return map_file(file, params, settings, own)

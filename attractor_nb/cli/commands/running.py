@@ -55,7 +55,7 @@ def run(
     ] = None,
     logs_root: Annotated[
         Path | None,
-        typer.Option("--logs-root", help="This run's own directory; new or empty.", show_default=False),
+        typer.Option("--logs-root", help="The directory of this run; new or empty.", show_default=False),
     ] = None,
     runs_dir: RunsDir = None,
     settings: "Settings",
@@ -69,7 +69,7 @@ def run(
     )
 
 
-RESUME_HELP = """Go on with a run that was stopped. No stage that is recorded is run again.
+RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
 
 \b
   attractor-nb resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
@@ -88,7 +88,7 @@ def resume(
         str,
         typer.Argument(
             metavar="DIR|RUN_ID",
-            help="The run directory; on a server the run's id, or its URL.",
+            help="The run directory; on a server, the run's id or URL.",
             show_default=False,
         ),
     ],
@@ -98,7 +98,7 @@ def resume(
         typer.Option(
             "--from",
             metavar="NODE",
-            help="Go back to just before a visit of this node; what came after is set aside.",
+            help="Go back to just before a visit of this node; later stages are set aside.",
             show_default=False,
         ),
     ] = None,
@@ -108,24 +108,23 @@ def resume(
             "--visit",
             metavar="N",
             min=1,
-            help="Which visit of --from, by number; the latest by default.",
+            help="Number of the visit for --from; the latest by default.",
             show_default=False,
         ),
     ] = None,
     graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Go on with this file.", show_default=False)
+        str,
+        typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False),
     ] = "",
     on_graph_change: Annotated[
         GraphChange, typer.Option("--on-graph-change", help="What to do when the pipeline has changed.")
     ] = GraphChange.ERROR,
     on_interrupted: Annotated[
         OnInterrupted | None,
-        typer.Option(
-            "--on-interrupted", help="What to do with a stage that was cut off.", show_default=False
-        ),
+        typer.Option("--on-interrupted", help="What to do with an interrupted stage.", show_default=False),
     ] = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the run from an owner that is frozen, or gone.")
+        bool, typer.Option("--take-over", help="Take the run from an owner that is frozen or gone.")
     ] = False,
     server: Server = None,
     token: Token = None,
@@ -145,7 +144,9 @@ def resume(
         from attractor_nb.cli.remote import resume_on  # noqa: PLC0415 - as above
 
         if graph or take_over:
-            raise typer.BadParameter("--graph and --take-over are for runs here, and this one is on a server")
+            raise typer.BadParameter(
+                "--graph and --take-over apply to local runs, and this run is on a server"
+            )
         return resume_on(address, settings, **how)
     from attractor_nb.cli.execution import resume_directory  # noqa: PLC0415 - as above
 

@@ -53,14 +53,14 @@ killed server left in this runs base.
 
 def serve(
     runs_dir: RunsDir = None,
-    host: Annotated[str, typer.Option("--host", help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
     ] = 8765,
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar="ATTRACTOR_TOKEN", help="The token; a fresh one by default.", show_default=False
+            "--token", envvar="ATTRACTOR_TOKEN", help="The token; by default a new one.", show_default=False
         ),
     ] = None,
     prefix: Annotated[
@@ -70,14 +70,14 @@ def serve(
         ),
     ] = "",
     is_remote_allowed: Annotated[
-        bool, typer.Option("--allow-remote", help="Let --host be reached by other machines.")
+        bool, typer.Option("--allow-remote", help="Allow a --host that other machines can reach.")
     ] = False,
     allowed_hosts: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
             metavar="NAME:PORT",
-            help="Also answer requests to this name; repeatable.",
+            help="Also accept this host name in requests; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -88,15 +88,17 @@ def serve(
     is_editing: Annotated[bool, typer.Option("--edit", help="Let the page save these files.")] = False,
     is_recovering: Annotated[
         bool,
-        typer.Option("--recover/--no-recover", help="Take up again what a killed server was working on."),
+        typer.Option("--recover/--no-recover", help="Resume the runs of a killed server."),
     ] = True,
     max_runs: Annotated[
         int | None,
-        typer.Option("--max-runs", min=1, help="How many runs can be under way.", show_default="1000"),
+        typer.Option("--max-runs", min=1, help="Maximum number of active runs.", show_default="1000"),
     ] = None,
     max_streams: Annotated[
         int | None,
-        typer.Option("--max-streams", min=1, help="How many event streams can be open.", show_default="2000"),
+        typer.Option(
+            "--max-streams", min=1, help="Maximum number of open event streams.", show_default="2000"
+        ),
     ] = None,
     is_json: Json = False,
 ) -> int:
@@ -120,7 +122,7 @@ def serve(
     )
 
 
-SUBMIT_HELP = """Have a server run a pipeline; prints the run's id and its URL.
+SUBMIT_HELP = """Submit a pipeline to a server; prints the run's id and URL.
 
 \b
   attractor-nb submit review.dot --server http://127.0.0.1:8765 --token TOKEN
@@ -166,7 +168,7 @@ def submit(
     return submit_file(file, read_address(server, token), settings, params=params or ())
 
 
-CANCEL_HELP = """Stop a run on a server. What is committed stays, and `attractor-nb resume` goes on with it.
+CANCEL_HELP = """Stop a run on a server. Committed stages stay, and `attractor-nb resume` continues it.
 
 \b
   attractor-nb cancel RUN_ID --server http://127.0.0.1:8765 --token TOKEN
@@ -178,7 +180,7 @@ A run that a terminal works at is stopped there, by Ctrl-C.
 
 def cancel(
     place: Annotated[
-        str, typer.Argument(metavar="RUN_ID|URL", help="The run's id, or its URL.", show_default=False)
+        str, typer.Argument(metavar="RUN_ID|URL", help="The run's id or URL.", show_default=False)
     ],
     server: Server = None,
     token: Token = None,
@@ -190,7 +192,7 @@ def cancel(
     address = run_address(place, server, token)
     if address is None:
         raise typer.BadParameter(
-            "it says no server; a run that is worked at here is stopped there, by Ctrl-C",
+            "no server is given; stop a local run by Ctrl-C in its own terminal",
             param_hint="--server",
         )
     from attractor_nb.cli.remote import cancel_on  # noqa: PLC0415 - as above

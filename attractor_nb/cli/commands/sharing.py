@@ -10,7 +10,7 @@ import typer
 
 from attractor_nb.cli.options import Json
 
-DIFF_HELP = """Say what two runs did differently: path, texts, context, cost.
+DIFF_HELP = """Compare two runs: path, texts, context, cost.
 
 \b
   attractor-nb diff .attractor/runs/first .attractor/runs/second
@@ -20,7 +20,7 @@ DIFF_HELP = """Say what two runs did differently: path, texts, context, cost.
 
 def diff(
     first: Annotated[Path, typer.Argument(metavar="A", help="The run directory of the first run.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="That of the second.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The run directory of the second run.")],
     is_json: Json = False,
 ) -> int:
     """Compare two runs."""
@@ -29,7 +29,7 @@ def diff(
     return show_difference(first, second, is_json=is_json)
 
 
-EXPORT_HELP = """Write a run as one HTML page that opens anywhere. It needs no kernel and no network.
+EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network.
 
 \b
   attractor-nb export .attractor/runs/first

@@ -44,7 +44,7 @@ _ANYWHERE = tuple(_State)
 _MISTAKES: Final = tuple(
     _Mistake(states, re.compile(pattern, re.IGNORECASE), message, hint)
     for states, pattern, message, hint in (
-        (_ANYWHERE, r"\|\|?", 'conditions have no "or"', _ONE_EDGE_EACH),
+        (_ANYWHERE, r"\|\|?", 'conditions do not support "or"', _ONE_EDGE_EACH),
         (_ANYWHERE, r"&(?!&)", 'expected "&&", found "&"', 'join clauses with "&&"'),
         (
             _ANYWHERE,
@@ -55,29 +55,29 @@ _MISTAKES: Final = tuple(
         (
             (_State.LITERAL,),
             r"'[^']*'?",
-            "literals are quoted with double quotes",
+            "literals use double quotes",
             'use double quotes, written \\" inside a DOT string, or none',
         ),
         ((_State.KEY,), r"&&", 'expected a clause before "&&"', 'remove the "&&" or write the clause'),
         (
             (_State.KEY, _State.OPERATOR),
             r"[()]",
-            "conditions have no parentheses",
+            "conditions do not support parentheses",
             f"all clauses must hold; for alternatives {_ONE_EDGE_EACH}",
         ),
         (
             (_State.KEY,),
             r'"(?:\\[\s\S]|[^"\\])*"',
-            "a key is not quoted",
+            "keys must not be quoted",
             _EXAMPLE_KEYS,
         ),
         ((_State.KEY,), r"!=|=", 'expected a key before "{found}"', _EXAMPLE_KEYS),
         ((_State.OPERATOR,), r"(and|&)(?!\S)", 'expected "&&", found "{found}"', 'join clauses with "&&"'),
-        ((_State.OPERATOR,), r"or(?!\S)", 'conditions have no "or"', _ONE_EDGE_EACH),
+        ((_State.OPERATOR,), r"or(?!\S)", 'conditions do not support "or"', _ONE_EDGE_EACH),
         (
             (_State.OPERATOR,),
             r"(contains|matches|in)(?!\S)",
-            '"{found}" is not an operator of conditions',
+            '"{found}" is not an operator',
             'compare with "=" or "!="; let a stage put the answer in the context',
         ),
         (
@@ -89,13 +89,13 @@ _MISTAKES: Final = tuple(
         (
             (_State.JOIN,),
             r"!=|=",
-            "a clause has one operator",
+            "a clause has only one operator",
             'join clauses with "&&", or quote a value that contains "{found}"',
         ),
         (
             (_State.JOIN,),
             r'"(?:\\[\s\S]|[^"\\])*"',
-            "a literal is either quoted or bare",
+            "a literal must be entirely quoted or entirely bare",
             "put the whole literal in one pair of quotes",
         ),
     )
@@ -149,10 +149,10 @@ def reserved_word_error(literal: Span) -> ConditionSyntaxError | None:
                 f'expected "&&", found "{found[0]}"', span, hint='join clauses with "&&"'
             )
         case "or":
-            return ConditionSyntaxError('conditions have no "or"', span, hint=_ONE_EDGE_EACH)
+            return ConditionSyntaxError('conditions do not support "or"', span, hint=_ONE_EDGE_EACH)
         case _:
             return ConditionSyntaxError(
-                f'"{found[0]}" is not an operator of conditions',
+                f'"{found[0]}" is not an operator',
                 span,
                 hint="quote a literal of several words",
             )
@@ -170,12 +170,10 @@ def _operator_error(source: SourceText, offset: int) -> ConditionSyntaxError | N
         return None
     if signs == "!":
         return ConditionSyntaxError(
-            'conditions have no "not"', source.span(start, end), hint="write `key!=value`"
+            'conditions do not support "not"', source.span(start, end), hint="write `key!=value`"
         )
     hint = _OPERATOR_HINTS.get(signs, "conditions compare text; let a stage put the answer in the context")
-    return ConditionSyntaxError(
-        f'"{signs}" is not an operator of conditions', source.span(start, end), hint=hint
-    )
+    return ConditionSyntaxError(f'"{signs}" is not an operator', source.span(start, end), hint=hint)
 
 
 def _unfinished(source: SourceText, offset: int, state: _State) -> ConditionSyntaxError:
@@ -188,7 +186,7 @@ def _unfinished(source: SourceText, offset: int, state: _State) -> ConditionSynt
         case _State.LITERAL:
             size = 2 if before.endswith("!=") else 1
             operator = source.span(len(before) - size, len(before))
-            hint = 'write `""` to compare with nothing'
+            hint = 'write `""` to compare with the empty text'
             return ConditionSyntaxError(f'expected a value after "{operator.text}"', operator, hint=hint)
         case _State.KEY if not word:
             join = source.span(len(before) - 2, len(before))
@@ -211,7 +209,7 @@ def _after_key(source: SourceText, offset: int, here: Span) -> ConditionSyntaxEr
     assert found is not None, "an operator is only expected after a key"
     key = found.text
     if key.lower() == "not":
-        return ConditionSyntaxError('conditions have no "not"', found, hint="write `key!=value`")
+        return ConditionSyntaxError('conditions do not support "not"', found, hint="write `key!=value`")
     if found.end == offset:
         whole = source.span(found.start, here.end)
         return ConditionSyntaxError(f'"{whole.text}" is not a key', whole, hint=_EXAMPLE_KEYS)

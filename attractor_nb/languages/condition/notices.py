@@ -37,7 +37,7 @@ def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -
             return [_notice("outcome_alias", Severity.INFO, message, span, f'write "{status}"', status.value)]
         return []
     if needs_quotes:
-        message = f'the literal "{literal}" is several words without quotes'
+        message = f'the literal "{literal}" has several words and no quotes'
         return [_notice("literal_unquoted", Severity.WARNING, message, span, "quote it", f'"{literal}"')]
     return []
 
@@ -45,7 +45,7 @@ def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -
 def truth_notices(key: str, span: Span) -> list[Diagnostic]:
     """Notices about a key that stands alone."""
     if status := read_status(key):
-        message = f'"{key}" asks for a context value of that name, not for the outcome'
+        message = f'"{key}" refers to a context value of that name, not to the outcome'
         replacement = f"outcome={status}"
         return [
             _notice("status_as_key", Severity.WARNING, message, span, f"write `{replacement}`", replacement)
@@ -55,7 +55,7 @@ def truth_notices(key: str, span: Span) -> list[Diagnostic]:
 
 def _unknown_outcome(literal: str, span: Span) -> Diagnostic:
     statuses = [status.value for status in StageStatus]
-    message = f'"{literal}" is no status, so the comparison never finds it{did_you_mean(literal, statuses)}'
+    message = f'"{literal}" is not a status, so the comparison never matches{did_you_mean(literal, statuses)}'
     if near := nearest(literal, statuses):
         return _notice("outcome_unknown", Severity.WARNING, message, span, f'write "{near}"', near)
     title = f"use one of {', '.join(statuses)}"

@@ -174,7 +174,7 @@ def _removal(tree: DotTree, holder: Holder, attr: Attr) -> list[TextEdit]:
 
 def _check_said(found: Sequence[object], problem: str) -> None:
     if not found:
-        raise OptionError(problem, hint="what it inherits can only be overridden: set it")
+        raise OptionError(problem, hint="an inherited attribute can only be overridden: set it")
 
 
 def _check_name(name: str) -> None:

@@ -32,12 +32,12 @@ def name_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
         return DotSyntaxError(
             f'"{attr.name}" is a keyword and cannot name an attribute',
             span,
-            hint=f'write "{attr.name.lower()} [name=value]" for defaults, or take another name',
+            hint=f'write "{attr.name.lower()} [name=value]" for defaults, or use another name',
         )
     return DotSyntaxError(
         "an attribute's name is made of letters, digits and _, with dots between its parts",
         span,
-        hint="take a name like human.default_choice",
+        hint="use a name such as human.default_choice",
     )
 
 
@@ -105,7 +105,7 @@ def assignment_mistake(source: SourceText, start: int, after_equals: int) -> Dot
         )
     if char in "{[":
         return DotSyntaxError(
-            "lists and objects are no values",
+            "lists and objects are not supported as values",
             source.span(at, at + 1),
             hint="put the whole value into double quotes",
         )
@@ -147,7 +147,9 @@ def _lonely_string(source: SourceText, start: int) -> DotSyntaxError:
     if found is None:
         return symbol_mistake(source, start)
     return DotSyntaxError(
-        "this string is no attribute", source.span(*found.span()), hint=f'write name="value"; {_QUOTE_INSIDE}'
+        "a string alone is not an attribute",
+        source.span(*found.span()),
+        hint=f'write name="value"; {_QUOTE_INSIDE}',
     )
 
 
@@ -159,7 +161,7 @@ def _name_without_value(source: SourceText, start: int, end: int) -> DotSyntaxEr
             return DotSyntaxError(
                 "an attribute's name cannot begin with a digit",
                 source.span(start, end),
-                hint="begin it with a letter",
+                hint="start the name with a letter",
             )
         return symbol_mistake(source, start)
     rest = run[name.end() :]

@@ -62,10 +62,10 @@ def _string_mistake(source: SourceText, start: int, before: str) -> DotSyntaxErr
         return DotSyntaxError(
             f'"{text}" is a keyword and cannot be an id',
             source.span(*found.span()),
-            hint=f'take another id and write label="{text}"',
+            hint=f'use another id and write label="{text}"',
         )
     return DotSyntaxError(
-        "a quoted id is read only when it is a plain identifier: letters, digits and _",
+        "a quoted id must be a plain identifier: letters, digits and _",
         source.span(*found.span()),
         hint=_with_label(text, before),
     )

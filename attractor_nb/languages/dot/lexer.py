@@ -233,7 +233,7 @@ class Lexer:
             raise DotSyntaxError(
                 f'the keyword "{word.lower()}" is written in lower case',
                 self.source.span(start, start + len(word)),
-                hint=f'Graphviz reads "{word}" as the same word; write "{word.lower()}", or take another id',
+                hint=f'Graphviz reads "{word}" as the same word; write "{word.lower()}", or use another id',
             )
 
     def _count_braces(self, kind: str, start: int) -> None:
@@ -263,5 +263,5 @@ class Lexer:
             raise DotSyntaxError(
                 f"the text contains {name}",
                 self.source.span(*found.span()),
-                hint="this is no text file, or it was read with the wrong encoding; use UTF-8",
+                hint="the file is not a text, or it was read with the wrong encoding; use UTF-8",
             )

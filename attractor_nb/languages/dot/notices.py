@@ -41,7 +41,7 @@ def quoted_ids(source: SourceText, names: Iterable[Name]) -> list[Diagnostic]:
 def bare_groups(source: SourceText, braces: Iterable[int]) -> list[Diagnostic]:
     """Groups without the word ``subgraph``."""
     edits = [TextEdit(source.span(brace, brace), "subgraph ") for brace in braces]
-    message = 'a group begins with the word "subgraph"'
+    message = 'a group must begin with the word "subgraph"'
     first = source.span(edits[0].span.start, edits[0].span.start + 1) if edits else None
     return _notice("bare_group", message, "write subgraph before the brace", edits, first)
 
@@ -50,7 +50,7 @@ def hidden_directions(source: SourceText) -> list[Diagnostic]:
     """Invisible characters that make a text look other than it is read."""
     edits = [TextEdit(source.span(*found.span()), "") for found in _DIRECTION.finditer(source.text)]
     name = unicodedata.name(edits[0].span.text[0]).lower() if edits else ""
-    message = f"the invisible character {name} makes this line look other than it is read"
+    message = f"the invisible character {name} makes this line look different from how it is read"
     return _notice("bidi_control", message, "remove such characters", edits)
 
 
@@ -70,7 +70,7 @@ def separators(source: SourceText, gaps: Sequence[tuple[Attr, int | None, Attr]]
     return Diagnostic(
         "attr_separator",
         Severity.WARNING,
-        "attributes are separated by commas",
+        "attributes must be separated by commas",
         fix=Fix("put a comma between the attributes", tuple(edits)),
         span=separator_span(source, gaps[0]),
     )

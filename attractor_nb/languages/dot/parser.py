@@ -154,7 +154,7 @@ class _Actions:
             raise DotSyntaxError(
                 f"the text has more than {MAX_STATEMENTS:,} statements",
                 self._source.span(last.start, last.end),
-                hint="make several pipelines of it",
+                hint="split it into several pipelines",
             )
 
     def semicolon_after_statement(self, v: list[Any]) -> list[Statement]:

@@ -74,10 +74,10 @@ def _refuse_foreign(name: str, value: object) -> None:
     if not isinstance(value, str | int | float | bool | Duration):
         kind = type(value).__name__
         raise OptionError(
-            f"{name} cannot be a {kind}", hint="give a string, a number, a boolean, or None to remove it"
+            f"{name} cannot be a {kind}", hint="use a string, a number, a boolean, or None to remove it"
         )
     if isinstance(value, float) and not isfinite(value):
-        raise OptionError(f"{name} cannot be {value}: DOT has no such number", hint="give a finite number")
+        raise OptionError(f"{name} cannot be {value}: DOT has no such number", hint="use a finite number")
 
 
 def _candidates(value: AttrValue, old: str, *, is_prose: bool) -> Iterator[str]:

@@ -38,8 +38,8 @@ _SYMBOLS: Final = (
     ("\N{RIGHT SINGLE QUOTATION MARK}", "strings are written in straight double quotes", 'write "text"'),
     ("\N{LEFT DOUBLE QUOTATION MARK}", "strings are written in straight double quotes", 'write "text"'),
     ("\N{RIGHT DOUBLE QUOTATION MARK}", "strings are written in straight double quotes", 'write "text"'),
-    ("(", "parentheses have no meaning here", 'attributes stand in "[" and "]", groups in "{" and "}"'),
-    (")", "parentheses have no meaning here", 'attributes stand in "[" and "]", groups in "{" and "}"'),
+    ("(", "parentheses have no meaning here", 'write attributes in "[" and "]", groups in "{" and "}"'),
+    (")", "parentheses have no meaning here", 'write attributes in "[" and "]", groups in "{" and "}"'),
 )
 
 

@@ -208,7 +208,7 @@ def _check_new(node_id: str, nodes: Mapping[str, object]) -> None:
             hint="use letters, digits and underscores, no digit first; the label may be any text",
         )
     if node_id in nodes:
-        raise OptionError(f'there is a node "{node_id}" already', hint="take another id")
+        raise OptionError(f'a node "{node_id}" already exists', hint="use another id")
 
 
 def _check_known(node_id: str, nodes: Mapping[str, object]) -> None:

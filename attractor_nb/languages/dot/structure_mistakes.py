@@ -73,7 +73,7 @@ _TABLE: Final = (
         _AFTER_THE_GRAPH,
         frozenset({"DIGRAPH", "GRAPH", "STRICT"}),
         "only one graph is allowed in a file",
-        "put the second graph into a file of its own",
+        "move the second graph to another file",
     ),
     _Row(_AFTER_THE_GRAPH, frozenset({"RBRACE"}), 'this "}" closes nothing', "remove it"),
     _Row(_AFTER_THE_GRAPH, frozenset({"SEMICOLON"}), "nothing may follow the graph, found {}", "remove it"),
@@ -87,7 +87,7 @@ _TABLE: Final = (
         frozenset({"DIGRAPH"}),
         _KEYWORD,
         "{} is a keyword and cannot name the graph",
-        "take another name or none",
+        "use another name or none",
     ),
     _Row(
         frozenset({"DIGRAPH"}),
@@ -107,7 +107,7 @@ _TABLE: Final = (
         "an edge to a group is not supported",
         "write one edge for each node: A -> B and A -> C",
     ),
-    _Row(frozenset({"ARROW"}), _KEYWORD, "{} is a keyword and cannot be a node id", "take another id"),
+    _Row(frozenset({"ARROW"}), _KEYWORD, "{} is a keyword and cannot be a node id", "use another id"),
     _Row(frozenset({"ARROW"}), frozenset({"ARROW"}), "two arrows in a row", "write a node id between them"),
     _Row(
         frozenset({"ARROW"}),
@@ -128,7 +128,7 @@ _TABLE: Final = (
         "an attribute is missing between two separators",
         "remove one of them",
     ),
-    _Row(frozenset({"SUBGRAPH"}), _KEYWORD, "{} is a keyword and cannot be an id", "take another id"),
+    _Row(frozenset({"SUBGRAPH"}), _KEYWORD, "{} is a keyword and cannot be an id", "use another id"),
     _Row(
         frozenset({"SUBGRAPH"}),
         _ANY,
@@ -139,7 +139,7 @@ _TABLE: Final = (
         _SCOPES,
         frozenset({"ARROW"}),
         "{before} is a keyword and cannot be a node id",
-        "take another id",
+        "use another id",
         is_before_wrong=True,
     ),
     _Row(_SCOPES, _ANY, 'expected "[" after {before}, found {}', "write: {bare} [name=value]"),
@@ -152,7 +152,7 @@ _TABLE: Final = (
     _Row(
         frozenset({"RBRACK"}),
         frozenset({"ARROW"}),
-        "attributes stand after the whole edge",
+        "attributes must follow the whole edge",
         "write: A -> B [name=value]",
     ),
     _Row(
@@ -185,7 +185,7 @@ _TABLE: Final = (
         _ANY,
         frozenset({"DIGRAPH", "STRICT"}),
         "{} is a keyword and cannot be a node id",
-        'take another id; if a second graph begins here, a "}" is missing before it',
+        'use another id; if a second graph begins here, a "}" is missing before it',
     ),
     _Row(_ANY, _ANY, "unexpected {}", "remove it"),
 )

@@ -57,10 +57,10 @@ _MISTAKES: Final = tuple(
         (
             (_State.SELECTOR,),
             r"""["'][^"'{]*["']?""",
-            "a selector is not quoted",
+            "selectors must not be quoted",
             "write `*`, a shape, `.class` or `#id`",
         ),
-        ((_State.SELECTOR,), r"\}", 'there is no rule that "}" could close', 'remove the "}"'),
+        ((_State.SELECTOR,), r"\}", 'this "}" closes no rule', 'remove the "}"'),
         ((_State.SELECTOR,), r"\{", 'expected a selector before "{"', 'write "*" for all nodes'),
         ((_State.SELECTOR,), r"#[\w-]*", '"{found}" is not a node id', "write `#` and the id of a node"),
         ((_State.SELECTOR,), r"\.", '"." is not a class', "write `.` and the name of a class"),
@@ -68,30 +68,30 @@ _MISTAKES: Final = tuple(
         (
             (_State.OPEN,),
             r":[\w-]+(?=\s*\{)",
-            'selectors have no "{found}"',
+            'selectors do not support "{found}"',
             "give the nodes a class and select that",
         ),
         ((_State.OPEN,), r"(?<=\s)[\w-]+(?=\s*[:=])", 'expected "{" before "{found}"', _EXAMPLE_RULE),
-        ((_State.OPEN,), r",", "a rule has one selector", "write a rule for each selector"),
+        ((_State.OPEN,), r",", "a rule has only one selector", "write a rule for each selector"),
         (
             (_State.OPEN,),
             r"(?<=\s)[.#*>+~\w][\w-]*",
-            "selectors do not combine",
+            "selectors cannot be combined",
             "give the nodes a class and select that",
         ),
         ((_State.PROPERTY,), r"\}", 'expected a declaration before "}"', _PROPERTIES_HINT),
         ((_State.PROPERTY,), r";", 'expected a declaration before ";"', 'remove the ";"'),
-        (_IN_RULE, r"\{", "rules do not nest", 'close the rule with "}" before the next one'),
+        (_IN_RULE, r"\{", "rules cannot be nested", 'close the rule with "}" before the next one'),
         (
             (_State.PROPERTY,),
             r"""["'][^"']*["']?""",
-            "a property name is not quoted",
+            "property names must not be quoted",
             _PROPERTIES_HINT,
         ),
         (
             (_State.PROPERTY,),
             r"[.#*][\w-]*(?=\s*\{)",
-            "rules do not nest",
+            "rules cannot be nested",
             'close the rule with "}" before the next one',
         ),
         (
@@ -107,7 +107,7 @@ _MISTAKES: Final = tuple(
             "end each declaration with a semicolon",
         ),
         ((_State.END,), r"!\s*\w*", '"{found}" has no meaning here', "a more specific selector wins: `#id`"),
-        ((_State.END,), r",", "a property has one value", 'end the declaration with ";"'),
+        ((_State.END,), r",", "a property has only one value", 'end the declaration with ";"'),
         ((_State.END,), r"[*=:]", 'a value cannot contain "{found}" without quotes', "quote the value"),
         (
             (_State.END,),
@@ -118,7 +118,7 @@ _MISTAKES: Final = tuple(
         (
             (_State.END,),
             r"""["'].*?(?:["']|\Z)""",
-            "a value is either quoted or bare",
+            "a value must be entirely quoted or entirely bare",
             "put the whole value in one pair of quotes",
         ),
     )

@@ -29,8 +29,8 @@ def declaration_notices(name: str, value: str, name_span: Span, value_span: Span
         return [_notice("style_value", message, value, value_span, REASONING_EFFORTS)]
     row = attribute(Scope.NODE, name)
     if row is not None and coerce(row, value) is None:
-        message = f'{name} "{value}" is not of the type that it has to have: {row.type}'
-        fix = Fix(f"write it as on a node, such as {name}=…")
+        message = f'{name} "{value}" must have the type {row.type}'
+        fix = Fix(f"write it as on a node, for example {name}=…")
         return [Diagnostic("style_value", Severity.WARNING, message, fix=fix, span=value_span)]
     return []
 

@@ -42,7 +42,7 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
         raise StylesheetSyntaxError(
             f"the stylesheet is longer than {MAX_CHARACTERS:,} characters",
             source.span(MAX_CHARACTERS, MAX_CHARACTERS + 1),
-            hint="give many nodes one class and write one rule for it",
+            hint="give the nodes a class and write one rule for the class",
         )
     try:
         tree = parse_tree("stylesheet", source.text)

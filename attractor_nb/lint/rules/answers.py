@@ -46,7 +46,7 @@ def schema_valid(survey: Survey) -> Iterator[Finding]:
         if is_schema_name(text):
             yield from _unknown_name(survey, node, text)
         elif problem := schema_problem(text):
-            message = f'the response_schema of "{node.id}" is no JSON Schema: {problem}'
+            message = f'the response_schema of "{node.id}" is not a valid JSON Schema: {problem}'
             fix = Fix('write a schema such as {"type": "object"}, or the name of a registered model')
             yield Finding(message, value_span(node, "response_schema"), node.id, fix=fix)
 
@@ -55,7 +55,7 @@ def _unknown_name(survey: Survey, node: Node, name: str) -> Iterator[Finding]:
     known = survey.options.schemas
     if known is None or name in known:
         return
-    message = f'no schema is registered as "{name}", which "{node.id}" names'
+    message = f'"{node.id}" names the schema "{name}", which is not registered'
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):
         message += f'; did you mean "{near}"?'
@@ -87,11 +87,11 @@ def hooks_called(survey: Survey) -> Iterator[Finding]:
     used = {_place(node, name) for node in callers for name in _HOOKS} - {None}
     for node, name in ((node, name) for node in nodes for name in _HOOKS if name in node.attrs):
         if _is_hooked(node, name) and not _may_call(survey, node) and _place(node, name) not in used:
-            message = f'"{node.id}" has {name}, and its handler calls no tools of a model'
+            message = f'"{node.id}" has {name}, but its handler makes no tool calls of a model'
             yield Finding(message, value_span(node, name), node.id, fix=_FIX)
     for name in _HOOKS if not any(_may_call(survey, node) for node in nodes) else ():
         if _is_hooked(survey.graph, name):
-            message = f"the graph has {name}, and no node allows its model tools"
+            message = f"the graph has {name}, but no node has allowed_tools"
             yield Finding(message, value_span(survey.graph, name), fix=_FIX)
 
 

@@ -55,7 +55,11 @@ def branch_leaves_fan_out(survey: Survey) -> Iterator[Finding]:
         else:
             edge = next(edge for edge in survey.graph.outgoing_edges(source) if edge.target == target)
             begins = source == node_id
-            verb = "begins at" if begins else f"that takes {source} -> {target} ends there: it leads back to"
+            verb = (
+                "begins at"
+                if begins
+                else f"that takes {source} -> {target} ends there, because the edge leads back to"
+            )
             message = f'a branch of "{node_id}" {verb} {where}'
             fix = Fix(f'decide after the branches: {node_id} -> {target} [condition="outcome=fail"]')
             yield Finding(message, edge.span, source, (source, target), fix)
@@ -164,9 +168,9 @@ def _off_join(survey: Survey, node_id: str, join: str, edge: Edge, name: str) ->
     ends = {join, *(node.id for node in survey.graph.exit_nodes)}
     meet = f'meet at "{join}"' if join else "meet nowhere"
     message = (
-        f'the branch of "{node_id}" to "{edge.target}" comes to the fan-in "{name}", and the branches {meet}'
+        f'the branch of "{node_id}" to "{edge.target}" reaches the fan-in "{name}", but the branches {meet}'
     )
-    fix = Fix("give the branches that meet there a fan-out of their own, or make it an ordinary node")
+    fix = Fix("use a separate fan-out for the branches that meet there, or make it an ordinary node")
     severity = None if around & ends else Severity.ERROR
     return Finding(message, survey.graph.nodes[name].span, name, (edge.source, edge.target), fix, severity)
 
@@ -207,7 +211,7 @@ def gate_may_be_skipped(survey: Survey) -> Iterator[Finding]:
         within = walked(starts, survey.onward, before | {join.node_id})
         for gate in (name for name in survey.types if name in gates & within):
             message = (
-                f'the fan-out "{node_id}" may go on without an answer at the gate "{gate}" in its branch: '
+                f'the fan-out "{node_id}" may complete without an answer at the gate "{gate}" in its branch: '
                 f"join_policy={policy.join}, error_policy={policy.error}"
             )
             fix = Fix("set error_policy=fail_fast, ask after the branches, or set strict_gates=true")

@@ -65,7 +65,7 @@ def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
         given = [name for name in names if holder.get(name, str, "").strip()]
         if len(given) > 1:
             message = f'"{node.id}" names its child twice: by {given[0]} and by {given[1]}'
-            yield Finding(message, value_span(holder, given[1]), node.id, fix=Fix("leave one of them out"))
+            yield Finding(message, value_span(holder, given[1]), node.id, fix=Fix("remove one of them"))
         if given:
             return
     if node.handler_type == PIPELINE_TYPE or node.get("stack.child_autostart", bool, True):
@@ -122,10 +122,10 @@ def manager_actions(survey: Survey) -> Iterator[Finding]:
                 yield Finding(message, span, node_id, fix=Fix(f"use {', '.join(ACTIONS)}"))
                 return
         if "wait" not in actions:
-            message = f'"{node_id}" does not name the action wait, and waits all the same'
+            message = f'"{node_id}" does not name the action wait, but always waits'
             yield Finding(message, span, node_id, fix=Fix("add wait"), severity=Severity.WARNING)
         elif "steer" in actions and not (node.get("manager.instructions", str, "") or node.prompt).strip():
-            message = f'"{node_id}" steers, and has nothing to say'
+            message = f'"{node_id}" steers, but has no instructions'
             fix = Fix("add manager.instructions, or a prompt for the model that writes them")
             yield Finding(message, span, node_id, fix=fix, severity=Severity.WARNING)
 

@@ -41,7 +41,7 @@ def no_join(survey: Survey) -> Iterator[Finding]:
     """
     for node_id, join in survey.joins.items():
         if not join.node_id and len(branch_edges(survey.graph, node_id)) > 1:
-            message = f'the branches of "{node_id}" have no node in common to join at: they run to their ends'
+            message = f'the branches of "{node_id}" have no common node as join: they run to their ends'
             fix = Fix("lead all branches to a node of shape tripleoctagon")
             yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
 
@@ -148,7 +148,10 @@ def branch_start(survey: Survey) -> Iterator[Finding]:
         for edge in branch_edges(survey.graph, node_id):
             target, severity = edge.target, None
             if target == node_id:
-                what, severity = f'a branch of "{node_id}" begins at itself, without end', Severity.ERROR
+                what, severity = (
+                    f'a branch of "{node_id}" leads back to the fan-out itself, without end',
+                    Severity.ERROR,
+                )
             elif target == join.node_id:
                 what = f'the branch of "{node_id}" to "{target}" is empty: the branches meet there'
             elif target in begun:
@@ -183,11 +186,11 @@ def branch_condition(survey: Survey) -> Iterator[Finding]:
     for edge, text in survey.conditional_edges:
         if edge.source in survey.joins:
             message = (
-                f"the edge {edge.source} -> {edge.target} begins no branch: it is taken after the branches "
+                f"the edge {edge.source} -> {edge.target} starts no branch: it is taken after the branches "
                 f"when `{text.strip()}` holds"
             )
             ends = (edge.source, edge.target)
-            fix = Fix("remove the condition if it is to begin a branch")
+            fix = Fix("remove the condition if the edge should start a branch")
             yield Finding(message, value_span(edge, "condition"), edge.source, ends, fix)
 
 
@@ -215,7 +218,7 @@ def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
     after = walked(survey.of_type(PARALLEL_TYPE), survey.onward, ())
     for node_id in fan_ins:
         if node_id not in after:
-            message = f'no fan-out leads to the fan-in "{node_id}": it has nothing to choose from'
+            message = f'no fan-out leads to the fan-in "{node_id}": it has no results to choose from'
             fix = Fix("put a node of shape component before it, or give it another shape")
             yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
 

@@ -54,21 +54,23 @@ def form_valid(survey: Survey) -> Iterator[Finding]:
 def _form_problem(survey: Survey, node: Node, name: str) -> tuple[str, Fix] | None:
     kind = survey.types[node.id]
     if kind in BUILT_IN_TYPES and kind != HUMAN_TYPE and kind not in survey.options.taken_over:
-        return f'"{node.id}" has {_FORM} and is no human gate', Fix(
+        return f'"{node.id}" has {_FORM}, but is not a human gate', Fix(
             "make it a gate, shape=hexagon, or remove it"
         )
     if not is_schema_name(name):
-        return f'the {_FORM} of "{node.id}" is no name', Fix("write the name of a registered pydantic model")
+        return f'the {_FORM} of "{node.id}" is not a name', Fix(
+            "write the name of a registered pydantic model"
+        )
     known = survey.options.schemas
     if known is None:
         return None
     if name in known:
         problem = survey.options.unfit_forms.get(name)
-        return (problem, Fix("give it flat fields, or a model of its own")) if problem else None
+        return (problem, Fix("use a model with flat fields")) if problem else None
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):
         fix = replacing_value(node, _FORM, near, f'write "{near}"')
-    return f'no schema is registered as "{name}", which "{node.id}" names{did_you_mean(name, known)}', fix
+    return f'"{node.id}" names the schema "{name}", which is not registered{did_you_mean(name, known)}', fix
 
 
 @rule(Severity.WARNING)
@@ -95,8 +97,8 @@ def review_exists(survey: Survey) -> Iterator[Finding]:
         missing = dict.fromkeys(stage for name in named if (stage := name.partition("/")[0]) not in nodes)
         if missing:
             listed = ", ".join(f'"{stage}"{did_you_mean(stage, nodes)}' for stage in missing)
-            message = f'the {_REVIEW} of "{node.id}" names what is no stage of the graph: {listed}'
-            yield Finding(message, value_span(node, _REVIEW), node.id, fix=Fix("name a stage that there is"))
+            message = f'the {_REVIEW} of "{node.id}" names unknown stages:  {listed}'
+            yield Finding(message, value_span(node, _REVIEW), node.id, fix=Fix("name a stage of the graph"))
 
 
 @rule(Severity.ERROR)
@@ -129,7 +131,10 @@ def _unworkable(survey: Survey, node: Node, choices: Sequence[Choice]) -> Iterat
     if not choices:
         fix = Fix("draw an edge without a condition for each choice")
         yield Finding(
-            f'the gate "{node.id}" offers no choice: its edges are for a failure', node.span, node.id, fix=fix
+            f'the gate "{node.id}" offers no choice: its edges only handle a failure',
+            node.span,
+            node.id,
+            fix=fix,
         )
         return
     written = node.get(_TYPE, str, "")
@@ -137,7 +142,7 @@ def _unworkable(survey: Survey, node: Node, choices: Sequence[Choice]) -> Iterat
     listed = ", ".join(f'"{choice.label}"' for choice in choices)
     wanted = node.get(_DEFAULT, str, "")
     if wanted and default_answer(kind, wanted, choices) is None:
-        message = f'the {_DEFAULT} "{wanted}" of "{node.id}" is none of its choices {listed}'
+        message = f'the {_DEFAULT} "{wanted}" of "{node.id}" is not one of its choices {listed}'
         near = nearest(wanted, [choice.label for choice in choices])
         fix = (
             replacing_value(node, _DEFAULT, near, f'write "{near}"') if near else Fix(f"name one of {listed}")
@@ -147,13 +152,13 @@ def _unworkable(survey: Survey, node: Node, choices: Sequence[Choice]) -> Iterat
         for value, severity in ((AnswerValue.YES, None), (AnswerValue.NO, Severity.WARNING)):
             if side_of(choices, value) is None:
                 word = value.title()
-                message = f'"{node.id}" asks for yes or no, and no edge is labelled "{word}", only {listed}'
+                message = f'"{node.id}" asks for yes or no, but no edge is labelled "{word}", only {listed}'
                 fix = Fix(f'label an edge "{word}", or remove {_TYPE}')
                 yield Finding(message, value_span(node, _TYPE), node.id, fix=fix, severity=severity)
                 break  # at one place there is one finding
     if "human.timeout" in node.attrs and not wanted and not _survives_failure(survey, node):
-        message = f'when the time of the gate "{node.id}" is over the run fails: it has no {_DEFAULT}'
-        fix = Fix(f"set {_DEFAULT} to one of {listed}, or lead on from a failure")
+        message = f'when the gate "{node.id}" times out, the run fails: it has no {_DEFAULT}'
+        fix = Fix(f"set {_DEFAULT} to one of {listed}, or add an edge for a failure")
         yield Finding(message, value_span(node, "human.timeout"), node.id, fix=fix, severity=Severity.WARNING)
 
 

@@ -43,7 +43,7 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
         if shape is None or shape in SHAPE_TO_TYPE or node.type or _is_read_as_end(survey, node):
             continue
         near = nearest(node.shape, SHAPE_TO_TYPE)
-        message = f'the shape "{node.shape}" stands for no handler; "{node.id}" runs as a model stage'
+        message = f'the shape "{node.shape}" has no handler; "{node.id}" runs as a model stage'
         fix = replacing_value(node, "shape", DEFAULT_SHAPE, f"write shape={DEFAULT_SHAPE}")
         if near and near != DEFAULT_SHAPE:  # whoever wrote it says what a node is (ruling 40)
             fix = Fix(f"write shape={near}, or shape={DEFAULT_SHAPE} for a model stage")
@@ -104,7 +104,7 @@ def type_known(survey: Survey) -> Iterator[Finding]:
         is_known = not node.type or node.type in survey.options.known_types
         if is_known or _would_go_to_a_model(survey, node):
             continue
-        yield _unknown_type(survey, node, f'no handler is known for the type "{node.type}" of "{node.id}"')
+        yield _unknown_type(survey, node, f'there is no handler for the type "{node.type}" of "{node.id}"')
 
 
 def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _TEXT_ENDINGS: Final = (".txt", ".md", ".csv", ".json", ".html", ".svg", ".gif", ".docx", ".xlsx", ".py")
 _FAMILIES: Final = ("gpt", "claude", "gemini", "gemma", "deepseek", "chatgpt", "codex")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_PROVIDERS: Final = f"providers that are known: {', '.join(PROVIDER_NAMES)}"
+_PROVIDERS: Final = f"known providers: {', '.join(PROVIDER_NAMES)}"
 _OUTSIDE: Final = re.compile(r"[/\\~]|[A-Za-z]:|(.*[/\\])?\.\.([/\\]|\Z)")
 
 
@@ -83,12 +83,12 @@ def attach_unused(survey: Survey) -> Iterator[Finding]:
             continue
         span, kind = value_span(node, ATTACH), survey.types[node.id]
         if kind in BUILT_IN_TYPES - {DEFAULT_TYPE} - survey.options.taken_over:
-            message = f'"{node.id}" attaches files, and shows no model anything'
-            yield Finding(message, span, node.id, fix=Fix("attach them where a model is asked"))
+            message = f'"{node.id}" attaches files, but calls no model'
+            yield Finding(message, span, node.id, fix=Fix("attach files to a model stage"))
         for name in attached_names(text):
             if name.lower().endswith(_TEXT_ENDINGS):
-                message = f'"{node.id}" attaches {name}, and only images and PDFs can be attached'
-                fix = Fix("put text into the prompt: by a variable, or as @file")
+                message = f'"{node.id}" attaches {name}, but only images and PDFs can be attached'
+                fix = Fix("put text into the prompt, with a variable or as @file")
                 yield Finding(message, span, node.id, fix=fix)
 
 
@@ -175,12 +175,14 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
             text = survey.graph.get(name, str, "")
             duration = parse_duration(text)
             if duration is None or duration.milliseconds < 1:
-                message = f'"{name}" is "{text}", which is no time'
-                yield Finding(message, value_span(survey.graph, name), fix=Fix("write a time such as 60s"))
+                message = f'"{name}" is "{text}", which is not a duration'
+                yield Finding(
+                    message, value_span(survey.graph, name), fix=Fix("write a duration such as 60s")
+                )
         if found is None or found[1] in SERVER_FIELDS:
             continue
         near = nearest(found[1], SERVER_FIELDS)
-        message = f'"{name}" says nothing of a server: {", ".join(SERVER_FIELDS)} do'
+        message = f'"{name}" is not a setting of a server; the settings are {", ".join(SERVER_FIELDS)}'
         if near:
             message += f'; did you mean "mcp.{found[0]}.{near}"?'
         fix = Fix(f"write mcp.{found[0]}.{near or SERVER_FIELDS[0]}")
@@ -191,7 +193,7 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
 def fallback_valid(survey: Survey) -> Iterator[Finding]:
     """`llm_fallback` is a list of models: `model` or `provider:model`, with commas between.
 
-    An entry that names no model would be found out when the first model has failed already.
+    An entry that is not a model would be found out when the first model has failed already.
 
     Bad:
 
@@ -207,7 +209,7 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
         for entry in (each.strip() for each in written.text.split(",")):
             if entry and not entry.startswith(":") and read_model(entry).model:
                 continue
-            what = f'entry "{entry}" that names no model' if entry else "empty entry"
+            what = f'entry "{entry}" that is not a model' if entry else "empty entry"
             article = "an" if what.startswith("e") else "a"
             yield Finding(
                 f"llm_fallback has {article} {what}",
@@ -238,7 +240,7 @@ def base_url_valid(survey: Survey) -> Iterator[Finding]:
         scheme, host = _address(written.text)
         fix = Fix('write it whole, such as "https://models.example.org/v1"')
         if scheme not in ("http", "https") or not host:
-            message = f'llm.base_url "{written.text}" is no address that begins with http:// or https://'
+            message = f'llm.base_url "{written.text}" is not an address that begins with http:// or https://'
             yield Finding(message, written.span, written.node_id, fix=fix)
         elif scheme == "http" and host not in _LOOPBACK:
             message = f"llm.base_url sends prompts to {host} unencrypted"
@@ -374,7 +376,7 @@ def cache_files_inside(survey: Survey) -> Iterator[Finding]:
         for entry in (each.strip() for each in written.text.split(",")):
             if entry and not _OUTSIDE.match(entry):
                 continue
-            what = f'"{entry}" is outside of the working directory' if entry else "has an empty entry"
+            what = f'"{entry}" is outside the working directory' if entry else "has an empty entry"
             fix = Fix('name files relative to the working directory, such as "data/*.csv"')
             yield Finding(f"cache.files {what}", written.span, written.node_id, fix=fix)
             break
@@ -405,7 +407,7 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
         message = f'provider "{name}" is not known'
         near = nearest(name, endpoints) or nearest(name.lower(), PROVIDER_NAMES)
         severity = Severity.WARNING if near else Severity.INFO
-        fix = Fix(f"{_PROVIDERS}; or keep it for a backend of your own")
+        fix = Fix(f"{_PROVIDERS}; or keep it for a custom backend")
         if near:
             message += f'; did you mean "{near}"?'
             fix = _respelled(choice.provider.span, name, near) or Fix(f'write "{near}"')
@@ -447,7 +449,7 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         near = nearest(family, _FAMILIES) if "-" in name.model else ""
         if not near and not are_providers_told:
             continue
-        message = f'nothing tells the provider of model "{name.model}"'
+        message = f'the provider of model "{name.model}" is unknown'
         fix = Fix("set llm_provider, or write provider:model")
         if near:
             meant = near + name.model[len(family) :]
@@ -484,7 +486,7 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
             near = "" if name in known else nearest(name, known)
             if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
                 continue
-            fix = Fix("name a value that a stage before sets, such as plan.response or tool.output")
+            fix = Fix("name a value that an earlier stage sets, such as plan.response or tool.output")
             message = f'carry names "{name}", which no stage sets'
             if near:
                 message += f'; did you mean "{near}"?'

@@ -57,7 +57,7 @@ def all_conditions_may_fail(survey: Survey) -> Iterator[Finding]:
             gaps[texts] = find_gap(read)
         if gap := gaps[texts]:
             node = survey.graph.nodes.get(node_id)
-            message = f'no edge of "{node_id}" is taken when {gap}'
+            message = f'no edge of "{node_id}" matches when {gap}'
             fix = Fix("add an edge without a condition, or with default=true")
             yield Finding(message, node.span if node else edges[0].span, node_id, fix=fix)
 
@@ -87,9 +87,8 @@ def ambiguous_unconditional(survey: Survey) -> Iterator[Finding]:
         heaviest = max(edge.weight for edge in free)
         tied = sorted({edge.target for edge in free if edge.weight == heaviest})
         if len(tied) > 1:
-            message = (
-                f'"{node_id}" goes to "{tied[0]}" by alphabet alone; also possible: {", ".join(tied[1:])}'
-            )
+            others = ", ".join(tied[1:])
+            message = f'"{node_id}" goes to "{tied[0]}" by alphabetical order only; also possible: {others}'
             fix = Fix("give one edge a weight, a condition or default=true")
             yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
 
@@ -194,7 +193,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
         if leaving and any(survey.types[node_id] == HUMAN_TYPE for node_id in cycle):
             continue
         way = " -> ".join([*cycle[:6], *(["…"] if len(cycle) > 6 else []), cycle[0]])
-        what = "is left by no edge that a run would choose" if leaving else "is left by no edge"
+        what = "has no edge out of it that a run would choose" if leaving else "has no edge out of it"
         node = survey.graph.nodes[cycle[0]]
         fix = Fix("add an edge out of it with a condition, or a human gate")
         yield Finding(f"the cycle {way} {what}", node.span, node.id, fix=fix)

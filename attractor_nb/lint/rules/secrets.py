@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.lint.survey import Survey
     from attractor_nb.source import Span
 
-_REMEDY: Final = "keep it in an environment variable, and let the command or the backend read that"
+_REMEDY: Final = "store it in an environment variable that the command or the backend reads"
 
 
 @rule(Severity.WARNING)
@@ -55,11 +55,11 @@ def secret_in_source(survey: Survey) -> Iterator[Finding]:
                 reported.append(span.outermost())
             node_id = thing.id if isinstance(thing, Node) else ""
             ends = (thing.source, thing.target) if isinstance(thing, Edge) else None
-            yield Finding(f"{name} holds a secret", span, node_id, ends, Fix(_REMEDY))
+            yield Finding(f"{name} contains a secret", span, node_id, ends, Fix(_REMEDY))
     if source is not None:
         for start, end in secret_places(source.text):
             if not any(span.start < end and start < span.end for span in reported):
-                yield Finding("the source holds a secret", source.span(start, end), fix=Fix(_REMEDY))
+                yield Finding("the source contains a secret", source.span(start, end), fix=Fix(_REMEDY))
 
 
 @rule(Severity.ERROR)
@@ -85,7 +85,7 @@ def secret_in_id(survey: Survey) -> Iterator[Finding]:
         return
     for node in survey.graph.nodes.values():
         if holds_secret(node.id):
-            yield Finding("the id of a node is a secret", node.span, node.id, fix=Fix("give it another id"))
+            yield Finding("the id of a node is a secret", node.span, node.id, fix=Fix("use another id"))
 
 
 RULES: Final = (secret_in_source, secret_in_id)

@@ -46,7 +46,7 @@ def start_node(survey: Survey) -> Iterator[Finding]:
         yield Finding("the pipeline has no start node: no node has shape=Mdiamond", fix=fix)
     for node in starts[1:]:
         message = f'"{node.id}" is a second start node; "{starts[0].id}" is the first'
-        yield Finding(message, node.span, node.id, fix=Fix("keep shape=Mdiamond on one node alone"))
+        yield Finding(message, node.span, node.id, fix=Fix("keep shape=Mdiamond on one node only"))
 
 
 @rule(Severity.ERROR)
@@ -121,7 +121,7 @@ def exit_no_outgoing(survey: Survey) -> Iterator[Finding]:
     for node in survey.graph.exit_nodes:
         for edge in survey.graph.outgoing_edges(node.id):
             message = f'the edge to "{edge.target}" leaves the exit node "{node.id}"'
-            fix = Fix("let a stage before the exit decide")
+            fix = Fix("decide at a stage before the exit")
             yield Finding(message, edge.span, node.id, (edge.source, edge.target), fix)
 
 
@@ -161,7 +161,7 @@ def edge_target_exists(survey: Survey) -> Iterator[Finding]:
 
 def _misspelt_declaration(node: Node, name: str, count: int) -> Finding:
     """What is said of a node that no edge names, where several name the same one almost alike."""
-    message = f'"{node.id}" is in no edge, and edges name "{name}" in {count} places; did you mean "{name}"?'
+    message = f'"{node.id}" is in no edge, but edges name "{name}" in {count} places; did you mean "{name}"?'
     span = node.span
     if span is not None and span.text.startswith(node.id):
         span = span.source.span(span.start, span.start + len(node.id))
@@ -210,7 +210,7 @@ def missing_arrow(survey: Survey) -> Iterator[Finding]:
             and not graph.outgoing_edges(source_id)
             and target_id not in survey.reachable
         ):
-            message = f'no arrow stands between "{source_id}" and "{target_id}"'
+            message = f'there is no arrow between "{source_id}" and "{target_id}"'
             span = source.span(gap.source.start, gap.target.end)
             between = source.span(gap.source.end, gap.target.start)
             fix = replacing(between, " -> ", f"write {source_id} -> {target_id}")
@@ -292,7 +292,7 @@ def dead_end(survey: Survey) -> Iterator[Finding]:
     exit_ids = {node.id for node in exits}
     for node in survey.graph.nodes.values():
         if node.id not in exit_ids and not survey.graph.outgoing_edges(node.id):
-            message = f'no edge leaves "{node.id}": a run that gets there ends there'
+            message = f'no edge leaves "{node.id}": a run that reaches it ends there'
             yield Finding(message, node.span, node.id, fix=_leading_on(survey, node, exits))
 
 
@@ -327,7 +327,7 @@ def duplicate_edge(survey: Survey) -> Iterator[Finding]:
             written = (edge.target, frozenset(edge.attrs.items()))
             if written in seen:
                 message = f"the edge {edge.source} -> {edge.target} is written twice"
-                fix = Fix("remove one, or tell them apart")
+                fix = Fix("remove one of them, or give them different conditions")
                 yield Finding(message, edge.span, edge=(edge.source, edge.target), fix=fix)
             seen.add(written)
 

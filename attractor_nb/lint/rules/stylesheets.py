@@ -173,7 +173,7 @@ def _unmatched(survey: Survey, selector: Selector, near: str, reason: str) -> Fi
     message = f"the stylesheet selects `{selector}`, but {reason}"
     span = _placed(survey, selector.span)
     if not near or selector.span is None:
-        return Finding(message, span, fix=Fix("remove the rule, or name what is there"))
+        return Finding(message, span, fix=Fix("remove the rule, or select existing nodes"))
     meant = str(selector)[: len(str(selector)) - len(selector.name)] + near
     fix = outward(Fix(f"write `{meant}`", (TextEdit(selector.span, meant),)))
     return Finding(f"{message}; did you mean `{meant}`?", span, fix=fix)

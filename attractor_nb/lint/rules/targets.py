@@ -106,7 +106,7 @@ def gate_without_effect(survey: Survey) -> Iterator[Finding]:
     for node in _gates(survey):
         handler_type = survey.types[node.id]
         if handler_type in _GATELESS_TYPES:
-            message = f'"{node.id}" is a {handler_type} node, so its goal_gate checks nothing'
+            message = f'"{node.id}" is a {handler_type} node, so its goal_gate has no effect'
             fix = Fix("move goal_gate to the stage that does the work")
             yield Finding(message, value_span(node, "goal_gate"), node.id, fix=fix)
 

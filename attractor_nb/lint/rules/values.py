@@ -114,7 +114,7 @@ def _is_of_the_stylesheet(survey: Survey, suspect: Suspect) -> bool:
 
 def _too_small(row: AttributeSpec, value: AttrValue) -> str:
     if isinstance(value, Duration):
-        return f'{row.name} "{value}" must be longer than nothing'
+        return f'{row.name} "{value}" must be longer than 0'
     return f"{row.name} {literal_text(value)} is below {row.minimum}"
 
 
@@ -127,7 +127,7 @@ def _wrong_type(row: AttributeSpec, value: AttrValue) -> tuple[str, AttrValue | 
             hint = f'; did you mean "{near}"?' if near else ""
             return f'{row.name} "{text}" is not one of {", ".join(row.choices)}{hint}', near or None
         case AttrType.BOOLEAN:
-            return f'{row.name} "{text}" is neither true nor false', _SWITCHES.get(text.lower())
+            return f'{row.name} "{text}" must be true or false', _SWITCHES.get(text.lower())
         case AttrType.INTEGER:
             return f'{row.name} "{text}" is not a whole number', None
         case _:

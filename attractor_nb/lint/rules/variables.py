@@ -78,14 +78,12 @@ def inputs_valid(survey: Survey) -> Iterator[Finding]:
         yield Finding(f"inputs: {error.message}", error.span, fix=Fix(error.hint))
         return
     if graph.goal and any(each.name == GOAL for each in declared):
-        message = "the input goal is never seen: $goal is the goal that the graph has"
-        yield Finding(
-            message, value_span(graph, INPUTS), fix=Fix("leave out one of them, or rename the input")
-        )
+        message = "the input goal has no effect: $goal is the goal of the graph"
+        yield Finding(message, value_span(graph, INPUTS), fix=Fix("remove one of them, or rename the input"))
     name, known = graph.get(INPUTS_SCHEMA, str, "").strip(), survey.options.schemas
     if not name or known is None or name in known:
         return
-    message = f'no schema is registered as "{name}", which inputs_schema names'
+    message = f'inputs_schema names the schema "{name}", which is not registered'
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):
         message += f'; did you mean "{near}"?'
@@ -170,7 +168,7 @@ def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Find
     span, end = written.span(place, place + len(key)), place + len(key)
     fix = replacing(span, near, f'write "{near}"')
     return Finding(
-        f'the condition asks for "{key}", which nothing sets; did you mean "{near}"?',
+        f'the condition uses "{key}", which nothing sets; did you mean "{near}"?',
         span if written.host else edge.span,
         edge=(edge.source, edge.target),
         fix=outward(fix) if written.host else Fix(fix.title),
@@ -210,7 +208,9 @@ def command_variable(survey: Survey) -> Iterator[Finding]:
             name = variable.name
             is_ours = name in names.inputs or (name in names.all and name.endswith(_RESPONSE))
             if variable.is_braced and is_ours and f"{name}=" not in command:
-                message = f'the command of "{node.id}" has ${{{name}}}, which nothing is put in place of'
+                message = (
+                    f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
+                )
                 fix = Fix("read it from the JSON on stdin, or from the file $ATTRACTOR_CONTEXT_FILE")
                 yield Finding(message, value_span(node, "tool_command"), node.id, fix=fix)
                 break
@@ -317,9 +317,9 @@ def _complaint(survey: Survey, node: Node, variable: Variable, names: _Names) ->
     if is_response and "." not in stage and stage not in survey.graph.nodes:
         return f'${{{name}}} names nothing: there is no stage "{stage}"'
     if is_response and survey.types.get(stage, "") == "tool":
-        return f'${{{name}}} names nothing: "{stage}" is a tool stage, and leaves ${{tool.output}}'
+        return f'${{{name}}} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
     if names.inputs and not _is_behind_a_free_stage(survey, node.id):
-        return f'${{{name}}} names nothing: it is no input, and no stage before "{node.id}" can give it'
+        return f'${{{name}}}  names nothing: it is not an input, and no stage before "{node.id}" can set it'
     return ""
 
 

@@ -31,7 +31,7 @@ OF_KIND = {
     "limit": (RETRIED, ""),
     "server": (RETRIED, ""),
     "auth": (TERMINAL, "log in once by starting"),
-    "billing": (TERMINAL, "look at the account"),
+    "billing": (TERMINAL, "check the account"),
     "model": (TERMINAL, "llm_model"),
     "turns": (TERMINAL, "more turns"),
     "unknown": (FAILED, "the moon is in the wrong place"),
@@ -83,8 +83,8 @@ def test_what_a_failed_call_cost_is_counted(stubs):
 
 
 CRASHES = {
-    "unknown flag": ("--frobnicate", TerminalError, "it may be too old"),
-    "no such session": ("--resume=gone", TerminalError, "start the thread anew"),
+    "unknown flag": ("--frobnicate", TerminalError, "may be too old"),
+    "no such session": ("--resume=gone", TerminalError, "start a new thread"),
 }
 
 

@@ -14,5 +14,5 @@ def test_9_7_a_run_warns_that_an_agent_asks_no_hook(stubs, agent, tmp_path):
     assert result.status == "success"
     said = [event.message for event in seen if type(event).__name__ == "RunWarning"]
     assert said == [
-        f"tool_hooks.{when} of work is not run: {agent} calls its tools itself" for when in ("pre", "post")
+        f"tool_hooks.{when} of work does not run: {agent} calls its tools itself" for when in ("pre", "post")
     ]

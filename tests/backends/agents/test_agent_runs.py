@@ -359,7 +359,7 @@ def test_a_graph_that_names_a_server_is_not_sent_to_another(stubs, agent, where)
     source = line(server) if where == "node" else line(graph=f"graph [{server}]")
     with pytest.raises(
         OptionError,
-        match=f"work names the server http://private:1/v1, and {agent} asks its own",
+        match=f"work names the server http://private:1/v1, but {agent} uses its own server",
     ):
         run(source, agent, trust=True)
     assert stubs.calls == []

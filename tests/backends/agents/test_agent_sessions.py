@@ -83,7 +83,7 @@ def test_a_session_that_is_gone_says_so(stubs, agent, monkeypatch):
     result, _ = run(THREE.format(FULL), backend)
     assert result.status == "fail"
     assert result.outcomes["first"].is_terminal
-    assert "start the thread anew under another thread_id" in result.reason
+    assert "start a new thread with another thread_id" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_session_that_is_gone_says_so(stubs, agent, monkeypatch):
     ["[]", "not json", '{"agent": "codex", "session": "s1"}', '{"agent": "claude"}', '{"agent": "claude", "session": "--yolo"}'],
 )  # fmt: skip
 def test_a_thread_that_another_has_kept_is_refused(text):
-    with pytest.raises(TerminalError, match=r"the thread 'main' is .* claude cannot go on with it") as caught:
+    with pytest.raises(TerminalError, match=r"the thread 'main' is .* claude cannot continue it") as caught:
         SavedSession.read(text, "claude", "main")
     assert "thread_id" in caught.value.hint
 

@@ -55,7 +55,7 @@ def test_the_backends_own_model_is_that_of_nodes_that_name_none():
     [
         ({}, "names no model", "or give backend=ProviderBackend("),
         ({"llm_provider": "anthropic"}, "names no model", "llm_model"),
-        ({"llm_model": "small"}, "nobody says who provides the model 'small'", "llm.base_url"),
+        ({"llm_model": "small"}, "the provider is unknown for the model 'small'", "llm.base_url"),
         ({"llm_model": "small", "llm_provider": "opnai"}, "no provider 'opnai'.*did you mean .openai.", "openai, anthropic"),
         ({"llm_model": "gpt-5.2", "llm_provider": "anthropic"}, "a model of openai, and the provider is anthropic", "llm_provider=openai"),
         ({"llm_model": "gpt-5.2", "llm__base_url": "localhost:8080"}, "is no address", "https://"),

@@ -74,7 +74,7 @@ def test_the_prompt_and_the_request_name_what_is_attached_and_hold_no_bytes(look
 def test_a_model_that_takes_text_alone_is_refused_before_anything_is_asked(serve, tmp_path):
     server = serve()
     backend = ProviderBackend("deepseek-chat", base_url=server.base_url("openai"), provider="openai")
-    with pytest.raises(OptionError, match="look attaches files, and openai:deepseek-chat takes text alone"):
+    with pytest.raises(OptionError, match="look attaches files, but openai:deepseek-chat accepts only text"):
         Pipeline(GRAPH, backend=backend).run(params=GIVEN, logs_root=tmp_path / "run")
     assert not server.asked
     assert not (tmp_path / "run").exists()

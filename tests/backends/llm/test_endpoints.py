@@ -120,7 +120,7 @@ def test_the_providers_own_variable_takes_its_key_along(serve, reply, asked, mon
 
 
 def test_a_server_that_wants_a_key_is_said_how_to_get_one(serve, reply, backend_for, asked):
-    with pytest.raises(TerminalError, match="did not take the key") as caught:
+    with pytest.raises(TerminalError, match="refused the key") as caught:
         asked(backend_for(serve(reply(status=401, error="who"))))
     assert "endpoint.NAME.key_env" in caught.value.hint
 

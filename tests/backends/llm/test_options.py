@@ -104,7 +104,9 @@ def test_a_page_says_its_content_type_and_what_the_address_should_end_in(
     shape, serve, reply, backend_for, asked
 ):
     server = serve(reply(raw=b"<html>hello</html>", content_type="text/html; charset=utf-8"))
-    with pytest.raises(RetryableError, match="answered with text/html, which is no answer") as caught:
+    with pytest.raises(
+        RetryableError, match="answered with text/html, which is not an API response"
+    ) as caught:
         asked(backend_for(server, shape))
     assert "/v1" in caught.value.hint
     assert len(server.asked) == 1

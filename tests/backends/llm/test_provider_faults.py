@@ -34,8 +34,8 @@ FAULTS = {
     "nothing": ({"raw": b""}, BUSY, "no answer"),
     "a refusal": ({"text": "I will not", "finish": "refusal"}, REFUSED, "refused to answer"),
     "400": ({"status": 400, "error": "bad"}, REFUSED, r"refused the request \(400\): bad"),
-    "401": ({"status": 401, "error": "who"}, REFUSED, r"did not take the key \(401\)"),
-    "403": ({"status": 403, "error": "not you"}, REFUSED, r"did not take the key \(403\)"),
+    "401": ({"status": 401, "error": "who"}, REFUSED, r"refused the key \(401\)"),
+    "403": ({"status": 403, "error": "not you"}, REFUSED, r"refused the key \(403\)"),
     "404": ({"status": 404, "error": "no such model"}, REFUSED, r"is not known \(404\)"),
     "422": ({"status": 422, "error": "bad"}, REFUSED, r"refused the request \(422\)"),
 }  # fmt: skip

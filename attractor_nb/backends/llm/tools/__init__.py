@@ -46,7 +46,7 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
     allowed, workplace = read_allowed_tools(text), scope.workplace
     if workplace is None:
         raise TerminalError(
-            f"node {node.id!r} allows its model tools, and there is no working directory here",
+            f"node {node.id!r} allows its model tools, but there is no working directory here",
             hint="run it without executor=: tools work on the machine of the run",
         )
     check_tools(node, workplace.functions, workplace.servers.names)

@@ -51,7 +51,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
         return list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError) as error:
         raise OptionError(
-            f"tool {name!r} does not say what it takes: {error}", hint="wrap it in a function of your own"
+            f"tool {name!r} does not say what it takes: {error}", hint="wrap it in your own function"
         ) from None
 
 
