@@ -7,52 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self, cast
 
-from attractor_nb.backends.llm.tools import checked_functions
-from attractor_nb.decisions.estimates import Assumptions
-from attractor_nb.decisions.joins import joins_of
-from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import OptionError, ValidationError
-from attractor_nb.handlers.forms import form_problems
-from attractor_nb.handlers.registry import HandlerRegistry
-from attractor_nb.handlers.schemas import SchemaModels, checked_schemas
-from attractor_nb.handlers.supervision import GuardFunction, checked_guards
-from attractor_nb.languages.dot import write_dot
-from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline.estimating import Estimate, estimate
-from attractor_nb.pipeline.families import Ancestry, Family, FamilySearch, foreign_origin
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.mending import Mendable
-from attractor_nb.pipeline.model_report import ModelReport, model_report
-from attractor_nb.pipeline.options import (
-    BOUNDS,
-    BackendSpec,
-    DurationSpec,
-    ExecutorSpec,
-    InterviewerSpec,
-    as_dict,
-    as_list,
-    as_path,
-    check_names,
-    check_observer,
-)
-from attractor_nb.pipeline.preflight import Preflight, examine
-from attractor_nb.pipeline.preparation import Preparation, prepare
-from attractor_nb.pipeline.run_inputs import checked_inputs, declared_inputs, registered_inputs
-from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.pipeline.options import BOUNDS, as_dict, as_list, as_path, check_names, check_observer
 from attractor_nb.pipeline.sharing import Sharing
-from attractor_nb.pipeline.sources import Source, named_file, read_source
-from attractor_nb.pipeline.text_files import TextFiles
-from attractor_nb.pipeline.trust import Origin, absolute_origin
-from attractor_nb.views.findings import findings_text
-from attractor_nb.views.mermaid import to_mermaid
-from attractor_nb.views.still import picture_bundle
-from attractor_nb.views.svg import render_svg
-from attractor_nb.views.text_table import graph_text
+from attractor_nb.pipeline.sources import named_file, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,12 +26,24 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.decisions.estimates import Assumptions
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.handlers.schemas import SchemaModels
+    from attractor_nb.handlers.supervision import GuardFunction
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.inputs import Input
+    from attractor_nb.pipeline.estimating import Estimate
+    from attractor_nb.pipeline.families import Ancestry, Family
+    from attractor_nb.pipeline.lint_report import LintReport
+    from attractor_nb.pipeline.model_report import ModelReport
+    from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.preflight import Preflight
+    from attractor_nb.pipeline.sources import Source
+    from attractor_nb.pipeline.text_files import TextFiles
+    from attractor_nb.pipeline.trust import Origin
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.source import SourceText
 
@@ -136,9 +113,9 @@ class Definition(Mendable, Sharing):
             OptionError: The source cannot be read.
         """
         check_names(unknown, OF_A_PIPELINE)
-        learn_environment()
-        self._own_origin = absolute_origin(named_file(source) if origin is None else origin)
-        self._files = _text_files(absolute_origin(named_file(source)) or self._own_origin)
+        features.learn_environment()
+        self._own_origin = features.absolute_origin(named_file(source) if origin is None else origin)
+        self._files = _text_files(features.absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
@@ -153,35 +130,35 @@ class Definition(Mendable, Sharing):
             "runs_dir": runs_dir,
         }
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
-        HandlerRegistry().register_all(self.handlers)
+        features.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
-        self.guards: dict[str, GuardFunction] = checked_guards(as_dict("guards", guards or {}))
-        self.schemas: SchemaModels = checked_schemas(as_dict("schemas", schemas or {}))
-        self.tools: dict[str, Callable[..., Any]] = checked_functions(as_dict("tools", tools or {}))
+        self.guards: dict[str, GuardFunction] = features.checked_guards(as_dict("guards", guards or {}))
+        self.schemas: SchemaModels = features.checked_schemas(as_dict("schemas", schemas or {}))
+        self.tools: dict[str, Callable[..., Any]] = features.checked_functions(as_dict("tools", tools or {}))
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
-        self._ancestry = ancestry or Ancestry(roots=roots)
+        self._ancestry = ancestry or features.Ancestry(roots=roots)
         self.observers: list[EventObserver] = []
         self._plan: Plan | None = None
         self._prepare()
 
     def _prepare(self) -> None:
-        preparation = Preparation(
+        preparation = features.Preparation(
             transforms=tuple(self._transforms),
             rules=self._rules,
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=form_problems(self.schemas),
-            schema_inputs=partial(registered_inputs, self.schemas),
+            unfit_forms=features.form_problems(self.schemas),
+            schema_inputs=partial(features.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
             taken_over=frozenset(self.handlers),
         )
-        prepared = prepare(self._source, preparation, self._files)
+        prepared = features.prepare(self._source, preparation, self._files)
         self.parsed: Graph = prepared.parsed
         self.graph: Graph = prepared.graph
         self._document = prepared.document
@@ -192,10 +169,10 @@ class Definition(Mendable, Sharing):
 
     def _find_children(self, graph: Graph) -> Family:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
-            return Family()
+            return features.Family()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         own_types = frozenset(self.handlers)
-        return FamilySearch(
+        return features.FamilySearch(
             origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
         ).find(graph)
 
@@ -226,7 +203,7 @@ class Definition(Mendable, Sharing):
     @property
     def origin(self) -> Origin | None:
         """Where its commands come from, its children's included."""
-        return self._own_origin if self._own_origin is not None else foreign_origin(self.family)
+        return self._own_origin if self._own_origin is not None else features.foreign_origin(self.family)
 
     @property
     def run_defaults(self) -> Mapping[str, Any]:
@@ -247,7 +224,7 @@ class Definition(Mendable, Sharing):
             handler_type: The type, as nodes name it.
             handler: A handler, or a function of node, context, graph and directory.
         """
-        HandlerRegistry().register(handler_type, handler)
+        features.HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
         self._prepare()
 
@@ -261,7 +238,7 @@ class Definition(Mendable, Sharing):
         Raises:
             OptionError: The name is none, or it is no pydantic model.
         """
-        self.schemas.update(checked_schemas({name: model}))
+        self.schemas.update(features.checked_schemas({name: model}))
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
@@ -298,7 +275,7 @@ class Definition(Mendable, Sharing):
         Raises:
             OptionError: There is no such fan-out.
         """
-        joins = joins_of(self.graph)
+        joins = features.joins_of(self.graph)
         if node_id not in joins:
             raise OptionError(
                 f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
@@ -354,12 +331,12 @@ class Definition(Mendable, Sharing):
             InputsSyntaxError: Its ``inputs`` does not parse.
         """
         if self._inputs is None:
-            self._inputs = declared_inputs(self.graph, self.schemas)
+            self._inputs = features.declared_inputs(self.graph, self.schemas)
         return self._inputs
 
     def lint(self) -> LintReport:
         """All findings; ``lint().fix()`` shows what the fixes would change."""
-        return LintReport(self.diagnostics, self.source)
+        return features.LintReport(self.diagnostics, self.source)
 
     def models(self, backend: BackendSpec = None) -> ModelReport:
         """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
@@ -368,7 +345,7 @@ class Definition(Mendable, Sharing):
             backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
                 by default.
         """
-        return model_report(self.graph, self._defaults["backend"] if backend is None else backend)
+        return features.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
 
     def estimate(
         self,
@@ -406,12 +383,14 @@ class Definition(Mendable, Sharing):
         """
         given = locals()
         self.refuse_errors()
-        return estimate(
+        return features.estimate(
             self.graph,
             name=self.name,
-            values=checked_inputs(self, {**self.params, **as_dict("params", params or {})}, is_whole=False),
+            values=features.checked_inputs(
+                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
+            ),
             backend=self._defaults["backend"] if backend is None else backend,
-            assumptions=assumptions or Assumptions(),
+            assumptions=assumptions or features.Assumptions(),
             bounds=given_options(given, of=BOUNDS),
             schemas=self.schemas,
         )
@@ -427,7 +406,7 @@ class Definition(Mendable, Sharing):
             online: Look whether the servers of its models can be reached, too.
         """
         place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
-        return examine(
+        return features.examine(
             self.graph,
             name=self.name,
             diagnostics=self.judged_for_a_run(),
@@ -438,7 +417,7 @@ class Definition(Mendable, Sharing):
 
     def to_dot(self) -> str:
         """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
-        return self._files.contained(self._document) if self._document else write_dot(self.whole)
+        return self._files.contained(self._document) if self._document else features.write_dot(self.whole)
 
     @property
     def whole(self) -> Graph:
@@ -448,15 +427,15 @@ class Definition(Mendable, Sharing):
     @property
     def written(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""
-        return self.source.text if self.source is not None else write_dot(self.parsed)
+        return self.source.text if self.source is not None else features.write_dot(self.parsed)
 
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
-        return to_mermaid(self.graph)
+        return features.to_mermaid(self.graph)
 
     def to_svg(self) -> str:
         """The graph as a picture, errors marked."""
-        return render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
+        return features.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""
@@ -477,7 +456,7 @@ class Definition(Mendable, Sharing):
             bounds: The bounds.
         """
         if self._plan is None or self._plan.graph is not self.graph:
-            self._plan = compile_plan(self.graph, bounds=bounds)
+            self._plan = features.compile_plan(self.graph, bounds=bounds)
         return replace(self._plan, bounds=bounds)
 
     def refuse_errors(self) -> None:
@@ -495,32 +474,32 @@ class Definition(Mendable, Sharing):
 
         For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
         """
-        if HANDLER_MISSING in self._severity:
+        if features.HANDLER_MISSING in self._severity:
             return self.diagnostics
         return tuple(
-            replace(found, severity=Severity.ERROR) if found.rule == HANDLER_MISSING else found
+            replace(found, severity=Severity.ERROR) if found.rule == features.HANDLER_MISSING else found
             for found in self.diagnostics
         )
 
     # -- showing -------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        parts = [graph_text(self.graph)]
+        parts = [features.graph_text(self.graph)]
         if self.diagnostics:
-            parts.append(findings_text(self.diagnostics))
+            parts.append(features.findings_text(self.diagnostics))
         return "\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
+        return features.picture_bundle(self.to_svg(), str(self))
 
 
 def _text_files(origin: Origin | None) -> TextFiles:
     """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
     if isinstance(origin, str):
-        return TextFiles(None, origin)
-    return TextFiles(origin.parent if origin is not None else Path.cwd())
+        return features.TextFiles(None, origin)
+    return features.TextFiles(origin.parent if origin is not None else Path.cwd())
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:

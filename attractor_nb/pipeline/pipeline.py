@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from attractor_nb.pipeline.composing import PipelineNode
+from typing import TYPE_CHECKING
+
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.signatures.continuing import Continuing
 from attractor_nb.pipeline.signatures.mapping import OverRows
 from attractor_nb.pipeline.signatures.starting import Starting
 from attractor_nb.pipeline.signatures.trying import Trying
+
+if TYPE_CHECKING:
+    from attractor_nb.pipeline.composing import PipelineNode
 
 
 class Pipeline(Definition, Starting, Continuing, OverRows, Trying):
@@ -39,4 +44,4 @@ class Pipeline(Definition, Starting, Continuing, OverRows, Trying):
         Raises:
             OptionError: There is no such node.
         """
-        return PipelineNode(self, node_id)
+        return features.PipelineNode(self, node_id)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import ProviderBackend
+from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.engine.debugging import Debugging
@@ -70,6 +70,7 @@ from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -128,7 +129,8 @@ class Wired:
         is_in_memory = isinstance(setup.store, MemoryRunStore)
         values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
         context = ended_context(*setup.context.committed(), values)
-        result = result_of(self.run, self.followed, setup.state, context, ended)
+        manifest = setup.store.manifest if isinstance(setup.store, DirectoryRunStore) else None
+        result = result_of(self.run, self.followed, setup.state, context, ended, manifest)
         if self.recording is not None:
             result = replace(result, cassette=self.recording.end(ended.status))
         self.behind.result = result
@@ -388,7 +390,7 @@ def check_plugs(
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
-        if isinstance(answering, ProviderBackend):
+        if is_provider(answering):
             tools = partial(_check_tools, functions, is_elsewhere=options.executor is not None)
             _check_asking(graph, tools)
     resolve_interviewer(options.interviewer)
@@ -466,10 +468,15 @@ def _registry(
 
 
 def result_of(
-    run: Run, followed: Followed, state: RunState, context: Context, ended: RunOutcome
+    run: Run,
+    followed: Followed,
+    state: RunState,
+    context: Context,
+    ended: RunOutcome,
+    manifest: Mapping[str, Any] | None = None,
 ) -> RunResult:
-    """The result of a run that has stopped."""
-    place = place_facts(run.logs_root)
+    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
+    place = place_facts(run.logs_root) if manifest is None else manifest
     worktree = worktree_facts(place) or {}
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Never, cast
 
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import go_on, options_for
 from attractor_nb.pipeline.options import as_path
-from attractor_nb.pipeline.resuming import check_own
-from attractor_nb.pipeline.rewinding import read_rewind
-from attractor_nb.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
@@ -144,12 +142,12 @@ class Continuing:
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         given, pipeline = given_options(locals()), cast("Pipeline", self)
-        logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
-        check_own(logs_root, given)
-        rewind = read_rewind(rewind_to, visit, context, prompt)
-        chosen = options_for(pipeline, given)
+        logs_root = run.logs_root if isinstance(run, features.Run) else as_path(run)
+        features.check_own(logs_root, given)
+        rewind = features.read_rewind(rewind_to, visit, context, prompt)
+        chosen = features.options_for(pipeline, given)
         with held_interrupts() as interrupt:
-            return go_on(
+            return features.go_on(
                 pipeline,
                 logs_root,
                 chosen,

@@ -6,8 +6,8 @@ import typing  # ``typing.overload`` by its long name: Jedi then reads the whole
 from typing import TYPE_CHECKING, Any, Literal, Never, cast
 
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import options_for, refuse_own_loop, start_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,11 +135,11 @@ class Starting:
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         given, pipeline = given_options(locals()), cast("Pipeline", self)
-        chosen = options_for(pipeline, given)
+        chosen = features.options_for(pipeline, given)
         if wait:
-            refuse_own_loop(chosen)
+            features.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            run = start_run(pipeline, chosen, interrupt, is_waited_for=wait)
+            run = features.start_run(pipeline, chosen, interrupt, is_waited_for=wait)
             return run.result() if wait else run
 
     async def run_async(
@@ -240,6 +240,6 @@ class Starting:
             **unknown: Any other keyword: an error that names the nearest option.
         """
         given, pipeline = given_options(locals()), cast("Pipeline", self)
-        chosen = options_for(pipeline, given)
+        chosen = features.options_for(pipeline, given)
         with held_interrupts() as interrupt:
-            return await start_run(pipeline, chosen, interrupt, is_waited_for=True)
+            return await features.start_run(pipeline, chosen, interrupt, is_waited_for=True)
