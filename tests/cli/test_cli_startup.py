@@ -96,7 +96,15 @@ own = [name for name in sys.modules if name.startswith("attractor_nb")]
 print(json.dumps({"own": len(own), "foreign": sorted({name.partition(".")[0] for name in sys.modules})}))
 """
 COMMAND = "from attractor_nb.cli import main; main(sys.argv[1:])"
-FOR_NO_START = HEAVY | {"markdown_it", "pygments", "fast_sugiyama", "anywidget", "starlette", "httpx", "pydantic"}
+FOR_NO_START = HEAVY | {
+    "markdown_it",
+    "pygments",
+    "fast_sugiyama",
+    "anywidget",
+    "starlette",
+    "httpx",
+    "pydantic",
+}
 
 
 @pytest.mark.parametrize(
