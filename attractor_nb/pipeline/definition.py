@@ -130,12 +130,17 @@ class Definition(Mendable, Sharing):
             "runs_dir": runs_dir,
         }
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
-        features.HandlerRegistry().register_all(self.handlers)
+        if self.handlers:
+            features.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
-        self.guards: dict[str, GuardFunction] = features.checked_guards(as_dict("guards", guards or {}))
-        self.schemas: SchemaModels = features.checked_schemas(as_dict("schemas", schemas or {}))
-        self.tools: dict[str, Callable[..., Any]] = features.checked_functions(as_dict("tools", tools or {}))
+        self.guards: dict[str, GuardFunction] = (
+            features.checked_guards(as_dict("guards", guards)) if guards else {}
+        )
+        self.schemas: SchemaModels = features.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+        self.tools: dict[str, Callable[..., Any]] = (
+            features.checked_functions(as_dict("tools", tools)) if tools else {}
+        )
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or features.Ancestry(roots=roots)
@@ -151,7 +156,7 @@ class Definition(Mendable, Sharing):
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=features.form_problems(self.schemas),
+            unfit_forms=features.form_problems(self.schemas) if self.schemas else {},
             schema_inputs=partial(features.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
