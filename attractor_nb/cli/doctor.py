@@ -9,8 +9,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.inputs import read_pipeline
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.summary import resume_command, shown_path
-from attractor_nb.pipeline.diagnosis import diagnose_run
-from attractor_nb.pipeline.diagnosis_text import MARKS, VERDICTS, diagnosis_text
+from attractor_nb.pipeline.diagnosis import MARKS, VERDICTS, diagnose_run, diagnosis_text
 from attractor_nb.pipeline.preflight import examine_machine
 
 if TYPE_CHECKING:

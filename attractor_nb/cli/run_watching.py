@@ -50,7 +50,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     Raises:
         RunNotFound, CheckpointCorrupt: There is none, or it cannot be read.
     """
-    from attractor_nb.pipeline.loading import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
+    from attractor_nb.pipeline.reading import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
     run = WatchedRun(_graph_of(logs_root), is_simulated=was_simulated(logs_root))
     follower = RunFollower(logs_root, is_once=is_once)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.failures import end_reason, next_step
 from attractor_nb.decisions.routing import seen_of
@@ -73,7 +74,7 @@ def commit_record(
         visit=visit,
         attempt=attempt,
         duration=duration,
-        outcome=outcome,
+        outcome=outcome.without_updates(),
         context=changes,
         next_node="" if step is None else step.target,
         edge=None if step is None or step.edge is None else step.edge.index,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import InFlight
     from attractor_nb.model.events import Event
 
-_UNKNOWN = Usage(calls=1, unpriced_calls=1)
+_UNKNOWN = Usage(calls=1)
 
 
 def cut_off_usage(flight: InFlight, branch: str, events: Iterable[Event], asked: int) -> Usage:

@@ -239,7 +239,7 @@ def _times(usage: Usage, count: int) -> Usage:
         usage.output_tokens * count,
         cost,
         usage.calls * count,
-        usage.unpriced_calls * count,
+        unpriced=usage.unpriced_calls * count,
         cached_tokens=usage.cached_tokens * count,
         estimated_calls=usage.estimated_calls * count,
     )

@@ -7,8 +7,9 @@ that returned it, with its name, and never the run. Knows nothing of who returne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
 

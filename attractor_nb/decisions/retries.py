@@ -5,8 +5,10 @@ Knows nothing of clocks: the caller waits, and gives the chance that jitter need
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from attractor_nb.errors import (
     AttractorError,

@@ -303,7 +303,7 @@ def _wait_for_retry(
         visit=visit.number,
         attempt=visit.attempt,
         duration=result.duration,
-        outcome=tried,
+        outcome=tried.without_updates(),
         error=tried.failure_reason,
         will_retry=True,
         context=changes,

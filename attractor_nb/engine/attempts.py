@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from msgspec import structs
+
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
 from attractor_nb.decisions.commit_messages import stage_message
@@ -410,7 +412,7 @@ class Attempts:
         except StatusFileError as error:
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
             refused = Outcome.fail(f"{planned.id}: {error.message}")
-            return (replace(refused, usage=spent) if is_counted else refused), False
+            return (structs.replace(refused, usage=spent) if is_counted else refused), False
         return _declared(planned, returned), False
 
 
@@ -426,7 +428,7 @@ def _failed(error: BaseException, node_id: str) -> Outcome:
     """What an exception of a handler means, with the stage's name where the context refused a value."""
     outcome = outcome_of_exception(error)
     if isinstance(error, ContextValueError):
-        return replace(outcome, failure_reason=f"stage {node_id}: {outcome.failure_reason}")
+        return structs.replace(outcome, failure_reason=f"stage {node_id}: {outcome.failure_reason}")
     return outcome
 
 
@@ -450,7 +452,7 @@ def _finished(outcome: Outcome, effect: Execute, *, is_file: bool = False) -> Ou
             check_values(outcome.context_updates)
         except ContextValueError as error:  # the context would refuse it: its status.json must say so
             refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
-            outcome = replace(refused, usage=outcome.usage)
+            outcome = structs.replace(refused, usage=outcome.usage)
     outcome = redacted_outcome(outcome)
     if COST_KEY in outcome.context_updates:
         outcome = with_declared_cost(outcome, node_id)
@@ -461,14 +463,14 @@ def _with_note(outcome: Outcome, effect: Execute) -> Outcome:
     """The outcome with what must be said of an attempt that was cut off."""
     if not effect.note:
         return outcome
-    return replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
+    return structs.replace(outcome, notes=f"{outcome.notes}; {effect.note}".removeprefix("; "))
 
 
 def _without_note(outcome: Outcome, effect: Execute) -> Outcome:
     """The outcome as it would be in a run in which nothing was cut off."""
     if not effect.note:
         return outcome
-    return replace(outcome, notes=outcome.notes.removesuffix(effect.note).removesuffix("; "))
+    return structs.replace(outcome, notes=outcome.notes.removesuffix(effect.note).removesuffix("; "))
 
 
 def _composed(outcome: Outcome, effect: Execute, duration: float) -> Callable[[], str]:
@@ -551,4 +553,4 @@ def _with_usage(outcome: Outcome, returned: Any) -> Outcome:
         return outcome
     usage = outcome.usage if returned.usage is None else returned.usage
     updates = {**returned.context_updates, **outcome.context_updates}
-    return replace(outcome, context_updates=updates, usage=usage)
+    return structs.replace(outcome, context_updates=updates, usage=usage)

@@ -9,9 +9,12 @@ from any thread; what changes a run's state is done in the run's own loop. Each 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, Moment, first_to_stop, holding
 from attractor_nb.decisions.carryover import carry_over
@@ -432,4 +435,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _with_prompt(planned: PlannedNode, prompt: str) -> PlannedNode:
-    return replace(planned, node=planned.node.with_attrs({"prompt": prompt}))
+    return dataclasses.replace(planned, node=planned.node.with_attrs({"prompt": prompt}))

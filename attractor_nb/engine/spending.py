@@ -7,8 +7,9 @@ that it announced say what they consumed.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.reservations import Account
 from attractor_nb.errors import BudgetReached, TerminalError

@@ -13,6 +13,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from attractor_nb.decisions.cache_keys import Place, handler_call, of_stage, read_values
 from attractor_nb.decisions.caching import (
     FILES_ATTRIBUTE,
@@ -167,7 +169,7 @@ class StageCache:
         try:
             entry = CachedStage(
                 look.inputs,
-                replace(outcome, usage=None),
+                structs.replace(outcome, usage=None),
                 outcome.usage,
                 context.own_changes,
                 context.own_logs,

@@ -6,9 +6,10 @@ back. Which of the returned outcome and a status.json counts is the engine's dec
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.complaints import SHORTER, complaint_about

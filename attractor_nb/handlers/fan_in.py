@@ -5,8 +5,10 @@ What counts as an answer and what a branch hands on is decided in ``decisions/fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import context_inputs

@@ -8,8 +8,10 @@ events.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError

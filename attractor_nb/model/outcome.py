@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from attractor_nb.model.record import Count, Record, no_values
 
 
 class StageStatus(StrEnum):
@@ -43,11 +45,6 @@ _FAILED = (StageStatus.FAIL, StageStatus.RETRY)
 """Compared and not hashed: a status of somebody's untyped code may be anything."""
 
 
-def no_values() -> dict[str, Any]:
-    """An empty dict, as a default: calling ``dict[str, Any]`` takes ten times as long."""
-    return {}
-
-
 STATUS_ALIASES = {
     "succeeded": "success",
     "successful": "success",
@@ -73,8 +70,7 @@ def read_status(text: str) -> StageStatus | None:
     return StageStatus(word) if word in StageStatus.__members__.values() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Record, frozen=True):
     """What model calls consumed. Adds up with ``+``.
 
     Attributes:
@@ -82,9 +78,9 @@ class Usage:
         output_tokens: Tokens received.
         cost_usd: Price in USD of what has one, or None when none of it is known; unknown is never free.
         calls: Number of model calls.
-        unpriced_calls: How many of them have no known price. What has tokens and no price is one at least,
-            though nobody counted it.
         cached_tokens: How many of the input tokens a provider had in its cache, and sells for less.
+        unpriced: How many of the calls have no known price; None when it is what anybody would take it for:
+            none beside a price, all without one.
         estimated_calls: How many of them did not say what they consumed, so that their tokens, and the price
             of these, are our estimate.
 
@@ -92,21 +88,31 @@ class Usage:
     {'input_tokens': 910, 'output_tokens': 105, 'cost_usd': 0.25, 'calls': 2, 'unpriced_calls': 1}
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    calls: int = 0
-    unpriced_calls: int = 0
-    cached_tokens: int = 0
-    estimated_calls: int = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    calls: Count = 0
+    cached_tokens: Count = 0
+    unpriced: Count | None = msgspec.field(default=None, name="unpriced_calls")
+    estimated_calls: Count = 0
 
     def __post_init__(self) -> None:
-        if self.cost_usd is None and not self.unpriced_calls:
-            object.__setattr__(self, "unpriced_calls", self._calls_without_price)
+        # One usage has one form, so that equal ones are equal.
+        if self.unpriced is not None and (
+            self.unpriced == self._expected_unpriced or (self.cost_usd is None and not self.unpriced)
+        ):
+            force_setattr(self, "unpriced", None)
 
     @property
-    def _calls_without_price(self) -> int:
-        """How many there are of it when none of it has a price; callers may be untyped."""
+    def unpriced_calls(self) -> int:
+        """How many calls have no known price; what has tokens and no price is one at least."""
+        return self._expected_unpriced if self.unpriced is None else self.unpriced
+
+    @property
+    def _expected_unpriced(self) -> int:
+        """What anybody would take it for; callers may be untyped."""
+        if self.cost_usd is not None:
+            return 0
         if type(self.calls) is int and self.calls > 0:
             return self.calls
         return 1 if self.input_tokens or self.output_tokens else 0
@@ -123,44 +129,14 @@ class Usage:
             self.output_tokens + other.output_tokens,
             sum(costs) if costs else None,
             self.calls + other.calls,
-            self.unpriced_calls + other.unpriced_calls,
             self.cached_tokens + other.cached_tokens,
+            self.unpriced_calls + other.unpriced_calls,
             self.estimated_calls + other.estimated_calls,
         )
 
     def with_price(self, cost_usd: float) -> Usage:
         """The same with a price for all of it."""
-        return replace(self, cost_usd=cost_usd, unpriced_calls=0)
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values, counts of zero and an unknown price left out; a price of zero is a known one.
-
-        The unpriced calls are there where they are not what a reader would take them for: none beside a
-        price, all without one.
-        """
-        plain: dict[str, Any] = {}
-        for name in ("input_tokens", "output_tokens", "cost_usd", "calls", "cached_tokens"):
-            value = getattr(self, name)
-            if value or (name == "cost_usd" and value is not None):
-                plain[name] = value
-        if self.unpriced_calls != (self._calls_without_price if self.cost_usd is None else 0):
-            plain["unpriced_calls"] = self.unpriced_calls
-        if self.estimated_calls:
-            plain["estimated_calls"] = self.estimated_calls
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Usage:
-        """The inverse of ``to_plain``."""
-        return cls(
-            int(plain.get("input_tokens", 0)),
-            int(plain.get("output_tokens", 0)),
-            plain.get("cost_usd"),
-            int(plain.get("calls", 0)),
-            int(plain.get("unpriced_calls", 0)),
-            int(plain.get("cached_tokens", 0)),
-            int(plain.get("estimated_calls", 0)),
-        )
+        return replace(self, cost_usd=cost_usd, unpriced=None)
 
 
 MAX_COUNT: Final = 2**53
@@ -196,8 +172,7 @@ def usage_problem(usage: object) -> str:
     return "" if cost is None or is_price else f"cost_usd {cost!r:.40} is no price"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record, frozen=True):
     """The result of a handler (spec 5.2).
 
     Attributes:
@@ -214,10 +189,10 @@ class Outcome:
             was wrong with it, and what it was. Empty when no answer was refused.
     """
 
-    status: StageStatus
-    preferred_label: str = ""
+    status: StageStatus = msgspec.field(name="outcome")
+    preferred_label: str = msgspec.field(default="", name="preferred_next_label")
     suggested_next_ids: tuple[str, ...] = ()
-    context_updates: Mapping[str, Any] = field(default_factory=no_values)
+    context_updates: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     notes: str = ""
     failure_reason: str = ""
     is_terminal: bool = False
@@ -227,7 +202,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if not self.failure_reason and self.notes and self.status in _FAILED:
-            object.__setattr__(self, "failure_reason", self.notes)
+            force_setattr(self, "failure_reason", self.notes)
 
     @classmethod
     def success(cls, notes: str = "", *, context_updates: Mapping[str, Any] | None = None) -> Outcome:
@@ -244,45 +219,9 @@ class Outcome:
         """A RETRY with its reason, and what the next attempt is to tell its model, if anything."""
         return cls(StageStatus.RETRY, failure_reason=reason, complaint=complaint)
 
-    def to_plain(self, *, with_updates: bool = True) -> dict[str, Any]:
-        """JSON values under the names of status.json (appendix C; ruling 27); empty ones left out."""
-        plain: dict[str, Any] = {"outcome": str(self.status)}
-        if self.preferred_label:
-            plain["preferred_next_label"] = self.preferred_label
-        if self.suggested_next_ids:
-            plain["suggested_next_ids"] = list(self.suggested_next_ids)
-        if with_updates and self.context_updates:
-            plain["context_updates"] = dict(self.context_updates)
-        if self.notes:
-            plain["notes"] = self.notes
-        if self.failure_reason:
-            plain["failure_reason"] = self.failure_reason
-        if self.is_terminal:
-            plain["is_terminal"] = True
-        if self.usage is not None:
-            plain["usage"] = self.usage.to_plain()
-        if self.retry_after_seconds is not None:
-            plain["retry_after_seconds"] = self.retry_after_seconds
-        if self.complaint:
-            plain["complaint"] = self.complaint
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Outcome:
-        """The inverse of ``to_plain``, for records that we wrote; a foreign status.json has a reader."""
-        usage = plain.get("usage")
-        return cls(
-            StageStatus(plain["outcome"]),
-            plain.get("preferred_next_label", ""),
-            tuple(plain.get("suggested_next_ids", ())),
-            plain.get("context_updates", {}),
-            plain.get("notes", ""),
-            plain.get("failure_reason", ""),
-            is_terminal=plain.get("is_terminal", False),
-            usage=None if usage is None else Usage.from_plain(usage),
-            retry_after_seconds=plain.get("retry_after_seconds"),
-            complaint=plain.get("complaint", ""),
-        )
+    def without_updates(self) -> Outcome:
+        """The same without its context updates, as a record has it that says beside it what changed."""
+        return replace(self, context_updates={}) if self.context_updates else self
 
     def with_updates(self, updates: Mapping[str, Any]) -> Outcome:
         """A copy with more context updates."""

@@ -6,12 +6,14 @@ What *is* secret the redaction package knows; here is only where in a value text
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.events import StageEvent
-from attractor_nb.model.outcome import Outcome
+from msgspec import structs
+
+from attractor_nb.model.events import Event, StageEvent
+from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.response import Response
 from attractor_nb.redaction import holds_secret, may_hold, redacted, redacted_value
 
@@ -19,14 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.attributes import AttrValue
-    from attractor_nb.model.events import Event
     from attractor_nb.model.form import Form
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.question import Answer, Option, Question
 
-_NUMBERS = frozenset({"int", "float", "bool", "int | None", "float | None"})
-_REDACTED = frozenset({"Event"})
-"""An event in an event went through its own stream."""
+_CLEAN = (int, float, Usage, Event)
+"""What holds no text of strangers; an event in an event went through its own stream."""
 _OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
@@ -36,7 +36,7 @@ def redact_event(event: Event) -> None:
     """Take the secrets out of an event, for all who hold it: what is logged is what is seen."""
     for name in _text_fields(type(event)):
         value = getattr(event, name)
-        if not value:
+        if not value or isinstance(value, _CLEAN):
             continue
         if type(value) is str:
             if may_hold(value):
@@ -51,18 +51,14 @@ def redact_event(event: Event) -> None:
 def _text_fields(kind: type[Event]) -> tuple[str, ...]:
     """The fields of an event that can hold text of strangers."""
     ours = _OURS | _OURS_OF_STAGES if issubclass(kind, StageEvent) else _OURS
-    return tuple(
-        entry.name
-        for entry in fields(kind)
-        if entry.type not in _NUMBERS | _REDACTED and entry.name not in ours
-    )
+    return tuple(name for name in kind.__struct_fields__ if name not in ours)
 
 
 def redacted_outcome(outcome: Outcome) -> Outcome:
     """An outcome without secrets."""
     if _is_clean(outcome):
         return outcome
-    return replace(
+    return structs.replace(
         outcome,
         preferred_label=redacted_value(outcome.preferred_label),
         suggested_next_ids=redacted_value(outcome.suggested_next_ids),

@@ -15,7 +15,7 @@ import traitlets
 
 from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
 from attractor_nb.views.comparison_html import comparison_values
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.pipeline.comparing import Comparison
@@ -34,7 +34,7 @@ class CompareView(anywidget.AnyWidget):
     """
 
     _esm = script("compare")
-    _css = styles("compare")
+    _css = widget_styles()
     svg = traitlets.Unicode().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
     states = traitlets.Dict().tag(sync=True)

@@ -19,7 +19,7 @@ import traitlets
 
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewTimeout
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.questions import BY_CLICK, BY_INBOX, settled_words
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class GateCards(anywidget.AnyWidget):
     """
 
     _esm = script("gates_view")
-    _css = styles("gates_view")
+    _css = widget_styles()
     gates = traitlets.List().tag(sync=True)
     answers = traitlets.List().tag(sync=True)
     refusals = traitlets.Dict().tag(sync=True)

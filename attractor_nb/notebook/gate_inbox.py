@@ -26,9 +26,9 @@ from attractor_nb.views.questions import BY_INBOX, plain_question
 if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import Event
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
-Change = tuple["Run", "Gate | None", "Event | None"]
+Change = tuple["Execution", "Gate | None", "Event | None"]
 
 
 class LiveInbox:
@@ -42,7 +42,7 @@ class LiveInbox:
         """Make the widget, and begin to follow; call it in the cell that shows it first."""
         self._key = urandom(8).hex()
         self.cards = GateCards(self._answer, shows_all=True, none=NONE_WAITS, place=self._key)
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, Execution] = {}
         self._resting: tuple[WaitingQuestion, ...] = ()
         self._handles: list[DisplayHandle] = []
         has_threads = sys.platform != "emscripten"
@@ -89,7 +89,7 @@ class LiveInbox:
                     pass
         self._keep()
 
-    def _ask(self, run: Run, event: InterviewStarted) -> None:
+    def _ask(self, run: Execution, event: InterviewStarted) -> None:
         key = _key(run.id, event.question_id)
         self._runs[key] = run
         about = f"{run.pipeline.name} · {event.stage} · run {run.id}"

@@ -20,7 +20,7 @@ import traitlets
 from attractor_nb.notebook.acting import ActingView
 from attractor_nb.notebook.gate_card import GateCards
 from attractor_nb.views.folding import take_delta
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class GraphView(ActingView, GateCards):
     """
 
     _esm = script("live_view")
-    _css = styles("live_view")
+    _css = widget_styles()
     svg = traitlets.Unicode().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)

@@ -19,7 +19,7 @@ from attractor_nb.pipeline.history import RunTable
 from attractor_nb.pipeline.inbox import shown_place
 from attractor_nb.redaction import redacted
 from attractor_nb.views.comparison_html import comparison_values
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.history_table import run_plain
 from attractor_nb.views.marks import MARK_PATHS
 
@@ -91,7 +91,7 @@ class HistoryView(anywidget.AnyWidget):
     """
 
     _esm = script("history")
-    _css = styles("history")
+    _css = widget_styles()
     rows = traitlets.List().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)

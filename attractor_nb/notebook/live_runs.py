@@ -72,7 +72,9 @@ class LiveRuns:
         return [
             other
             for other in runs_under_way()
-            if other is not run and other.graph.label == run.graph.label and other.gates
+            if other is not run  # pyright: ignore[reportUnnecessaryComparison] - a Run is both
+            and other.graph.label == run.graph.label
+            and other.gates
         ]
 
     def run_here(self, run_id: str) -> Any:

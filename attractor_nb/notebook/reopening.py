@@ -15,7 +15,7 @@ import anywidget
 from attractor_nb.errors import AttractorError
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ class Reopener(anywidget.AnyWidget):
     """The buttons of all runs that are kept in the notebook and not alive."""
 
     _esm = script("reopen")
-    _css = styles("reopen")
+    _css = widget_styles()
 
     def __init__(self, open_run: Callable[[Any, str], object]) -> None:
         """Make it; ``open_run`` takes a run and the key of its place, and has its view stand in there."""

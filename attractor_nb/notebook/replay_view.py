@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from attractor_nb.notebook.acting import ActingView
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.live_runs import LiveRuns
@@ -33,7 +33,7 @@ class ReplayView(ActingView):
     """
 
     _esm = script("replay")
-    _css = styles("replay")
+    _css = widget_styles()
     svg = traitlets.Unicode().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)

@@ -18,7 +18,7 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.pictures import placed
 from attractor_nb.pipeline.stage_reading import said
 from attractor_nb.redaction import redacted
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.markup import element
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RunFormView(anywidget.AnyWidget):
     """
 
     _esm = script("run_form")
-    _css = styles("run_form")
+    _css = widget_styles()
     fields = traitlets.List().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from attractor_nb.notebook.acting import ActingView
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.inspection import StageInspection
-    from attractor_nb.pipeline.run import Run
 
 
 class StageView(ActingView):
@@ -29,11 +29,11 @@ class StageView(ActingView):
     """
 
     _esm = script("stage_view")
-    _css = styles("stage_view")
+    _css = widget_styles()
     stage = traitlets.Dict().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, shown: StageInspection, run: Run, place: str, views: LiveRuns) -> None:
+    def __init__(self, shown: StageInspection, run: Execution, place: str, views: LiveRuns) -> None:
         super().__init__(place=place)
         self._run = run
         self.act_on(run, views)

@@ -18,7 +18,7 @@ import traitlets
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.pipeline.timing import timeline_values
-from attractor_nb.views.frontend import script, styles
+from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
 
@@ -46,7 +46,7 @@ class TimelineView(anywidget.AnyWidget):
     """
 
     _esm = script("timeline")
-    _css = styles("timeline")
+    _css = widget_styles()
     svg = traitlets.Unicode().tag(sync=True)
     timeline = traitlets.Dict().tag(sync=True)
     graph = traitlets.Unicode().tag(sync=True)

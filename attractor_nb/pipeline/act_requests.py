@@ -18,7 +18,7 @@ from attractor_nb.pipeline.inbox import load_call
 from attractor_nb.pipeline.lookback import look_back
 from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.pipeline.stand_ins import MODEL_TYPE, check_can_stand_in
-from attractor_nb.redaction import redacted
+from attractor_nb.redaction import MARK, redacted
 from attractor_nb.views.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
@@ -117,9 +117,24 @@ class ActionDesk:
     def _fork(self, node: str, visit: int | None, prompt: object) -> dict[str, str]:
         if prompt is not None and not isinstance(prompt, str):
             raise OptionError(f"a prompt is a text, not {type(prompt).__name__}")
+        if prompt is not None:
+            self._check_is_whole(node, visit, prompt)
         title = f"Fork before {node}" + (f", visit {visit}" if visit else "")
         fork = self._begin(title, lambda: self.run.fork(node, visit, prompt=prompt))
         return {"words": f"{title}: run {fork.id} has begun.", "call": f"fork = {load_call(fork.logs_root)}"}
+
+    def _check_is_whole(self, node: str, visit: int | None, prompt: str) -> None:
+        """Refuse a prompt that has the mark where a secret was taken out before it was shown."""
+        known, _, why = self._known(node, visit, "")
+        planned = None if why else self._prompt(node, known)
+        if MARK not in prompt or planned is None or redacted(planned) == planned:
+            return
+        name = name_of(self.run) or "run"
+        raise OptionError(
+            f"this prompt of {node} has {MARK} where its secret stood, and would be sent so",
+            hint=f'a secret is never shown, so give the whole prompt in Python: {name}.fork("{node}", prompt=…); '
+            f"or write a value in place of {MARK}",
+        )
 
     def _rewind(self, node: str, visit: int | None) -> dict[str, str]:
         title = f"Rewound to before {node}" + (f", visit {visit}" if visit else "")

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import BackendSpec, RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Site, Workspace
     from attractor_nb.protocols import Clock, Randomness, RunStore
 
@@ -103,7 +103,7 @@ def seams_of(options: RunOptions) -> Seams:
 
 
 def begin(
-    pipeline: Pipeline, options: RunOptions, seams: Seams, *, inputs: Mapping[str, Any] | None = None
+    pipeline: Definition, options: RunOptions, seams: Seams, *, inputs: Mapping[str, Any] | None = None
 ) -> Beginning:
     """A fresh run in a fresh directory.
 
@@ -173,7 +173,7 @@ def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
 
 
 def _new_store(
-    pipeline: Pipeline, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
+    pipeline: Definition, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
 ) -> tuple[RunStore, str]:
     if options.durability == "none":
         return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
@@ -220,7 +220,7 @@ def _new_store(
     return store, run_id
 
 
-def _child_sources(pipeline: Pipeline, place: Path) -> Iterator[tuple[str, str]]:
+def _child_sources(pipeline: Definition, place: Path) -> Iterator[tuple[str, str]]:
     """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(place, node_id)

@@ -18,15 +18,16 @@ from attractor_nb.model.events import (
     StageFailed,
 )
 from attractor_nb.pipeline.hosts import new_job
-from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.reading import load_execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from attractor_nb.engine.instructions import Instructions
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.wiring import Wired
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
+    from attractor_nb.pipeline.wired import Wired
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageScope
 
@@ -225,7 +226,7 @@ class LiveChild:
 class _OthersChild:
     """A child run that this process does not run: it can be looked at."""
 
-    def __init__(self, run: Run, scope: StageScope, root: Path) -> None:
+    def __init__(self, run: Execution, scope: StageScope, root: Path) -> None:
         self.run = run
         self.scope = scope
         self.root = root
@@ -287,33 +288,33 @@ class FinishedChild(_OthersChild):
 class ObservedChild(_OthersChild):
     """A child run in another process: its directory is looked at again and again."""
 
-    def __init__(self, pipeline: Pipeline, scope: StageScope, root: Path, clock: Clock) -> None:
-        super().__init__(Run.load(root, pipeline), scope, root)
+    def __init__(self, pipeline: Definition, scope: StageScope, root: Path, clock: Clock) -> None:
+        super().__init__(load_execution(root, pipeline), scope, root)
         self._clock = clock
 
     async def changed(self, timeout_seconds: float | None) -> float:
         """Wait the whole time, then look."""
         seconds = OBSERVED_SECONDS if timeout_seconds is None else timeout_seconds
         await self._clock.sleep(seconds)
-        self.run = Run.load(self.root, self.run.pipeline)
+        self.run = load_execution(self.root, self.run.pipeline)
         return seconds
 
 
-def finished_run(pipeline: Pipeline, root: Path) -> Run | None:
+def finished_run(pipeline: Definition, root: Path) -> Execution | None:
     """A child run that has ended for good; None when it can go on.
 
     Raises:
         RunNotFound: It never began.
         CheckpointCorrupt: Its log is damaged.
     """
-    run = Run.load(root, pipeline)
+    run = load_execution(root, pipeline)
     if run.status not in _OUTCOME:
         return None
     *_, last = (event for event in run.events())
     return None if isinstance(last, PipelineFailed) and last.is_resumable else run
 
 
-def _active_stage(run: Run) -> str:
+def _active_stage(run: Execution) -> str:
     active = [node for node, state in run.view.nodes.items() if state.status.is_active]
     return active[-1] if active and not run.is_done else ""
 

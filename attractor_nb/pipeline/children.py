@@ -25,7 +25,7 @@ from attractor_nb.pipeline.child_run import (
 )
 from attractor_nb.pipeline.lending import Above, Lent, LentInterviewer
 from attractor_nb.pipeline.options import BOUNDS
-from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.reading import read_definition
 from attractor_nb.pipeline.workplaces import child_workdir
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.child_directories import (
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.graph import Node
     from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.wiring import Wired
+    from attractor_nb.pipeline.wired import Wired
     from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.stage import Child, StageScope
@@ -74,7 +75,7 @@ class Household:
         wire: Introduces everybody to everybody in a child.
     """
 
-    pipeline: Pipeline
+    pipeline: Definition
     options: RunOptions
     seams: Seams
     gates: Gates
@@ -184,16 +185,17 @@ class ChildRuns:
             return observed
         return self._taken_up(pipeline, options, scope, place)
 
-    def _kept_pipeline(self, place: Path) -> Pipeline:
+    def _kept_pipeline(self, place: Path) -> Definition:
         """The pipeline that a child run's directory holds, with the handlers of this one."""
-        kept, own = Run.load(place).pipeline, self._household.pipeline
+        own = self._household.pipeline
+        kept = read_definition(place, type(own))
         if kept.source is None:
             return kept
         return type(own)(
             kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas, tools=own.tools
         )
 
-    def live(self) -> dict[str, Run]:
+    def live(self) -> dict[str, Execution]:
         """The handles of the children of this session, the latest of each stage."""
         return {child.stage_path: child.run for child in self._begun}
 
@@ -209,20 +211,26 @@ class ChildRuns:
 
     # -- beginning and going on ----------------------------------------------------------------------
 
-    def _pipeline_of(self, node: Node) -> Pipeline:
+    def _pipeline_of(self, node: Node) -> Definition:
         pipeline = self._household.pipeline.family.children.get(node.id)
         if pipeline is None:
             raise RunError(f'"{node.id}" names no child pipeline that can run', hint="see pipeline.lint()")
         return pipeline
 
     def _begin(
-        self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path | None
+        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path | None
     ) -> LiveChild:
         options = replace(options, logs_root=place)
         return self._launched(pipeline, options, scope, begin(pipeline, options, self._household.seams))
 
     def _taken_up(
-        self, pipeline: Pipeline, options: RunOptions, scope: StageScope, place: Path, *, is_own: bool = False
+        self,
+        pipeline: Definition,
+        options: RunOptions,
+        scope: StageScope,
+        place: Path,
+        *,
+        is_own: bool = False,
     ) -> Child:
         """A child run that is there: gone on with, or read when it has ended; our own is tidied up then."""
         ended = finished_run(pipeline, place)
@@ -239,7 +247,7 @@ class ChildRuns:
 
     def _launched(
         self,
-        pipeline: Pipeline,
+        pipeline: Definition,
         options: RunOptions,
         scope: StageScope,
         start: Beginning,
@@ -264,7 +272,7 @@ class ChildRuns:
         self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
         return child
 
-    def _lent(self, pipeline: Pipeline, options: RunOptions, scope: StageScope) -> Lent:
+    def _lent(self, pipeline: Definition, options: RunOptions, scope: StageScope) -> Lent:
         """What a child has of its parent."""
         household = self._household
         return Lent(
@@ -281,7 +289,7 @@ class ChildRuns:
         return own if options.workdir == own.directory else None
 
     def _options(
-        self, pipeline: Pipeline, node: Node, scope: StageScope, inputs: Mapping[str, Any]
+        self, pipeline: Definition, node: Node, scope: StageScope, inputs: Mapping[str, Any]
     ) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
         house = self._household
@@ -317,7 +325,7 @@ class ChildRuns:
             disk=house.seams.disk,
         )
 
-    def _left(self, pipeline: Pipeline) -> dict[str, Any]:
+    def _left(self, pipeline: Definition) -> dict[str, Any]:
         """What the child may spend: what its graph says, and no more than is left of the parent's."""
         bounds, usage = self._household.setup.plan.bounds, self._household.setup.state.usage
         found: dict[str, Any] = {}

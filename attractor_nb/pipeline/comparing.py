@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.comparison import Pair, Step, United, ValueChange
     from attractor_nb.model.graph import Edge, Graph
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.views.comparison import TextChange
 
@@ -137,7 +137,9 @@ class Comparison:
         return {"text/html": self.to_html(), "text/plain": str(self)}
 
 
-def diff(a: Run | RunResult | str | PathLike[str], b: Run | RunResult | str | PathLike[str]) -> Comparison:
+def diff(
+    a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
+) -> Comparison:
     """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
 
     They may be of the same graph or of two; a run that goes on is compared as far as it has come.
@@ -168,7 +170,7 @@ def diff(a: Run | RunResult | str | PathLike[str], b: Run | RunResult | str | Pa
     )
 
 
-def _side(name: str, run: Run) -> Side:
+def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.graph.label)
     return Side(
@@ -176,14 +178,14 @@ def _side(name: str, run: Run) -> Side:
     )
 
 
-def _steps(run: Run) -> Iterator[Step]:
+def _steps(run: Execution) -> Iterator[Step]:
     """The visits on the way, over all directories of the run."""
     for known in look_back(run).visits:
         if not known.is_set_aside:
             yield step_of(known.record, texts_of(run, known))
 
 
-def _context(run: Run) -> dict[str, Any]:
+def _context(run: Execution) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
     journal = look_back(run).directories[-1].journal
     last = journal.way[-1].sequence if journal.way else 0

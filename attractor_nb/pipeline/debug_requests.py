@@ -7,7 +7,7 @@ part of the answer, in words.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
@@ -20,14 +20,28 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.debugger import Debugger
-    from attractor_nb.pipeline.run import Run
 
 MAX_VALUES: Final = 200
 MAX_VALUE_CHARACTERS: Final = 2000
 _PROMPTED: Final = "codergen"
 
 
-def answer_debugging(run: Run, request: Mapping[str, Any]) -> dict[str, Any]:
+class Debugged(Protocol):
+    """A run that has a debugger."""
+
+    graph: Graph
+
+    @property
+    def debugger(self) -> Debugger:
+        """Its debugger."""
+        ...
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file of a stage."""
+        ...
+
+
+def answer_debugging(run: Debugged, request: Mapping[str, Any]) -> dict[str, Any]:
     """Do what a view asks for, and say how things stand then.
 
     Args:
@@ -54,7 +68,7 @@ def answer_debugging(run: Run, request: Mapping[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _look(run: Run, debugger: Debugger, branch: str | None, number: int) -> dict[str, Any]:
+def _look(run: Debugged, debugger: Debugger, branch: str | None, number: int) -> dict[str, Any]:
     """The prompt and the values where the run stands."""
     stop = next((stop for stop in debugger.stops if branch in (None, stop.path + stop.branch)), None)
     if stop is None:

@@ -15,53 +15,22 @@ from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.engine.debug_desk import SLICE_SECONDS
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline.debugging_options import read_breakpoints
 from attractor_nb.pipeline.kept import kept_of
 from attractor_nb.pipeline.run_signatures.of_a_stage import Rerunning
-from attractor_nb.pipeline.stand_ins import check_can_stand_in, pin_of, read_outcome, read_pins, stand_in_of
+from attractor_nb.pipeline.stand_ins import check_can_stand_in, pin_of, read_outcome, stand_in_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.breakpoints import Breakpoint
     from attractor_nb.engine.debugging import Debugging, Stand
-    from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus
     from attractor_nb.model.stop import Stop
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.handle import Work
-    from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.run import Run
 
 _PROMPTED = frozenset({"codergen", "parallel.fan_in", "stack.manager_loop"})
 _WITHOUT_PROMPT = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel", "pipeline"})
-
-
-def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
-    """Breakpoints from their texts.
-
-    Raises:
-        OptionError: One is none, or names what the graph does not have.
-        ConditionSyntaxError: A condition is outside the language.
-    """
-    return [read_breakpoint(text, graph) for text in texts]
-
-
-def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on.
-
-    Raises:
-        OptionError, ConditionSyntaxError: As ``read_breakpoints`` and ``read_pins`` do; or the caller waits
-            for the end.
-        RunError: A pinned node came to nothing in the run that is named.
-    """
-    read_pins(options.pins, graph)
-    if not options.breakpoints:
-        return
-    read_breakpoints(options.breakpoints, graph)
-    if is_waited_for:
-        raise OptionError(
-            "breakpoints are given, and this call waits for the end: nobody could have the run go on",
-            hint="run = pipeline.run(breakpoints=[…]), then run.debugger.wait_for_stop() and continue_()",
-        )
 
 
 class Debugger(Rerunning):
@@ -80,7 +49,7 @@ class Debugger(Rerunning):
     3
     """
 
-    def __init__(self, run: Run, debugging: Debugging | None, work: Work[Any]) -> None:
+    def __init__(self, run: Execution, debugging: Debugging | None, work: Work[Any]) -> None:
         """Debug a run; ``debugging`` is None for one that was loaded, and ``work`` is what is behind it."""
         self._run = run
         self._work = work

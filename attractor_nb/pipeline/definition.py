@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never, Self, cast
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.model.diagnostic import Severity
@@ -13,20 +13,24 @@ from attractor_nb.model.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline import features
-from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.mending import Mendable
-from attractor_nb.pipeline.options import BOUNDS, as_dict, as_list, as_path, check_names, check_observer
-from attractor_nb.pipeline.sharing import Sharing
-from attractor_nb.pipeline.sources import named_file, read_source
+from attractor_nb.pipeline.options import (
+    BackendSpec,
+    ExecutorSpec,
+    InterviewerSpec,
+    as_dict,
+    as_list,
+    as_path,
+    check_names,
+    check_observer,
+)
+from attractor_nb.pipeline.sources import Source, named_file, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import networkx as nx
     from pydantic import BaseModel
 
     from attractor_nb.decisions.bounds import Bounds
-    from attractor_nb.decisions.estimates import Assumptions
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers.schemas import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
@@ -34,21 +38,15 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.inputs import Input
-    from attractor_nb.pipeline.estimating import Estimate
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.families import Ancestry, Family
-    from attractor_nb.pipeline.lint_report import LintReport
-    from attractor_nb.pipeline.model_report import ModelReport
-    from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.preflight import Preflight
-    from attractor_nb.pipeline.sources import Source
     from attractor_nb.pipeline.text_files import TextFiles
     from attractor_nb.pipeline.trust import Origin
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.source import SourceText
 
 
-class Definition(Mendable, Sharing):
+class Definition:
     """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
 
     def __init__(
@@ -169,26 +167,25 @@ class Definition(Mendable, Sharing):
         self._document = prepared.document
         self.source: SourceText | None = prepared.document.source if prepared.document else None
         self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
-        self.family: Family = prepared.family
+        self.family: Family[Definition] = prepared.family
         self._inputs: tuple[Input, ...] | None = None
 
-    def _find_children(self, graph: Graph) -> Family:
+    def _find_children(self, graph: Graph) -> Family[Definition]:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
-            return features.Family()
+            return features.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         own_types = frozenset(self.handlers)
         return features.FamilySearch(
             origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
         ).find(graph)
 
-    def _make_child(self, source: Source, ancestry: Ancestry) -> Pipeline:
+    def _make_child(self, source: Source, ancestry: Ancestry) -> Definition:
         """A child pipeline of a file or of what was registered, with what this one has registered."""
         place = named_file(source)
         if place is not None and str(place) not in self._child_sources:
             self._child_sources[str(place)] = read_source(place)
         text = source if place is None else self._child_sources[str(place)]
-        made = type(self)(text, **self._settings, origin=place, ancestry=ancestry)
-        return cast("Pipeline", made)  # nobody makes definitions of another kind
+        return type(self)(text, **self._settings, origin=place, ancestry=ancestry)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -214,6 +211,11 @@ class Definition(Mendable, Sharing):
     def run_defaults(self) -> Mapping[str, Any]:
         """The backend, interviewer and place of runs that it was given; without those that it was not."""
         return {key: value for key, value in self._defaults.items() if value is not None}
+
+    @property
+    def run_kind(self) -> type[Execution]:
+        """What its runs are handed out as."""
+        return features.Execution
 
     @property
     def name(self) -> str:
@@ -339,87 +341,6 @@ class Definition(Mendable, Sharing):
             self._inputs = features.declared_inputs(self.graph, self.schemas)
         return self._inputs
 
-    def lint(self) -> LintReport:
-        """All findings; ``lint().fix()`` shows what the fixes would change."""
-        return features.LintReport(self.diagnostics, self.source)
-
-    def models(self, backend: BackendSpec = None) -> ModelReport:
-        """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
-
-        Args:
-            backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
-                by default.
-        """
-        return features.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
-
-    def estimate(
-        self,
-        params: Mapping[str, Any] | None = None,
-        *,
-        backend: BackendSpec = None,
-        assumptions: Assumptions | None = None,
-        max_steps: int | None = None,
-        max_node_visits: int | None = None,
-        max_restarts: int | None = None,
-        max_goal_gate_redirects: int | None = None,
-        max_budget_usd: float | None = None,
-        max_tokens_total: int | None = None,
-        max_duration: DurationSpec | None = None,
-        **unknown: Never,
-    ) -> Estimate:
-        """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
-
-        Args:
-            params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
-            backend: The backend whose own model holds for nodes that nobody names one for.
-            assumptions: What is taken for granted where nothing says otherwise.
-            max_steps: Stop after so many stages.
-            max_node_visits: Stop after so many visits to one node.
-            max_restarts: Stop after so many loop_restarts.
-            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
-            max_budget_usd: Stop at this price in US dollars.
-            max_tokens_total: Stop at so many tokens.
-            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
-            **unknown: Any other keyword: an error that names the nearest option.
-
-        Raises:
-            ValidationError: Lint found errors.
-            OptionError: A bound or the backend is none, or an input is misspelt.
-        """
-        given = locals()
-        self.refuse_errors()
-        return features.estimate(
-            self.graph,
-            name=self.name,
-            values=features.checked_inputs(
-                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
-            ),
-            backend=self._defaults["backend"] if backend is None else backend,
-            assumptions=assumptions or features.Assumptions(),
-            bounds=given_options(given, of=BOUNDS),
-            schemas=self.schemas,
-        )
-
-    def doctor(
-        self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
-    ) -> Preflight:
-        """What a run would need, and whether it is there: models, keys, programs, disk. Nothing is run.
-
-        Args:
-            backend: What would answer prompts; this pipeline's by default.
-            runs_dir: Where runs would be kept; this pipeline's by default.
-            online: Look whether the servers of its models can be reached, too.
-        """
-        place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
-        return features.examine(
-            self.graph,
-            name=self.name,
-            diagnostics=self.judged_for_a_run(),
-            backend=self._defaults["backend"] if backend is None else backend,
-            runs_dir=None if place is None else as_path(place, "runs_dir"),
-            is_online=online,
-        )
-
     def to_dot(self) -> str:
         """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
         return self._files.contained(self._document) if self._document else features.write_dot(self.whole)
@@ -433,26 +354,6 @@ class Definition(Mendable, Sharing):
     def written(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""
         return self.source.text if self.source is not None else features.write_dot(self.parsed)
-
-    def to_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart."""
-        return features.to_mermaid(self.graph)
-
-    def to_svg(self) -> str:
-        """The graph as a picture, errors marked."""
-        return features.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
-
-    def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The graph with all attributes, for analysis; parallel edges are kept."""
-        import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
-
-        result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
-        result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
-        for node in self.graph.nodes.values():
-            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **_plain(node.attrs))
-        for index, edge in enumerate(self.graph.edges):
-            result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
-        return result
 
     def compile(self, bounds: Bounds) -> Plan:
         """The graph made ready to run within bounds; most of the work is done once for all runs.
@@ -486,29 +387,9 @@ class Definition(Mendable, Sharing):
             for found in self.diagnostics
         )
 
-    # -- showing -------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        parts = [features.graph_text(self.graph)]
-        if self.diagnostics:
-            parts.append(features.findings_text(self.diagnostics))
-        return "\n".join(parts)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return features.picture_bundle(self.to_svg(), str(self))
-
 
 def _text_files(origin: Origin | None) -> TextFiles:
     """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
     if isinstance(origin, str):
         return features.TextFiles(None, origin)
     return features.TextFiles(origin.parent if origin is not None else Path.cwd())
-
-
-def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value if isinstance(value, str | int | float | bool) else str(value)
-        for name, value in attrs.items()
-    }

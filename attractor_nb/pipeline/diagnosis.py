@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import RunNotFound
@@ -22,7 +22,6 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.pipeline.diagnosis_text import VERDICTS, diagnosis_text
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
@@ -30,6 +29,9 @@ from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.standing import standing_of
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.storage.survey import FileFinding, Survey, survey_run
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +47,19 @@ _OF_THE_RUN = (
     PipelineFailed,
     PipelineInterrupted,
 )
+
+MARKS: Final = {
+    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
+    "older": STATUS_LETTERS[NodeStatus.PARTIAL_SUCCESS],
+    "damaged": STATUS_LETTERS[NodeStatus.FAIL],
+    "missing": STATUS_LETTERS[NodeStatus.SKIPPED],
+}
+_STATES: Final = {"older": "older generation used"}
+VERDICTS: Final = {
+    "healthy": f"{MARKS['ok']} healthy",
+    "damaged": f"{MARKS['damaged']} damaged",
+    "lost": f"{MARKS['damaged']} nothing to go on with",
+}
 
 
 @dataclass(slots=True)
@@ -224,3 +239,40 @@ def _salvaged_facts(
         ended = checkpoint.get("state", {}).get("ended", [""])[0] if plan.is_from_checkpoint else ""
         saved.update(status=ended or "interrupted", end_time=facts.get("end_time") if ended else None)
     return saved
+
+
+def diagnosis_text(found: RunDiagnosis) -> str:
+    """How the run stands, and each of its files."""
+    run = [
+        ["pipeline", one_line(found.pipeline_name) or "-"],
+        ["run", found.run_id or "-"],
+        ["status", found.status + _owner(found)],
+        [
+            "stages",
+            f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else ""),
+        ],
+    ]
+    if found.next_node:
+        run.append(["next", found.next_node + _where(found)])
+    files = [
+        [MARKS[file.state], file.name, _STATES.get(file.state, file.state), one_line(file.detail)]
+        for file in found.files
+    ]
+    return "\n\n".join([_indented(aligned(run)), _indented(aligned(files))])
+
+
+def _owner(found: RunDiagnosis) -> str:
+    if not found.owner:
+        return ""
+    owner = found.owner
+    return f", owned by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+
+
+def _where(found: RunDiagnosis) -> str:
+    if found.open_gate:
+        return f", gate {found.open_gate} waits for an answer"
+    return f", {found.cut_off} was cut off" if found.cut_off else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
 from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node
 from attractor_nb.model.attributes import Scope
 from attractor_nb.pipeline.draft import find_place, renamed, with_attributes
+from attractor_nb.pipeline.lint_report import LintReport
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.redaction import redacted
 from attractor_nb.source import SourceText
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.dot import DotTree
     from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.draft import Target
-    from attractor_nb.pipeline.lint_report import LintReport
-    from attractor_nb.pipeline.pipeline import Pipeline
 
 _MOST_ROUNDS: Final = 10
 
@@ -37,13 +37,13 @@ class Editor:
     Each change returns the editor, so that they can follow one another.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Definition) -> None:
         self._first = pipeline
         written = pipeline.source
         self._name = written.name if written else "<string>"
         self._first_line = written.first_line if written else 1
-        self._before: list[Pipeline] = []
-        self._after: list[Pipeline] = []
+        self._before: list[Definition] = []
+        self._after: list[Definition] = []
         self._now = pipeline if written else self._made(pipeline.to_dot())
         self._begun = self._now
         self._on_disk = self.source
@@ -80,13 +80,13 @@ class Editor:
         """Whether a change was taken back and none was made since."""
         return bool(self._after)
 
-    def pipeline(self) -> Pipeline:
+    def pipeline(self) -> Definition:
         """The pipeline of the text as it is now, with all that the first one has."""
         return self._now
 
     def lint(self) -> LintReport:
         """The findings as a report."""
-        return self._now.lint()
+        return LintReport(self._now.diagnostics, self._now.source)
 
     def diff(self) -> str:
         """All changes as a unified diff; empty when there is none."""
@@ -104,7 +104,7 @@ class Editor:
 
     def set(
         self, target: Target = "", attributes: Mapping[str, object] | None = None, /, **named: object
-    ) -> Editor:
+    ) -> Self:
         """Set attributes of a node, an edge or the graph; None removes one.
 
         >>> from attractor_nb import Pipeline
@@ -124,7 +124,7 @@ class Editor:
         place = find_place(self._now.parsed, target)
         return self._change(lambda tree: with_attributes(tree, place, changes))
 
-    def rename(self, node: str, new_id: str) -> Editor:
+    def rename(self, node: str, new_id: str) -> Self:
         """Give a node another id, in its edges, in attributes that name it and in the stylesheet as well.
 
         Raises:
@@ -140,7 +140,7 @@ class Editor:
         *,
         after: str = "",
         **named: object,
-    ) -> Editor:
+    ) -> Self:
         """Add a node, behind another one's statement or behind the last one.
 
         Raises:
@@ -151,7 +151,7 @@ class Editor:
 
     def add_edge(
         self, source: str, target: str, attributes: Mapping[str, object] | None = None, /, **named: object
-    ) -> Editor:
+    ) -> Self:
         """Add an edge between two nodes.
 
         Raises:
@@ -160,7 +160,7 @@ class Editor:
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_edge(tree, source, target, attrs))
 
-    def remove(self, target: Target, *names: str) -> Editor:
+    def remove(self, target: Target, *names: str) -> Self:
         """Remove a node with its edges, or an edge; with names, these attributes of it.
 
         Raises:
@@ -175,7 +175,7 @@ class Editor:
             return self._change(lambda tree: remove_node(tree, place.node_id))
         return self._change(lambda tree: remove_edge(tree, place.position))
 
-    def fix(self, *rules: str) -> Editor:
+    def fix(self, *rules: str) -> Self:
         """Apply the fixes of all findings, or of those of some rules, as one change.
 
         What a fix lays bare is mended, too: errors come first, then what is left (``LintReport.fix``).
@@ -185,13 +185,13 @@ class Editor:
         """
         mended = self._now
         for _ in range(_MOST_ROUNDS):
-            text = mended.lint().fix(*rules).text
+            text = LintReport(mended.diagnostics, mended.source).fix(*rules).text
             if text == mended.written:
                 break
             mended = self._made(text)
         return self.replace(mended.written)
 
-    def fix_one(self, finding: Diagnostic) -> Editor:
+    def fix_one(self, finding: Diagnostic) -> Self:
         """Apply the fix of one finding.
 
         Raises:
@@ -199,7 +199,7 @@ class Editor:
         """
         return self.replace(self.lint().fix_one(finding).text)
 
-    def replace(self, source: str) -> Editor:
+    def replace(self, source: str) -> Self:
         """Put another text in place of all.
 
         Raises:
@@ -207,7 +207,7 @@ class Editor:
         """
         return self._change(lambda _: source)
 
-    def undo(self) -> Editor:
+    def undo(self) -> Self:
         """Take the last change back: the text is byte for byte what it was.
 
         Raises:
@@ -219,7 +219,7 @@ class Editor:
         self._now = self._before.pop()
         return self
 
-    def redo(self) -> Editor:
+    def redo(self) -> Self:
         """Make the change again that was taken back last.
 
         Raises:
@@ -231,7 +231,7 @@ class Editor:
         self._now = self._after.pop()
         return self
 
-    def _change(self, change: Callable[[DotTree], str]) -> Editor:
+    def _change(self, change: Callable[[DotTree], str]) -> Self:
         tree = parse_syntax(SourceText(self.source, self._name, self._first_line))
         text = change(tree)
         if text != self.source:
@@ -241,7 +241,7 @@ class Editor:
             self._now = made
         return self
 
-    def _made(self, text: str) -> Pipeline:
+    def _made(self, text: str) -> Definition:
         return self._first.with_source(SourceText(text, self._name, self._first_line))
 
     # -- keeping ---------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.looping import Looping
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.inspection import StageInspection
-    from attractor_nb.pipeline.run import Run
 
 MAX_LINES: Final = 400
 """Of a long run the first and the last stages are told."""
@@ -190,7 +190,9 @@ class LoopExplanation:
         return {"text/html": table_html(table), "text/plain": table_text(table)}
 
 
-def explain(run: Run, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
+def explain(
+    run: Execution, node: str | None = None, visit: int | None = None
+) -> Explanation | WayExplanation:
     """Why one stage was reached and left as it was; without a node the whole way, a line for each stage.
 
     Raises:
@@ -218,7 +220,7 @@ def explain(run: Run, node: str | None = None, visit: int | None = None) -> Expl
     return WayExplanation(steps, redacted(_ending(run)))
 
 
-def explain_loop(run: Run, node: str, branch: str = "") -> LoopExplanation:
+def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation:
     """Why a node was visited again: what led back to it each time, and what decided.
 
     Args:
@@ -240,7 +242,7 @@ def explain_loop(run: Run, node: str, branch: str = "") -> LoopExplanation:
     return LoopExplanation(found)
 
 
-def _ending(run: Run) -> str:
+def _ending(run: Execution) -> str:
     view = run.view
     if not run.is_done:
         return "the run goes on"

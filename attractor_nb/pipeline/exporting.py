@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 MAX_BYTES: Final = 1_800_000
 """What the values of a page may take up; drawing, script and styles come to it."""
@@ -44,7 +44,7 @@ FILE_SHARE: Final = 2
 """The texts of files are left out from this limit on: they are looked at least."""
 
 
-def export_html(run: Run, path: str | PathLike[str] | None = None) -> Path:
+def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path:
     """Write a run as one HTML file.
 
     Args:
@@ -65,7 +65,7 @@ def export_html(run: Run, path: str | PathLike[str] | None = None) -> Path:
     return place
 
 
-def run_page(run: Run) -> str:
+def run_page(run: Execution) -> str:
     """The text of the page."""
     values, notes = fitting_values(run)
     title = redacted(run.graph.label) or "a run"
@@ -85,7 +85,7 @@ def run_page(run: Run) -> str:
     return text
 
 
-def fitting_values(run: Run) -> tuple[dict[str, Any], list[str]]:
+def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
     """The values of the page, cut until they fit, and what was cut in words."""
     replay: dict[str, Any] = replay_run(run).values()
     place = Place("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
@@ -144,7 +144,7 @@ def _with_fewer_stages(values: dict[str, Any]) -> tuple[dict[str, Any], list[str
     return values, notes
 
 
-def _stages(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
+def _stages(run: Execution) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every visit by ``node@visit``; of the context what it changed, for the frames have the whole."""
     for known in look_back(run).visits:
         record = known.record

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, OptionError, StageError
+from attractor_nb.pipeline.execution import failures_of
 from attractor_nb.pipeline.inspecting import inspect_stage
+from attractor_nb.pipeline.reading import children_of
 from attractor_nb.views.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
-    from attractor_nb.engine.tracebacks import Failures
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 
-def error_of(run: Run, failures: Failures | None, node: str = "") -> BaseException | None:
+def error_of(run: Execution, node: str = "") -> BaseException | None:
     """The latest exception of the user's Python in a run: of a handler, a backend, a tool, an interviewer.
 
     While it is in this process it is the exception itself, its traceback beginning in the user's code: after
@@ -22,7 +23,6 @@ def error_of(run: Run, failures: Failures | None, node: str = "") -> BaseExcepti
 
     Args:
         run: The run.
-        failures: The exceptions that are here; None for a run that was loaded.
         node: Of this node's stages; ``node>inner`` is a stage of the node's child run.
 
     Returns:
@@ -34,12 +34,13 @@ def error_of(run: Run, failures: Failures | None, node: str = "") -> BaseExcepti
     """
     inside, separator, rest = node.partition(CHILD_SEPARATOR)
     if separator:
-        child = run.children.get(inside)
+        child = children_of(run).get(inside)
         if child is None:
             raise OptionError(f"{inside} has no child run", hint="see run.children")
-        return child.error(rest)
+        return error_of(child, rest)
     if node and node not in run.graph.nodes:
         raise OptionError(f"the pipeline has no node {node!r}", hint=f"nodes: {', '.join(run.graph.nodes)}")
+    failures = failures_of(run)
     if failures is not None and (found := failures.latest(node)) is not None:
         return found.error
     failed = [name for name, outcome in run.outcomes.items() if outcome.status.is_failure]
@@ -49,7 +50,7 @@ def error_of(run: Run, failures: Failures | None, node: str = "") -> BaseExcepti
     return None
 
 
-def _of_stage(run: Run, node: str) -> StageError | None:
+def _of_stage(run: Execution, node: str) -> StageError | None:
     """What is on record of a failure of a node's latest visit."""
     try:
         stage = inspect_stage(run, node)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
@@ -24,9 +24,9 @@ from attractor_nb.storage.child_directories import kept_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.inputs import Input
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.trust import Origin
 
 DEFAULT_DEPTH: Final = 8
@@ -47,8 +47,30 @@ class Ancestry:
     max_depth: int | None = None
 
 
+class Member(Protocol):
+    """What a family must know of a child pipeline."""
+
+    graph: Graph
+    diagnostics: tuple[Diagnostic, ...]
+    params: dict[str, Any]
+    family: Family[Any]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What it declares."""
+        ...
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its commands come from."""
+        ...
+
+
+MemberT = TypeVar("MemberT", bound=Member)
+
+
 @dataclass(slots=True)
-class Family:
+class Family(Generic[MemberT]):
     """What a graph's child pipelines came to.
 
     Attributes:
@@ -56,7 +78,7 @@ class Family:
         problems: What keeps the others from running.
     """
 
-    children: dict[str, Pipeline] = field(default_factory=dict[str, "Pipeline"])
+    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
     problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
 
     def beside(self, graph: Graph) -> Graph:
@@ -76,7 +98,7 @@ class Family:
         return max((1 + child.family.depth for child in self.children.values()), default=0)
 
 
-def _open_inputs(child: Pipeline) -> tuple[Input, ...]:
+def _open_inputs(child: Member) -> tuple[Input, ...]:
     try:
         declared = child.inputs
     except InputsSyntaxError:  # its own lint tells it
@@ -95,7 +117,7 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FamilySearch:
+class FamilySearch(Generic[MemberT]):
     """Finds the children of one pipeline.
 
     Attributes:
@@ -110,20 +132,20 @@ class FamilySearch:
     origin: Path | None
     registered: Mapping[str, Any]
     ancestry: Ancestry
-    make: Callable[[Any, Ancestry], Pipeline]
+    make: Callable[[Any, Ancestry], MemberT]
     made_by: type[Any]
     own_types: frozenset[str] = frozenset()
 
-    def find(self, graph: Graph) -> Family:
+    def find(self, graph: Graph) -> Family[MemberT]:
         """All children that a graph names, and what is wrong with them."""
-        family = Family()
+        family = Family[MemberT]()
         wanted = CHILD_TYPES - self.own_types
         for node_id, handler_type in graph.handler_types.items():
             if handler_type in wanted:
                 self._find_one(graph, graph.nodes[node_id], family)
         return family
 
-    def _find_one(self, graph: Graph, node: Node, family: Family) -> None:
+    def _find_one(self, graph: Graph, node: Node, family: Family[MemberT]) -> None:
         named = _naming(graph, node)
         try:
             if named is None:
@@ -140,7 +162,7 @@ class FamilySearch:
             )
 
     def _note_missing_handlers(
-        self, child: Pipeline, node: Node, named: tuple[str, str, bool], family: Family
+        self, child: MemberT, node: Node, named: tuple[str, str, bool], family: Family[MemberT]
     ) -> None:
         """What a child lacks its parent lacks: a warning of the text, and a run of either is refused."""
         attribute, value, is_of_graph = named
@@ -157,7 +179,7 @@ class FamilySearch:
             if found.rule == HANDLER_MISSING and found.severity is Severity.WARNING
         )
 
-    def _child(self, graph: Graph, node: Node, attribute: str, value: str) -> Pipeline:
+    def _child(self, graph: Graph, node: Node, attribute: str, value: str) -> MemberT:
         is_name = attribute.endswith(("child_pipeline", ".name"))
         kept = kept_source(self.origin, node.id) if self.origin else None
         if is_name and value in self.registered:
@@ -171,7 +193,7 @@ class FamilySearch:
             )
         return self._load(self._file(value), graph)
 
-    def _registered(self, graph: Graph, name: str) -> Pipeline:
+    def _registered(self, graph: Graph, name: str) -> MemberT:
         given = self.registered[name]
         if isinstance(given, self.made_by):
             limit = self._limit(graph)
@@ -201,10 +223,10 @@ class FamilySearch:
         own = [str(self.origin.parent)] if self.origin and not self.ancestry.chain else []
         return [os.path.realpath(root) for root in (*own, str(Path.cwd()), *self.ancestry.roots)]
 
-    def _load(self, place: Path, graph: Graph) -> Pipeline:
+    def _load(self, place: Path, graph: Graph) -> MemberT:
         return self._made(place, os.path.realpath(place), graph)
 
-    def _made(self, source: Any, identity: str, graph: Graph) -> Pipeline:
+    def _made(self, source: Any, identity: str, graph: Graph) -> MemberT:
         chain = self._chain()
         if identity in chain:
             way = " -> ".join(Path(entry).name for entry in (*chain[chain.index(identity) :], identity))
@@ -244,7 +266,7 @@ def _naming(graph: Graph, node: Node) -> tuple[str, str, bool] | None:
     return None
 
 
-def _accepted(child: Pipeline, shown: str) -> Pipeline:
+def _accepted(child: MemberT, shown: str) -> MemberT:
     errors = [found for found in child.diagnostics if found.is_error]
     if errors:
         count = f"{len(errors)} errors, the first" if len(errors) > 1 else "an error"
@@ -265,7 +287,7 @@ def _shown(identity: str) -> str:
     return Path(identity).name if os.sep in identity else f"the pipeline {identity}"
 
 
-def foreign_origin(family: Family) -> Origin | None:
+def foreign_origin(family: Family[MemberT]) -> Origin | None:
     """The first file or stream from which commands of children come; None when all are the caller's own."""
     for child in family.children.values():
         if child.origin is not None and executable_surface(child.graph):

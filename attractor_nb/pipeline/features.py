@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from attractor_nb.handlers.supervision import checked_guards as checked_guards
     from attractor_nb.languages.dot.writer import write_dot as write_dot
     from attractor_nb.lint.rules.handlers import HANDLER_MISSING as HANDLER_MISSING
+    from attractor_nb.model.text_files import TEXT_FILE as TEXT_FILE
+    from attractor_nb.model.text_files import with_literal_texts as with_literal_texts
     from attractor_nb.pipeline.changes import changes_of as changes_of
     from attractor_nb.pipeline.changes import place_facts as place_facts
     from attractor_nb.pipeline.checking import check_result as check_result
     from attractor_nb.pipeline.checking import read_expectation as read_expectation
-    from attractor_nb.pipeline.composing import PipelineNode as PipelineNode
     from attractor_nb.pipeline.estimating import estimate as estimate
+    from attractor_nb.pipeline.execution import Execution as Execution
+    from attractor_nb.pipeline.execution import of_kind as of_kind
     from attractor_nb.pipeline.families import Ancestry as Ancestry
     from attractor_nb.pipeline.families import Family as Family
     from attractor_nb.pipeline.families import FamilySearch as FamilySearch
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.launching import go_on as go_on
     from attractor_nb.pipeline.launching import options_for as options_for
     from attractor_nb.pipeline.launching import refuse_own_loop as refuse_own_loop
+    from attractor_nb.pipeline.launching import resume_run as resume_run
     from attractor_nb.pipeline.launching import start_run as start_run
     from attractor_nb.pipeline.lint_report import LintReport as LintReport
     from attractor_nb.pipeline.lookback import look_back as look_back
@@ -61,7 +65,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.text_files import TextFiles as TextFiles
     from attractor_nb.pipeline.trust import absolute_origin as absolute_origin
     from attractor_nb.pipeline.why import why as why
-    from attractor_nb.storage.stored_run import read_run as read_run
+    from attractor_nb.transforms.merge import replaced as replaced
     from attractor_nb.views.changes import Changes as Changes
     from attractor_nb.views.changes import cut_diff as cut_diff
     from attractor_nb.views.changes import read_numstat as read_numstat
@@ -91,12 +95,15 @@ else:
             "checked_guards": "handlers.supervision",
             "write_dot": "languages.dot.writer",
             "HANDLER_MISSING": "lint.rules.handlers",
+            "TEXT_FILE": "model.text_files",
+            "with_literal_texts": "model.text_files",
             "changes_of": "pipeline.changes",
             "place_facts": "pipeline.changes",
             "check_result": "pipeline.checking",
             "read_expectation": "pipeline.checking",
-            "PipelineNode": "pipeline.composing",
             "estimate": "pipeline.estimating",
+            "Execution": "pipeline.execution",
+            "of_kind": "pipeline.execution",
             "Ancestry": "pipeline.families",
             "Family": "pipeline.families",
             "FamilySearch": "pipeline.families",
@@ -104,6 +111,7 @@ else:
             "go_on": "pipeline.launching",
             "options_for": "pipeline.launching",
             "refuse_own_loop": "pipeline.launching",
+            "resume_run": "pipeline.launching",
             "start_run": "pipeline.launching",
             "LintReport": "pipeline.lint_report",
             "look_back": "pipeline.lookback",
@@ -129,7 +137,7 @@ else:
             "TextFiles": "pipeline.text_files",
             "absolute_origin": "pipeline.trust",
             "why": "pipeline.why",
-            "read_run": "storage.stored_run",
+            "replaced": "transforms.merge",
             "Changes": "views.changes",
             "cut_diff": "views.changes",
             "read_numstat": "views.changes",

@@ -8,9 +8,10 @@ otherwise (``PipelineForked``). The parent is read, never changed or locked.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
@@ -27,6 +28,7 @@ from attractor_nb.model.isolation import WORKSPACE
 from attractor_nb.pipeline.beginning import seams_of
 from attractor_nb.pipeline.hosts import check_host
 from attractor_nb.pipeline.kept import with_what_is_kept
+from attractor_nb.pipeline.launching import resume_run
 from attractor_nb.pipeline.options import as_list, as_path, read_options
 from attractor_nb.pipeline.recorded import recorded_commit, restored_state
 from attractor_nb.pipeline.resuming import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
@@ -63,10 +65,10 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.pipeline.beginning import Seams
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.rewinding import Rewind
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.storage.stored_run import StoredRun
 
 _NOT_OF_A_FORK = (
@@ -83,16 +85,16 @@ _NOT_OF_A_FORK = (
 
 
 def fork_run(
-    run: Run,
+    run: Execution,
     node: str,
     visit: int | None = None,
     *,
     context: Mapping[str, Any] | None = None,
     prompt: str | None = None,
-    pipeline: Pipeline | None = None,
+    pipeline: Definition | None = None,
     on_graph_change: str | None = None,
     **options: Any,
-) -> Run:
+) -> Execution:
     """Begin a run that goes another way from just before a visit, and start it; see ``Run.fork``."""
     chosen = pipeline or run.pipeline
     change = on_graph_change or ("error" if pipeline is None else "accept")
@@ -105,7 +107,7 @@ def fork_run(
     with held_interrupts():
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}
-    return chosen.resume(logs_root, on_graph_change=change, **given)
+    return resume_run(chosen, logs_root, given, on_graph_change=change)
 
 
 def _keys_of(events: Iterable[Event]) -> Iterator[str]:
@@ -118,7 +120,7 @@ def _keys_of(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _make_fork(
-    pipeline: Pipeline, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]
+    pipeline: Definition, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]
 ) -> Path:
     """Write the directory of a fork, whole or not at all; where it is."""
     pipeline.refuse_errors()
@@ -189,7 +191,7 @@ def fork_records(way: Sequence[Event], forked: PipelineForked, run_id: str) -> l
     return records
 
 
-def _sources(pipeline: Pipeline, home: Path) -> dict[str, bytes]:
+def _sources(pipeline: Definition, home: Path) -> dict[str, bytes]:
     """The source of a pipeline and those of its children, where a run directory has them."""
     text, _ = stored_source(pipeline.to_dot(), pipeline.whole)
     files = {(home / SOURCE_NAME).as_posix(): text.encode("utf-8", "surrogatepass")}
@@ -199,7 +201,7 @@ def _sources(pipeline: Pipeline, home: Path) -> dict[str, bytes]:
 
 
 def _manifest(
-    pipeline: Pipeline, plan: Plan, place: Place, forked: PipelineForked, run_id: str
+    pipeline: Definition, plan: Plan, place: Place, forked: PipelineForked, run_id: str
 ) -> dict[str, Any]:
     before = place.stored.manifest
     kept = {name: value for name, value in before.items() if name not in _NOT_OF_A_FORK}

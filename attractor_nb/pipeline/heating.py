@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline.past import Past
+from attractor_nb.pipeline.execution import Execution
 from attractor_nb.storage.listing import RunSummary
 from attractor_nb.views.heat import MEASURES, Heat, heat_of
 from attractor_nb.views.still import picture_bundle
@@ -111,22 +111,22 @@ def check_measure(by: object) -> None:
 
 
 def _several(runs: Any) -> list[Any]:
-    if isinstance(runs, Past | RunSummary | str | Path):
+    if isinstance(runs, Execution | RunSummary | str | Path):
         return [runs]
     if not isinstance(runs, Iterable):
         raise OptionError(f"{runs!r:.60} is no run", hint="a run, or several: runs().where(pipeline=…)")
     return list(runs)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _past_of(given: Any) -> Past:
+def _past_of(given: Any) -> Execution:
     """The run that somebody means: a handle, or what leads to its directory."""
-    if isinstance(given, Past):
+    if isinstance(given, Execution):
         return given
     place = given.logs_root if isinstance(given, RunSummary) else given
     if not isinstance(place, str | Path):
         raise OptionError(f"{given!r:.60} is no run", hint="a Run, a row of runs(), or a run directory")
     if isinstance(given, RunSummary) and given.kind == "map":
         raise RunError("it is a map", hint="its rows are runs: heat(row.load())")
-    from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
+    from attractor_nb.pipeline.reading import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 
-    return load_run(Path(place))
+    return load_execution(Path(place))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 _RULES: Final = """
 & .node.turning.turning.turning .outline{stroke:var(--cached-line);stroke-width:3.5}
@@ -184,14 +184,14 @@ def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
         return Verdict(number, "", "unreadable", None, redacted(error.message))
 
 
-def _foretold(plan: Plan, run: Run) -> Foretold:
+def _foretold(plan: Plan, run: Execution) -> Foretold:
     stored = read_run(run.logs_root)
     journal = Journal(stored.events, plan.graph.mirrored())
     values = StoredValues(stored.logs_root)
     return foretell(plan, run.graph, journal, values.whole)
 
 
-def _ended(run: Run) -> str:
+def _ended(run: Execution) -> str:
     return f"{RUN_LETTERS[run.view.status]} {run.view.status}"
 
 

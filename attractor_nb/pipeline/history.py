@@ -39,7 +39,7 @@ _VALUES = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow(Resumable, RunSummary):
+class RunRow(Resumable):
     """A line of ``runs()``: what is known of a run without opening it, and what can be done with it."""
 
     def load(self) -> Run | RunTable:
@@ -51,9 +51,9 @@ class RunRow(Resumable, RunSummary):
         """
         if self.kind == "map":
             return runs(self.logs_root)
-        from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - a list needs no engine
+        from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
 
-        return load_run(self.logs_root)
+        return Run.load(self.logs_root)
 
     def tag(self, *tags: str) -> tuple[str, ...]:
         """Put tags on it; those that it has then.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.engine.gates import Gate
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.storage.listing import RunSummary
 
 _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
@@ -42,7 +42,7 @@ class WaitingQuestion:
     event: InterviewStarted
     pipeline: str
     logs_root: Path
-    run: Run | None
+    run: Execution | None
     how: str
 
     @property
@@ -150,7 +150,7 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
     return Inbox(tuple(found), tuple(notes))
 
 
-def question_here(run: Run, event: InterviewStarted, since: float) -> WaitingQuestion:
+def question_here(run: Execution, event: InterviewStarted, since: float) -> WaitingQuestion:
     """A question of a run of this process."""
     event.time = since
     return WaitingQuestion(event, run.pipeline.name, run.logs_root, run, f'run.answer("{event.stage}", …)')

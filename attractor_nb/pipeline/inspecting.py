@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 MAX_VERDICTS: Final = 200
 _ARROW: Final = "->"
 
 
-def inspect(run: Run, what: str | int, visit: int | None = None, attempt: int | None = None) -> Any:
+def inspect(run: Execution, what: str | int, visit: int | None = None, attempt: int | None = None) -> Any:
     """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position.
 
     Raises:
@@ -45,7 +45,7 @@ def inspect(run: Run, what: str | int, visit: int | None = None, attempt: int | 
 
 
 def inspect_stage(
-    run: Run,
+    run: Execution,
     node: str,
     visit: int | None = None,
     attempt: int | None = None,
@@ -83,7 +83,7 @@ def inspect_stage(
     return replace(found, run=run)
 
 
-def inspect_edge(run: Run, edge: str | int) -> EdgeInspection:
+def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
     """An edge and what became of it each time that its source was left.
 
     Args:
@@ -111,11 +111,13 @@ def inspect_edge(run: Run, edge: str | int) -> EdgeInspection:
     return EdgeInspection(**facts, verdicts=tuple(verdicts[-MAX_VERDICTS:]))
 
 
-def _inner(run: Run, path: str) -> tuple[Run, str]:
+def _inner(run: Execution, path: str) -> tuple[Execution, str]:
     """The run that a path leads to, and the rest of it."""
     *above, last = str(path).split(CHILD_SEPARATOR)
     for name in above:
-        children = run.children
+        from attractor_nb.pipeline.reading import children_of  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+        children = children_of(run)
         found = next((run for at, run in children.items() if at.rpartition("/")[2] == name.strip()), None)
         if found is None:
             raise RunNotFound(f"{name} has no child run yet", hint="it begins with the stage")
@@ -123,7 +125,7 @@ def _inner(run: Run, path: str) -> tuple[Run, str]:
     return run, last.strip() if above else last
 
 
-def _node_of(run: Run, node: str) -> Node:
+def _node_of(run: Execution, node: str) -> Node:
     found = run.graph.nodes.get(node)
     if found is None:
         hint = did_you_mean(node, run.graph.nodes) or f"; nodes: {', '.join(list(run.graph.nodes)[:20])}"
@@ -144,7 +146,7 @@ def _chosen(known: Sequence[KnownVisit], node: str, visit: int | None, branch: s
     return next((one for one in reversed(counting) if not one.record.branch), counting[-1])
 
 
-def _edge_index(run: Run, edge: str | int) -> int:
+def _edge_index(run: Execution, edge: str | int) -> int:
     edges = run.graph.edges
     if isinstance(edge, int):
         if 0 <= edge < len(edges):
@@ -174,7 +176,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
     }
 
 
-def answer_inspection(run: Run, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
+def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
     """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``file``.
 
     ``with_place`` says where files are, for who sits at this machine.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.ways import Candidate, WayOn
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.storage.stage_listing import StageFile
 
 MAX_TEXT: Final = 20_000
@@ -108,7 +108,7 @@ class StageInspection:
     directory: Path | None = None
     workdir: str = ""
     problems: tuple[str, ...] = ()
-    run: Run | None = field(default=None, repr=False, compare=False)
+    run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.decisions.overrides import Pin
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import BackendSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
 
 
 @dataclass(slots=True)
@@ -30,15 +30,15 @@ class Kept:
     backend: BackendSpec = None
 
 
-_KEPT: WeakKeyDictionary[Run, Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Execution, Kept] = WeakKeyDictionary()
 
 
-def kept_of(run: Run) -> Kept:
+def kept_of(run: Execution) -> Kept:
     """What a handle keeps."""
     return _KEPT.setdefault(run, Kept())
 
 
-def with_what_is_kept(run: Run, options: Mapping[str, Any], pipeline: Pipeline) -> dict[str, Any]:
+def with_what_is_kept(run: Execution, options: Mapping[str, Any], pipeline: Definition) -> dict[str, Any]:
     """Options of a call by which a pipeline goes on from a run; a pin that is given as None is taken out."""
     kept = kept_of(run)
     given = as_dict("pins", options.get("pins") or {}, hint='pins={"plan": "the text of its response"}')

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError, RunInterrupted
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline import features
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
-from attractor_nb.pipeline.debugger import check_debugging
+from attractor_nb.pipeline.debugging_options import check_debugging
 from attractor_nb.pipeline.hosts import check_host, new_job
 from attractor_nb.pipeline.lending import Lent
 from attractor_nb.pipeline.options import RunOptions, as_list, read_options
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.rewinding import Rewind
-    from attractor_nb.pipeline.run import Run
 
 
-def options_for(pipeline: Pipeline, given: Mapping[str, Any]) -> RunOptions:
+def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
     """The options of a run of this pipeline; its secrets are learnt.
 
     Raises:
@@ -41,8 +42,8 @@ def options_for(pipeline: Pipeline, given: Mapping[str, Any]) -> RunOptions:
 
 
 def start_run(
-    pipeline: Pipeline, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool
-) -> Run:
+    pipeline: Definition, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool
+) -> Execution:
     """Begin a run in a directory of its own, and start its engine."""
     options, tape = with_cassette(options)
     check_host(options.host)
@@ -54,7 +55,7 @@ def start_run(
 
 
 def go_on(
-    pipeline: Pipeline,
+    pipeline: Definition,
     logs_root: Path,
     options: RunOptions,
     interrupt: HeldInterrupt,
@@ -62,7 +63,7 @@ def go_on(
     is_waited_for: bool,
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
-) -> Run:
+) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
     options, tape = with_cassette(features.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
@@ -73,6 +74,29 @@ def go_on(
         pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
     )
     return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
+
+
+def resume_run(
+    pipeline: Definition,
+    logs_root: Path,
+    given: Mapping[str, Any],
+    *,
+    on_graph_change: str = "error",
+    rewind: Rewind | None = None,
+) -> Execution:
+    """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
+    features.check_own(logs_root, given)
+    chosen = options_for(pipeline, given)
+    with held_interrupts() as interrupt:
+        return go_on(
+            pipeline,
+            logs_root,
+            chosen,
+            interrupt,
+            on_graph_change=on_graph_change,
+            is_waited_for=False,
+            rewind=rewind,
+        )
 
 
 def refuse_own_loop(options: RunOptions) -> None:
@@ -90,7 +114,7 @@ def refuse_own_loop(options: RunOptions) -> None:
 
 
 def _launch(
-    pipeline: Pipeline,
+    pipeline: Definition,
     options: RunOptions,
     seams: Seams,
     start: Beginning,
@@ -98,7 +122,7 @@ def _launch(
     *,
     is_waited_for: bool,
     tape: Tape | None,
-) -> Run:
+) -> Execution:
     """Start the engine; nobody gets the handle of a run that was interrupted before it began.
 
     Raises:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
 
 
 CONTINUED_FROM = "continued_from"
@@ -27,7 +27,7 @@ CONTINUED_FROM = "continued_from"
 
 
 def continue_legacy(
-    pipeline: Pipeline, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
+    pipeline: Definition, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
 ) -> Beginning:
     """Begin where the checkpoint says.
 

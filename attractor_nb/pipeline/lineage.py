@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 MAX_DEPTH: Final = 50
 """How many forks of forks are followed: a family that was tampered with has an end, too."""
@@ -61,7 +61,7 @@ class Lineage:
         return picture_bundle(self.to_svg(), str(self))
 
 
-def lineage(run: Run | str | Path, base: str | Path | None = None) -> Lineage:
+def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Lineage:
     """The family of a run.
 
     Args:

@@ -1,34 +1,14 @@
-"""Reading a stored run back: the same handle, without an engine behind it."""
+"""Reading the pipeline of a run directory, or of that of a map."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.decisions.history import way_taken
-from attractor_nb.decisions.plan import compile_plan
-from attractor_nb.engine.runner import RunOutcome
-from attractor_nb.errors import RunNotFound
-from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.model.option_meanings import OF_A_PIPELINE
-from attractor_nb.pipeline.ended_context import StoredValues, ended_context
-from attractor_nb.pipeline.followed import Followed
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.handle import Work
 from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.pipeline.recorded import (
-    MAX_RESTART_HOPS,
-    kept_directories,
-    restart_directory,
-    restored_state,
-    what_holds,
-)
-from attractor_nb.pipeline.run import Run
-from attractor_nb.pipeline.wiring import result_of
-from attractor_nb.source import SourceText
-from attractor_nb.storage.map_directory import is_map, read_map_source
-from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.stored_run import StoredRun, read_run
+from attractor_nb.pipeline.reading import read_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,19 +16,12 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.handlers.supervision import GuardFunction
     from attractor_nb.model.diagnostic import Severity
     from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import BackendSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.sources import Source
     from attractor_nb.protocols import Handler, LintRule, Transform
-
-_ENDED = frozenset({"completed", "failed", "paused"})
-_LIVE = frozenset({"running", "resumed"})
-LOST_OWNER = "abandoned: its process ended"
-"""Why a run stands still whose log has no end."""
 
 
 def load_pipeline(
@@ -107,78 +80,4 @@ def load_pipeline(
         RunNotFound: There is no run, or it does not hold its source.
     """
     options = given_options(locals(), of=OF_A_PIPELINE)
-    path = as_path(logs_root)
-    if is_map(path):
-        origin = path.absolute() / SOURCE_NAME
-        return Pipeline(SourceText(read_map_source(path), str(origin)), origin=origin, **options)
-    return _pipeline(read_run(path), options)
-
-
-def _pipeline(stored: StoredRun, options: dict[str, Any]) -> Pipeline:
-    if stored.source_text is None:
-        raise RunNotFound(
-            f"{stored.logs_root} does not hold the pipeline's source",
-            hint="load the pipeline yourself: Pipeline(path).resume(directory)",
-        )
-    source = SourceText(stored.source_text, str(stored.logs_root / SOURCE_NAME))
-    return Pipeline(source, origin=stored.logs_root / SOURCE_NAME, **options)
-
-
-def load_run(logs_root: Path, pipeline: Pipeline | None = None) -> Run:
-    """A stored run as a handle: states, prompts, responses, result. Read-only; nobody needs to own it.
-
-    A run that a ``loop_restart`` took to another directory is shown to where it came.
-
-    Raises:
-        RunNotFound: There is no run at that place.
-        CheckpointCorrupt: Its log is damaged; says what is salvageable.
-    """
-    stored = read_run(logs_root)
-    pipeline = pipeline or _pipeline(stored, {})
-    plan = compile_plan(pipeline.graph)
-    state, way = restored_state(plan, stored), list(way_taken(stored.events))
-    for _ in range(MAX_RESTART_HOPS):
-        restarted = restart_directory(stored, state)
-        if restarted is None:
-            break
-        stored = read_run(restarted)
-        state = restored_state(plan, stored, state.restarted(state.restart_target))
-        way.extend(way_taken(stored.events))
-    run_id = str(stored.manifest.get("run_id", ""))
-    work: Work[RunResult] = Work(f"run {run_id}")
-    followed = Followed()
-    followed.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
-    run = Run(
-        pipeline,
-        run_id,
-        stored.logs_root,
-        stored.read_stage_file,
-        work=work,
-        followed=followed,
-    )
-    if stored.status not in _LIVE:
-        if not run.view.status.is_ended:
-            followed.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
-        context = ended_context(_values(stored), (), StoredValues(stored.logs_root))
-        work.result = result_of(
-            run,
-            followed,
-            state,
-            context,
-            RunOutcome(_standing(stored, state), state.reason or run.view.reason, run.view.duration),
-        )
-    return run
-
-
-def _standing(stored: StoredRun, state: RunState) -> str:
-    """How the run ended; the log says so even when the manifest could not be written any more."""
-    return state.ended or (stored.status if stored.status in _ENDED else "interrupted")
-
-
-def _values(stored: StoredRun) -> dict[str, Any]:
-    """The context as the newest records say."""
-    checkpoint, events = what_holds(stored)
-    values = dict((checkpoint or {}).get("context", {}))
-    for event in events:
-        values.update(getattr(event, "context", {}))
-    return values
+    return read_definition(as_path(logs_root), Pipeline, options)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.ways import WayOn
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 
 class KnownVisit:
@@ -140,7 +140,7 @@ class Lookback:
         plan: What its graph, as it is now, would decide.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Execution) -> None:
         """Read the logs.
 
         Raises:
@@ -183,10 +183,10 @@ class Lookback:
                 yield directory, commit, way
 
 
-_KEPT: WeakKeyDictionary[Run, Lookback] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()
 
 
-def look_back(run: Run) -> Lookback:
+def look_back(run: Execution) -> Lookback:
     """The past of a run as its logs have it now; read again only when they have grown.
 
     Raises:
@@ -217,7 +217,7 @@ def _stamp_of(root: Path) -> tuple[int, ...]:
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _read_all(run: Run) -> list[RecordedDirectory]:
+def _read_all(run: Execution) -> list[RecordedDirectory]:
     """The directories of a run, from its first to its last."""
     found = [RecordedDirectory(run.logs_root, run.graph)]
     for _ in range(MAX_RESTART_HOPS):

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.cache_keys import Place
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import PipelineForked
+from attractor_nb.pipeline.execution import Execution
 from attractor_nb.pipeline.options import as_path
-from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.stage_directories import read_stage_text
 
 if TYPE_CHECKING:
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.lookback import KnownVisit
-    from attractor_nb.pipeline.pipeline import Pipeline
 
 
-def as_run(thing: object, name: str = "the run", pipeline: Pipeline | None = None) -> Run:
+def as_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
     """The run that somebody points at.
 
     Args:
@@ -33,17 +33,19 @@ def as_run(thing: object, name: str = "the run", pipeline: Pipeline | None = Non
         RunNotFound: There is no run at that place, or nothing of it is stored.
         CheckpointCorrupt: Its log is damaged.
     """
-    if isinstance(thing, Run):
+    from attractor_nb.pipeline.reading import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+    if isinstance(thing, Execution):
         return thing
     if isinstance(thing, RunResult):
-        return Run.load(thing.logs_root, pipeline)
+        return load_execution(thing.logs_root, pipeline)
     place: Any = getattr(thing, "logs_root", thing)  # an entry of runs(), too
     if not is_path(place):
         raise OptionError(
             f"{name} is a run, its result or its directory, not {type(thing).__name__}",
             hint='for example ".attractor/runs/first"',
         )
-    return Run.load(as_path(place, name), pipeline)
+    return load_execution(as_path(place, name), pipeline)
 
 
 def is_path(thing: object) -> bool:
@@ -55,7 +57,7 @@ TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
 """What a comparison looks at of a visit, and the files that hold it."""
 
 
-def texts_of(run: Run, known: KnownVisit) -> dict[str, str]:
+def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
     """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
 
     The run's own id and directory are marks in them, for they differ always and tell nothing. So are those of

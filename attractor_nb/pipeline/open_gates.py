@@ -12,20 +12,20 @@ from attractor_nb.logs import own_logger
 if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.model.events import Event
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 LOGGER = own_logger(__name__)
 ENDED: Final = "the run has ended; where it did not come to its end, run.resume() goes on with it"
-Listener = Callable[["Run", "Gate | None", "Event | None"], None]
+Listener = Callable[["Execution", "Gate | None", "Event | None"], None]
 """Told of a run, one of its gates, and what became of it (``Gates.on_change``); no gate: the run ended."""
 
 _lock = threading.Lock()
-_under_way: dict[int, Run] = {}
+_under_way: dict[int, Execution] = {}
 _listeners: list[Listener] = []
 
 
 @contextmanager
-def gates_open(run: Run, gates: Gates) -> Generator[None]:
+def gates_open(run: Execution, gates: Gates) -> Generator[None]:
     """While this lasts the gates of the run are among those of the process; then they are closed."""
     with _lock:
         _under_way[id(run)] = run
@@ -38,13 +38,13 @@ def gates_open(run: Run, gates: Gates) -> Generator[None]:
         tell(run, None, None)
 
 
-def runs_under_way() -> tuple[Run, ...]:
+def runs_under_way() -> tuple[Execution, ...]:
     """The runs whose engine works here, oldest first."""
     with _lock:
         return tuple(_under_way.values())
 
 
-def tell(run: Run, gate: Gate | None, event: Event | None) -> None:
+def tell(run: Execution, gate: Gate | None, event: Event | None) -> None:
     """Tell all listeners of a change, in the engine's thread; a fault of theirs is never the run's."""
     for listener in tuple(_listeners):
         try:

@@ -14,11 +14,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from attractor_nb.decisions.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration, parse_duration
 from attractor_nb.model.isolation import ISOLATIONS
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline.trust import checked_trust
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
 from attractor_nb.tracing import read_tracing
 
@@ -245,3 +245,19 @@ def check_observer(observer: object) -> None:
             f"an observer is a function of an event, not {type(observer).__name__}",
             hint="pipeline.on_event(lambda event: print(event.description))",
         )
+
+
+def checked_trust(value: object) -> bool | str:
+    """The value of the option ``trust``.
+
+    Raises:
+        OptionError: It is neither a truth value nor a hash.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and is_hash(value):
+        return value
+    raise OptionError(
+        f"trust is True or the hash of the commands, not {value!r}",
+        hint=f"a hash has at least {SHOWN_DIGITS} hexadecimal digits; `attractor-nb commands FILE` prints it",
+    )

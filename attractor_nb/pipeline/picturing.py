@@ -33,6 +33,12 @@ def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scal
         StorageError: The disk refused; what was there before is intact.
     """
     place = as_path(path, "the picture")
+    write_bytes(place, png_of(svg, theme=theme, scale=scale))
+    return place
+
+
+def png_of(svg: str, *, theme: str = "light", scale: float = 2.0) -> bytes:
+    """A drawing of ours as the bytes of a PNG; arguments and refusals as of ``write_png``."""
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= MAX_SCALE:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"scale {scale!r:.40} is none", hint=f"a number above 0, up to {MAX_SCALE}")
     try:
@@ -43,5 +49,4 @@ def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scal
             hint='pip install "attractor_nb[png]"; to_svg() needs nothing',
         ) from None
     draw: Any = resvg_py.svg_to_bytes
-    write_bytes(place, bytes(draw(svg_string=flat_svg(svg, theme), zoom=scale)))
-    return place
+    return bytes(draw(svg_string=flat_svg(svg, theme), zoom=scale))

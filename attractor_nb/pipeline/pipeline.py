@@ -1,21 +1,28 @@
-"""A pipeline: a definition, and the ways to run it."""
+"""A pipeline: a definition, and all that can be done with it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attractor_nb.errors import OptionError
+from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline import features
-from attractor_nb.pipeline.definition import Definition
+from attractor_nb.pipeline.mending import Mendable
+from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.signatures.continuing import Continuing
 from attractor_nb.pipeline.signatures.mapping import OverRows
 from attractor_nb.pipeline.signatures.starting import Starting
 from attractor_nb.pipeline.signatures.trying import Trying
 
 if TYPE_CHECKING:
-    from attractor_nb.pipeline.composing import PipelineNode
+    from pathlib import Path
+
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline.run import Run
 
 
-class Pipeline(Definition, Starting, Continuing, OverRows, Trying):
+class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
     """A pipeline that can be linted, drawn and run.
 
     Attributes:
@@ -35,6 +42,11 @@ class Pipeline(Definition, Starting, Continuing, OverRows, Trying):
     'success'
     """
 
+    @property
+    def run_kind(self) -> type[Run]:
+        """What its runs are handed out as."""
+        return features.Run
+
     def node(self, node_id: str) -> PipelineNode:
         """A node, to be looked at or replaced by another pipeline's inside (spec 9.4).
 
@@ -44,4 +56,51 @@ class Pipeline(Definition, Starting, Continuing, OverRows, Trying):
         Raises:
             OptionError: There is no such node.
         """
-        return features.PipelineNode(self, node_id)
+        return PipelineNode(self, node_id)
+
+
+@dataclass(frozen=True)
+class PipelineNode:
+    """A node of a pipeline.
+
+    Attributes:
+        pipeline: The pipeline.
+        id: The node's id.
+    """
+
+    pipeline: Pipeline
+    id: str
+
+    def __post_init__(self) -> None:
+        """Check that there is such a node."""
+        if self.id not in self.pipeline.graph.nodes:
+            near = did_you_mean(self.id, self.pipeline.graph.nodes)
+            raise OptionError(f'the pipeline has no node "{self.id}"{near}')
+
+    @property
+    def value(self) -> Node:
+        """The node as it will run."""
+        return self.pipeline.graph.nodes[self.id]
+
+    def replace(self, other: Pipeline | Graph | str | Path, *, prefix: str | None = None) -> Pipeline:
+        """A new pipeline in which the inside of another stands in place of this node.
+
+        This pipeline stays as it is. The other's start and exit are left out, its ids are prefixed, and the
+        edges of this node are those of its first and last nodes; see docs/composition.md.
+
+        Args:
+            other: A pipeline, a graph, DOT text, or a path to a .dot file.
+            prefix: What its ids get in front; ``<id>_`` by default.
+
+        Raises:
+            OptionError: It cannot stand there, and why.
+            DotSyntaxError: Its text does not parse.
+        """
+        host = self.pipeline
+        inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
+        for found in inner.diagnostics:
+            if found.rule == features.TEXT_FILE:
+                raise OptionError(found.message, hint="mend the pipeline that is put in place of the node")
+        graph = features.with_literal_texts(inner.graph)  # they are as read: none names a file of the host's
+        graph = features.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
+        return host.with_source(graph, inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import DotDocument, read_dot
@@ -53,7 +53,7 @@ class Preparation:
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     is_strict: bool = False
     are_many_exits_allowed: bool = False
-    find_children: Callable[[Graph], Family] | None = None
+    find_children: Callable[[Graph], Family[Any]] | None = None
     taken_over: frozenset[str] = frozenset()
 
 
@@ -73,7 +73,7 @@ class Prepared:
     parsed: Graph
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
-    family: Family
+    family: Family[Any]
 
 
 def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepared:
@@ -94,7 +94,7 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
     assert parsed is not None, "a source is a graph or has one"
     put_in, text_problems = files.put_in(parsed)
     graph = _transformed(put_in, (*built_in_transforms(), *preparation.transforms))
-    family = preparation.find_children(graph) if preparation.find_children else Family()
+    family = preparation.find_children(graph) if preparation.find_children else Family[Any]()
     graph = family.beside(graph)
     options = LintOptions(
         known_types=BUILT_IN_TYPES | preparation.runnable_types,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.views.state import RunView
 
 MAX_CHILD_DEPTH: Final = 8
@@ -85,7 +85,7 @@ class Replay:
         run: The run.
     """
 
-    def __init__(self, run: Run, events: Sequence[Event]) -> None:
+    def __init__(self, run: Execution, events: Sequence[Event]) -> None:
         self.run = run
         self.graph = run.graph
         self.events = tuple(events)
@@ -136,7 +136,7 @@ class Replay:
         return picture_bundle(self.at(-1).to_svg(), str(self))
 
 
-def replay_run(run: Run) -> Replay:
+def replay_run(run: Execution) -> Replay:
     """The replay of a run: live as far as it has come, ended, or loaded.
 
     Raises:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.overrides import overrides_of
 from attractor_nb.errors import OptionError, RunError
+from attractor_nb.pipeline.forking import fork_run
+from attractor_nb.pipeline.inspecting import inspect_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.outcome import Outcome
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
 
 _OWN = frozenset({"stop_after", "breakpoints", "host"})
 
@@ -38,7 +40,7 @@ class Rerun:
     before: Outcome | None
     response: str
     response_before: str
-    run: Run
+    run: Execution
 
     @property
     def is_same(self) -> bool:
@@ -74,7 +76,7 @@ class Rerun:
         return str(self)
 
 
-def rerun_stage(run: Run, node: str, visit: int | None, options: Mapping[str, Any]) -> Rerun:
+def rerun_stage(run: Execution, node: str, visit: int | None, options: Mapping[str, Any]) -> Rerun:
     """Execute a stage once more on its stored input; see ``Debugger.rerun``.
 
     Raises:
@@ -96,7 +98,7 @@ def rerun_stage(run: Run, node: str, visit: int | None, options: Mapping[str, An
     given: Mapping[str, Any] = options.get("pins") or {}
     pins = {**given, node: None}  # one that the handle keeps does not stand for this stage
     whole: dict[str, Any] = {**options, "pins": pins, "stop_after": 1}
-    fork = run.fork(node, visit, **whole)
+    fork = fork_run(run, node, visit, **whole)
     fork.result()
     outcome = fork.outcomes.get(node)
     if outcome is None or not visits:
@@ -113,8 +115,8 @@ def rerun_stage(run: Run, node: str, visit: int | None, options: Mapping[str, An
     )
 
 
-def _response_of(run: Run, node: str, visit: int) -> str:
+def _response_of(run: Execution, node: str, visit: int) -> str:
     """The response of a visit, also of one whose files were moved aside."""
-    inspected = run.inspect(node, visit)
+    inspected = inspect_stage(run, node, visit)
     response = inspected.to_plain().get("response")
     return response if isinstance(response, str) else ""

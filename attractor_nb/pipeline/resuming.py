@@ -18,7 +18,13 @@ from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.history import way_taken
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.model.calls import AGENT_TASK_FILE, request_file
-from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
+from attractor_nb.model.events import (
+    LOG_FORM,
+    InterviewCompleted,
+    PipelineResumed,
+    PipelineStarted,
+    UnknownEvent,
+)
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.asking import is_somebody_asked
 from attractor_nb.pipeline.beginning import (
@@ -57,8 +63,8 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.storage.event_lines import LogScan
 
@@ -66,7 +72,7 @@ GRAPH_CHANGES = ("error", "warn", "accept")
 
 
 def continue_run(
-    pipeline: Pipeline,
+    pipeline: Definition,
     logs_root: Path,
     options: RunOptions,
     seams: Seams,
@@ -145,7 +151,7 @@ def continue_run(
     )
 
 
-def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
+def _stored_goes_on(pipeline: Definition, logs_root: Path) -> str:
     """That an edited file is not what goes on, and how it would; empty when it is as the run began."""
     path = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
     if path is None:
@@ -156,7 +162,7 @@ def _stored_goes_on(pipeline: Pipeline, logs_root: Path) -> str:
     )
 
 
-def complete_end(pipeline: Pipeline, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
     """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up.
 
     Raises:
@@ -363,7 +369,7 @@ def _way_on(plan: Plan, latest: _Latest, wish: _Wish) -> _WayOn:
 
 
 def check_fork(
-    pipeline: Pipeline,
+    pipeline: Definition,
     plan: Plan,
     stored: StoredRun,
     state: RunState,
@@ -428,6 +434,7 @@ def _read_one(
     it does.
     """
     stored = read_run(logs_root, scan)
+    _check_form(stored)
     if before is None:
         _check_begun(stored)
         state = restored_state(plan, stored)
@@ -439,6 +446,28 @@ def _read_one(
 
 def _endless(logs_root: Path) -> RunError:
     return RunError(f"the restarts of {logs_root} have no end")
+
+
+def _check_form(stored: StoredRun) -> None:
+    """Refuse a run whose log says more than this version understands: it could take it wrongly.
+
+    Raises:
+        RunError: A newer version has written it.
+    """
+    kinds = set(map(type, stored.events))
+    unknown = next((event for event in stored.events if type(event) is UnknownEvent), None)
+    first = stored.events[0] if PipelineStarted in kinds else None
+    form = first.schema_version if isinstance(first, PipelineStarted) else LOG_FORM
+    if form > LOG_FORM or unknown is not None:
+        what = f"its log has form {form}, and this one knows form {LOG_FORM}"
+        if form <= LOG_FORM and unknown is not None:
+            what = (
+                f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
+            )
+        raise RunError(
+            f"a newer version of attractor_nb has written the run in {stored.logs_root}: {what}",
+            hint="update attractor_nb to go on with it; it can be looked at with this version",
+        )
 
 
 def _check_begun(stored: StoredRun) -> None:
@@ -504,7 +533,7 @@ def _check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
         )
 
 
-def rewind_of_failure(pipeline: Pipeline, logs_root: Path, options: RunOptions) -> Rewind | None:
+def rewind_of_failure(pipeline: Definition, logs_root: Path, options: RunOptions) -> Rewind | None:
     """The way back to where a run that has failed for good can be tried again; None for another run.
 
     Raises:
@@ -550,7 +579,7 @@ _REDACTED = (
 )
 
 
-def _check_own_source(pipeline: Pipeline, logs_root: Path, on_graph_change: str) -> None:
+def _check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: str) -> None:
     """Refuse the source that a run directory keeps without its secrets: it cannot be what ran.
 
     Said before anybody is asked to vouch for commands that would not be run either.

@@ -1,48 +1,22 @@
-"""One execution of a pipeline, live or read again from its directory.
-
-A live run is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
-run directory that nobody needs to own. Both show the same things. How it is waited for is in ``handle.py``.
-"""
+"""A run: one execution of a pipeline, with all that can be asked of it and done with it."""
 
 from __future__ import annotations
 
-import contextlib
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attractor_nb.engine.event_stream import EventFeed, EventStream
-from attractor_nb.errors import NoSuchGate, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline import features
-from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
-from attractor_nb.pipeline.kept import kept_of
-from attractor_nb.pipeline.options import as_path, check_observer
+from attractor_nb.pipeline.execution import of_kind
+from attractor_nb.pipeline.options import as_path
 from attractor_nb.pipeline.past import Past
-from attractor_nb.pipeline.presenters import name_of
-from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
 from attractor_nb.pipeline.run_signatures.of_a_run import GoingOn
-from attractor_nb.storage.stage_directories import read_stage_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from attractor_nb.engine.debugging import Debugging
-    from attractor_nb.engine.gates import Gate, Gates
-    from attractor_nb.engine.tracebacks import Failures
-    from attractor_nb.model.events import EventObserver
-    from attractor_nb.model.outcome import Outcome
-    from attractor_nb.pipeline.followed import Followed
-    from attractor_nb.pipeline.handle import Work
-    from attractor_nb.pipeline.options import BackendSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.why import Why
-    from attractor_nb.views.changes import Changes
-    from attractor_nb.views.run_details import RunDetails
-    from attractor_nb.views.state import RunView
+    from attractor_nb.pipeline.definition import Definition
 
 
-class Run(GoingOn, Past, Handle[RunResult]):
+class Run(GoingOn, Past):
     """One execution of a pipeline.
 
     Attributes:
@@ -52,97 +26,6 @@ class Run(GoingOn, Past, Handle[RunResult]):
         logs_root: Its run directory.
     """
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        run_id: str,
-        logs_root: Path,
-        read: Callable[[str, str, str], str | None],
-        *,
-        work: Work[RunResult],
-        followed: Followed,
-        stream: EventStream | None = None,
-        gates: Gates | None = None,
-        live_children: Callable[[], Mapping[str, Run]] | None = None,
-        debugging: Debugging | None = None,
-        failures: Failures | None = None,
-        backend: BackendSpec = None,
-    ) -> None:
-        super().__init__(work)
-        self.id = run_id
-        self.pipeline = pipeline
-        self.logs_root = logs_root
-        self.graph = pipeline.graph
-        self._followed = followed
-        self._read = read
-        self._live_children = live_children
-        self._stream = stream
-        self._gates = gates
-        self._debugging = debugging
-        self._failures = failures
-        kept_of(self).backend = backend
-
-    # -- looking -------------------------------------------------------------------------------------
-
-    @property
-    def view(self) -> RunView:
-        """States of nodes and edges, folded from its events."""
-        return self._followed.known.view
-
-    @property
-    def outcomes(self) -> Mapping[str, Outcome]:
-        """Latest outcome of each committed node."""
-        return self._followed.known.outcomes
-
-    @property
-    def visits(self) -> Mapping[str, int]:
-        """Committed visits of each node."""
-        return self._followed.known.visits
-
-    @property
-    def status(self) -> str:
-        """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
-        if (finished := self._work.result) is not None:
-            return _LONG_STATUS.get(finished.status, finished.status)
-        if self.is_done:
-            return "interrupted"
-        return "waiting" if self.gates or self.stops else "running"
-
-    @property
-    def gates(self) -> tuple[Gate, ...]:
-        """The questions that wait for an answer now, oldest first."""
-        return self._gates.pending if self._gates is not None else ()
-
-    def __getitem__(self, node_id: str) -> StageView:
-        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.graph.nodes)
-
-    def why(self, node_id: str) -> Why:
-        """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
-
-        Args:
-            node_id: The node.
-
-        Raises:
-            OptionError: The graph has no such node.
-        """
-        return features.why(node_id, self.graph, self.view, self.read_stage_file)
-
-    def read_stage_file(self, node_id: str, name: str) -> str | None:
-        """The text of a file in a stage's directory; None when there is none.
-
-        Args:
-            node_id: The node.
-            name: The file's name, such as ``response.md``.
-        """
-        followed = self._followed.known
-        if node_id not in followed.kept:
-            return self._read(node_id, name, followed.branches.get(node_id, ""))
-        directory = followed.kept[node_id]
-        return None if directory is None else read_stage_text(self.logs_root / directory, name)
-
     @property
     def children(self) -> dict[str, Run]:
         """The child runs of its stages by node, in a branch by ``branch/node``; of each stage the latest.
@@ -150,144 +33,12 @@ class Run(GoingOn, Past, Handle[RunResult]):
         Those that run here are live: ``run.children["boss"].events()``. The others are read from their
         directories; one that cannot be read is left out.
         """
-        found = dict(self._live_children()) if self._live_children else {}
-        for name, root in self._followed.known.child_roots.items():
-            if name not in found:
-                with contextlib.suppress(RunError):
-                    found[name] = Run.load(self.logs_root / root)
-        return found
+        from attractor_nb.pipeline.reading import children_of  # noqa: PLC0415 - loads an engine
 
-    def changes(self) -> Changes:
-        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
-
-        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
-
-        Raises:
-            OptionError: It works in no worktree.
-            StorageError: The repository or the branch is gone.
-        """
-        return features.changes_of(self.logs_root)
-
-    def to_svg(self) -> str:
-        """The graph with its present states."""
-        view = self.view
-        return features.render_svg(
-            self.graph,
-            states=view.nodes,
-            edges=view.edges,
-            children=view.children,
-            is_ended=self.is_done,
-            is_whole=False,
-        )
-
-    def details(self) -> RunDetails:
-        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands.
-
-        It is a text, and a notebook shows it as tables.
-        """
-        facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
-        if workdir := features.place_facts(self.logs_root).get("workdir"):
-            facts["works in"] = str(workdir)
-        facts["duration"] = features.duration_text(self.view.duration)
-        if words := features.usage_words(features.so_far(self.view)):
-            facts["used"] = ", ".join(words)
-        return features.run_details(self.view, self.graph, facts)
-
-    # -- listening -----------------------------------------------------------------------------------
-
-    def on_event(self, observer: EventObserver) -> Callable[[], None]:
-        """Call ``observer`` with every event from now on, in a thread of its own.
-
-        Args:
-            observer: A function of an event.
-
-        Returns:
-            A function that stops it.
-        """
-        check_observer(observer)
-        if self._stream is None:
-            return _nothing
-        return self._stream.observe(observer)
-
-    def events(self) -> EventFeed:
-        """All events: ``for event in run.events()``, or ``async for``; ends with the run.
-
-        Those of the log come first, then the others as they happen. Where nothing is stored
-        (``durability="none"``), only those from now on.
-        """
-        if self._stream is not None and not self.is_done:
-            return self._stream.open_feed()
-        is_stored = (self.logs_root / "events.jsonl").exists()
-        feed = EventFeed(recorded=features.read_run(self.logs_root).events if is_stored else ())
-        feed.close()
-        return feed
-
-    # -- acting --------------------------------------------------------------------------------------
-
-    def answer(
-        self,
-        gate: str,
-        choice: str = "",
-        *,
-        text: str = "",
-        form: Mapping[str, Any] | None = None,
-        answered_by: str = "call",
-    ) -> Gate:
-        """Answer a gate; the first durable answer wins.
-
-        Args:
-            gate: The gate's id, or the id of the node that asks.
-            choice: Key, label or target of the choice.
-            text: Free text.
-            form: What is filled in, by field, where the gate has a form.
-            answered_by: Who answers, for the record.
-
-        Raises:
-            NoSuchGate: No such gate is waiting.
-            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
-            AlreadyAnswered: Another answer came first.
-        """
-        if self._gates is None:
-            raise NoSuchGate(
-                f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
-            )
-        return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
-
-    def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
-        """Block until a gate waits, and return it.
-
-        Args:
-            gate: Id of the gate or node; any gate when empty.
-            timeout: Seconds to wait at most.
-
-        Raises:
-            NoSuchGate: The run ended, or the time ran out, before the gate was reached.
-        """
-        give_up = None if timeout is None else time.monotonic() + timeout
-        while True:
-            for pending in self.gates:
-                if gate in {"", pending.id, pending.stage}:
-                    return pending
-            left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
-            if self._gates is None or self.is_done or left <= 0:
-                raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
-            self._gates.wait(left)
-
-    # -- stopping ------------------------------------------------------------------------------------
-
-    def _interruption(self) -> RunInterrupted:
-        if (finished := self._work.result) is not None and finished.status in _LONG_STATUS:
-            return RunInterrupted(
-                f"the run had {self.status} when it was interrupted", hint="see run.result()"
-            )
-        return super()._interruption()
-
-    def _where_stopped(self) -> str:
-        where = f" at {self.view.next_node}" if self.view.next_node else ""
-        return f"the run was stopped{where}"
+        return children_of(self)
 
     @classmethod
-    def load(cls, logs_root: str | Path, pipeline: Pipeline | None = None) -> Run:
+    def load(cls, logs_root: str | Path, pipeline: Definition | None = None) -> Run:
         """A run that was stored, from its directory alone; nobody needs to own it.
 
         Args:
@@ -298,27 +49,8 @@ class Run(GoingOn, Past, Handle[RunResult]):
             RunNotFound: There is no run at that place.
             CheckpointCorrupt: Its log is damaged; says what is salvageable.
         """
-        from attractor_nb.pipeline.loading import load_run  # noqa: PLC0415 - loading builds runs
+        from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - pipelines make runs
+        from attractor_nb.pipeline.reading import load_execution  # noqa: PLC0415 - loads an engine
 
         with held_interrupts():
-            return load_run(as_path(logs_root), pipeline)
-
-    def __str__(self) -> str:
-        waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = "\n".join(
-            [features.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
-        )
-        return f"{text}\ngate {waiting} waits for an answer" if waiting else text
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return features.picture_bundle(self.to_svg(), str(self))
-
-
-_LONG_STATUS = {"success": "completed", "fail": "failed"}
-
-
-def _nothing() -> None:
-    """Stop what was never begun."""
+            return of_kind(load_execution(as_path(logs_root), pipeline or Pipeline), cls)

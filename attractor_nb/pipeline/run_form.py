@@ -6,13 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline.launching import options_for, start_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.inputs import Input
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
 
 
 class RunForm:
@@ -35,18 +37,18 @@ class RunForm:
     'plain'
     """
 
-    def __init__(self, pipeline: Pipeline, options: Mapping[str, Any]) -> None:
+    def __init__(self, pipeline: Definition, options: Mapping[str, Any]) -> None:
         """Make the form; nothing is started."""
         self.pipeline = pipeline
         self.options = dict(options)
-        self.run: Run | None = None
+        self.run: Execution | None = None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The declared inputs, in their order."""
         return self.pipeline.inputs
 
-    def submit(self, values: Mapping[str, str | bool]) -> Run:
+    def submit(self, values: Mapping[str, str | bool]) -> Execution:
         """Start a run with what was filled in; a field that is empty is left to its default.
 
         Args:
@@ -63,9 +65,10 @@ class RunForm:
             if not (isinstance(given, str) and not given.strip())
         }
         given: dict[str, Any] = {**self.options, "params": params}
-        run = self.pipeline.run(wait=False, **given)
-        self.run = run
-        return run
+        chosen = options_for(self.pipeline, given)
+        with held_interrupts() as interrupt:
+            self.run = run = start_run(self.pipeline, chosen, interrupt, is_waited_for=False)
+            return run
 
     def __str__(self) -> str:
         width = max((len(each.name) for each in self.inputs), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
@@ -19,9 +19,32 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.definition import Definition
 
 RESERVED_PREFIXES: Final = ("internal.", "graph.")
+
+
+class Declaring(Protocol):
+    """What declares inputs: a definition."""
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+        ...
+
+    @property
+    def schemas(self) -> Mapping[str, type[BaseModel]]:
+        """The models that are registered, by name."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+        ...
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What its graph declares."""
+        ...
 
 
 def registered_inputs(schemas: Mapping[str, type[BaseModel]], name: str) -> tuple[Input, ...] | None:
@@ -38,7 +61,7 @@ def declared_inputs(graph: Graph, schemas: Mapping[str, type[BaseModel]]) -> tup
     return inputs_of(graph, partial(registered_inputs, schemas))
 
 
-def plain_inputs(pipeline: Definition) -> list[dict[str, Any]]:
+def plain_inputs(pipeline: Declaring) -> list[dict[str, Any]]:
     """The inputs that a source declares; none where it takes any values, or the declaration is wrong."""
     try:
         return redacted_value([each.to_plain() for each in pipeline.inputs])
@@ -47,7 +70,7 @@ def plain_inputs(pipeline: Definition) -> list[dict[str, Any]]:
 
 
 def checked_inputs(
-    pipeline: Definition, given: Mapping[str, Any], *, is_whole: bool = True
+    pipeline: Declaring, given: Mapping[str, Any], *, is_whole: bool = True
 ) -> Mapping[str, Any]:
     """The values that a run begins with: those that it is given, and the defaults of the others.
 
@@ -79,7 +102,7 @@ def checked_inputs(
     return values | _typed(pipeline.name, model, own)
 
 
-def later_inputs(pipeline: Definition, known: Container[str]) -> dict[str, Any]:
+def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:
     """The defaults of inputs that a run does not know which goes on: its graph has declared them since.
 
     Args:

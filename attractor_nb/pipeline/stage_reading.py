@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.journal import AttemptRecord, VisitRecord
     from attractor_nb.model.graph import Node
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.lookback import KnownVisit, Lookback
-    from attractor_nb.pipeline.run import Run
 
 MAX_READ: Final = 1024 * 1024
 """Bytes of a prompt, a response or an output that an inspection holds."""
@@ -42,7 +42,7 @@ _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 
 
 def read_stage(
-    run: Run,
+    run: Execution,
     past: Lookback,
     spec: Node,
     known: Sequence[KnownVisit],
@@ -162,7 +162,7 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _visit_line(one: KnownVisit, run: Run) -> VisitLine:
+def _visit_line(one: KnownVisit, run: Execution) -> VisitLine:
     record = one.record
     is_live = not run.is_done and not one.is_set_aside
     commit = record.commit
@@ -228,7 +228,7 @@ def _is_same(old: Any, new: Any) -> bool:
     return type(old) is type(new) and bool(old == new)
 
 
-def stage_from_view(run: Run, spec: Node, problem: RunError) -> StageInspection:
+def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspection:
     """What is known of a stage whose events are not stored, or cannot be read."""
     problems = [said(problem)]
     texts: dict[str, Any] = dict.fromkeys(_FILES)
@@ -257,7 +257,7 @@ def stage_from_view(run: Run, spec: Node, problem: RunError) -> StageInspection:
     )
 
 
-def not_reached(run: Run, spec: Node) -> StageInspection:
+def not_reached(run: Execution, spec: Node) -> StageInspection:
     """A stage that was not visited yet."""
     return StageInspection(spec.id, _label(spec), spec.handler_type, status=_standing(run, spec.id))
 
@@ -266,7 +266,7 @@ def _label(spec: Node) -> str:
     return "" if spec.label == spec.id else spec.label
 
 
-def _standing(run: Run, node: str) -> str:
+def _standing(run: Execution, node: str) -> str:
     state = run.view.nodes.get(node)
     return "pending" if state is None else state.status.value
 

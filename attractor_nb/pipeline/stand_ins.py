@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.backends.function import FunctionBackend
 from attractor_nb.context import check_values
@@ -14,13 +15,15 @@ from attractor_nb.handlers.registry import FunctionHandler
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.pipeline import features
+from attractor_nb.pipeline.execution import Execution
+from attractor_nb.pipeline.looking_up import as_run
+from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.storage.stage_directories import read_stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Handler
 
 MODEL_TYPE = "codergen"
@@ -83,7 +86,7 @@ def read_outcome(
     )
 
 
-def pin_of(run: Run, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
+def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
     """What a node is pinned to.
 
     Raises:
@@ -119,17 +122,13 @@ def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
 
 
 def _read_pin(node: str, wanted: object) -> Pin:
-    from attractor_nb.pipeline.looking_up import as_run  # noqa: PLC0415 - runs are made of modules that import this
-    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
-    from attractor_nb.pipeline.run_result import RunResult  # noqa: PLC0415 - as above
-
     if isinstance(wanted, Pin):
         return wanted
     if isinstance(wanted, str):
         return _saying_pin(node, wanted, read_outcome("success", notes="by hand"))
     if isinstance(wanted, Outcome):
         return Pin(read_outcome(wanted))
-    if isinstance(wanted, Run | RunResult):
+    if isinstance(wanted, Execution | RunResult):
         return _answer_of(as_run(wanted), node, None)
     raise OptionError(
         f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
@@ -147,7 +146,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
     return Pin(replace(outcome, context_updates={**said, **outcome.context_updates}), response)
 
 
-def _answer_of(run: Run, node: str, visit: int | None) -> Pin:
+def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
     ended = [one for one in features.look_back(run).visits_of(node) if one.record.commit is not None]
     fitting = [
@@ -171,7 +170,7 @@ def _answer_of(run: Run, node: str, visit: int | None) -> Pin:
     return Pin(replace(commit.outcome, context_updates=kept), response)
 
 
-def stand_in_of(run: Run, node: str, handler_type: str, answer: object) -> Handler:
+def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) -> Handler:
     """What executes a node in place of its handler.
 
     Raises:

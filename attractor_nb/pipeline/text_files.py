@@ -11,7 +11,7 @@ import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.languages.dot import apply_edits, read_dot
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.dot import DotDocument
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.pipeline import Pipeline
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
 _LITERALLY: Final = f"or write {MARK}{MARK} for a text that begins with {MARK}"
@@ -138,7 +137,21 @@ class TextFiles:
         return read.replace("\r\n", "\n")  # as version control may have written it on another system
 
 
-def changed_source(pipeline: Pipeline, stored: Path, facts: Mapping[str, Any]) -> Path | None:
+class FromText(Protocol):
+    """What goes on from a kept text: a definition."""
+
+    @property
+    def source(self) -> SourceText | None:
+        """The text."""
+        ...
+
+    @property
+    def origin(self) -> Path | str | None:
+        """Where the text came from."""
+        ...
+
+
+def changed_source(pipeline: FromText, stored: Path, facts: Mapping[str, Any]) -> Path | None:
     """The file of a run or a map, when it, or a text beside it, is not now what was kept and goes on.
 
     Args:

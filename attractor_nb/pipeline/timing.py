@@ -17,7 +17,7 @@ from attractor_nb.views.timeline_table import timeline_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.views.table import Table
     from attractor_nb.views.theme import Theme
 
@@ -30,7 +30,7 @@ class RunTimeline:
         by: ``node`` or ``branch``: what a lane stands for.
     """
 
-    def __init__(self, run: Run, by: str = "node", clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, run: Execution, by: str = "node", clock: Callable[[], float] = time.time) -> None:
         if by not in BY:
             raise OptionError(f"there are no lanes by {by!r:.40}", hint=f"by {' or '.join(BY)}")
         self.run = run

@@ -171,22 +171,6 @@ def absolute_origin(origin: Origin | None) -> Origin | None:
         return str(origin)
 
 
-def checked_trust(value: object) -> bool | str:
-    """The value of the option ``trust``.
-
-    Raises:
-        OptionError: It is neither a truth value nor a hash.
-    """
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and is_hash(value):
-        return value
-    raise OptionError(
-        f"trust is True or the hash of the commands, not {value!r}",
-        hint=f"a hash has at least {SHOWN_DIGITS} hexadecimal digits; `attractor-nb commands FILE` prints it",
-    )
-
-
 def untrusted(question: TrustQuestion) -> UntrustedSource:
     """The refusal of a question that nobody can be asked."""
     digits = question.surface.hash

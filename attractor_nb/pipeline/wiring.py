@@ -5,11 +5,8 @@ Nobody else knows more than one of them.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends import is_provider
@@ -21,8 +18,8 @@ from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instructions import Instructions
 from attractor_nb.engine.run_setup import RunSetup
-from attractor_nb.engine.runner import Runner, RunOutcome
-from attractor_nb.errors import OptionError, RunLocked, TerminalError
+from attractor_nb.engine.runner import Runner
+from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.attachments import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.conditional import ConditionalHandler
@@ -43,14 +40,13 @@ from attractor_nb.pipeline.asking import interviewer_of
 from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.pipeline.budget_check import check_budget
 from attractor_nb.pipeline.caching import cache_of
-from attractor_nb.pipeline.changes import place_facts
 from attractor_nb.pipeline.children import ChildRuns, Household
-from attractor_nb.pipeline.debugger import read_breakpoints
-from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.debugging_options import read_breakpoints
 from attractor_nb.pipeline.followed import Followed
 from attractor_nb.pipeline.handle import Work
+from attractor_nb.pipeline.kept import kept_of
 from attractor_nb.pipeline.lending import Lent
-from attractor_nb.pipeline.open_gates import gates_open, tell
+from attractor_nb.pipeline.open_gates import tell
 from attractor_nb.pipeline.recording import (
     Recording,
     answering_backend,
@@ -58,118 +54,33 @@ from attractor_nb.pipeline.recording import (
     people_before,
     people_behind,
 )
-from attractor_nb.pipeline.run import Run
-from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.pipeline.scaling import Plugs, check_shipping, shipped_plugs, shipping_of
 from attractor_nb.pipeline.session_feed import feed_of
 from attractor_nb.pipeline.stand_ins import read_pins
 from attractor_nb.pipeline.tracing_feed import trace
+from attractor_nb.pipeline.wired import Wired
 from attractor_nb.pipeline.workplaces import InWorkspace, RunWorkplace, check_places
-from attractor_nb.pipeline.worktrees import worktree_facts
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
-from attractor_nb.redaction import redacted
-from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from attractor_nb.cassettes import Tape
-    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan, PlannedNode
-    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.protocols import (
         BackendLifetime,
         CodergenBackend,
-        EventSink,
         Handler,
         Interviewer,
         Processes,
     )
-
-OWNER_CHECK_SECONDS = 1.0
-"""How often a run looks whether it was taken over while nothing of it is recorded."""
-_RUN_STATUS = {"completed": "success", "failed": "fail"}
-
-
-@dataclass(slots=True)
-class Wired:
-    """A run and the engine that will drive it."""
-
-    run: Run
-    behind: Work[RunResult]
-    followed: Followed
-    runner: Runner
-    gates: Gates
-    recording: Recording | None = None
-    is_child: bool = False
-
-    async def work(self) -> RunResult:
-        """Run to the end, and bind the result.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
-        """
-        try:
-            with self._watched(), self._gates_open():
-                ended = await self.runner.run()
-        except BaseException:
-            if self.recording is not None:
-                self.recording.keep()
-            raise
-        setup = self.runner.setup
-        self.run.logs_root = setup.store.logs_root
-        is_in_memory = isinstance(setup.store, MemoryRunStore)
-        values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
-        context = ended_context(*setup.context.committed(), values)
-        manifest = setup.store.manifest if isinstance(setup.store, DirectoryRunStore) else None
-        result = result_of(self.run, self.followed, setup.state, context, ended, manifest)
-        if self.recording is not None:
-            result = replace(result, cassette=self.recording.end(ended.status))
-        self.behind.result = result
-        return result
-
-    def _gates_open(self) -> contextlib.AbstractContextManager[None]:
-        """The gates of a child run are its parent's, which are open for it."""
-        return contextlib.nullcontext() if self.is_child else gates_open(self.run, self.gates)
-
-    def listen(self, sinks: Iterable[EventSink]) -> None:
-        """Hand sinks of ours every event from now on."""
-        for sink in sinks:
-            self.runner.setup.stream.add_sink(sink)
-
-    @contextlib.contextmanager
-    def _watched(self) -> Generator[None]:
-        """Stop a run that was taken over while it waited or a stage went on: nothing else would tell it.
-
-        The stage is cancelled, its commands end, and the first record that is refused says why.
-        """
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        timer: asyncio.TimerHandle | None = None
-
-        def look() -> None:
-            nonlocal timer
-            try:
-                self.runner.setup.store.check_owner()
-            except RunLocked:
-                if task is not None:
-                    task.cancel()
-                return
-            timer = loop.call_later(OWNER_CHECK_SECONDS, look)
-
-        look()
-        try:
-            yield
-        finally:
-            if timer is not None:
-                timer.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +105,7 @@ class _Works:
 
 
 def wire(
-    pipeline: Pipeline,
+    pipeline: Definition,
     options: RunOptions,
     seams: Seams,
     start: Beginning,
@@ -250,7 +161,7 @@ def wire(
 
 
 def _works(
-    pipeline: Pipeline, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, lent: Lent
+    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, lent: Lent
 ) -> _Works:
     """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
@@ -322,7 +233,7 @@ def _setup(
 
 
 def _wired(
-    pipeline: Pipeline, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, lent: Lent
+    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, lent: Lent
 ) -> Wired:
     """The handle of the run, and who drives it."""
     behind: Work[RunResult] = Work(f"run {start.run_id}")
@@ -330,7 +241,7 @@ def _wired(
     followed.recall(start.events, start.kept, start.state.visits)
     setup.stream.add_sink(followed.take)
     children = setup.children
-    run = Run(
+    run = pipeline.run_kind(
         pipeline,
         start.run_id,
         start.store.logs_root,
@@ -342,8 +253,8 @@ def _wired(
         live_children=children.live if isinstance(children, ChildRuns) else None,
         debugging=setup.debugging,
         failures=setup.failures,
-        backend=None if isinstance(options.backend, str) else options.backend,
     )
+    kept_of(run).backend = None if isinstance(options.backend, str) else options.backend
     is_child = lent.above is not None
     if not is_child:
         gates.on_change = partial(tell, run)
@@ -450,7 +361,7 @@ def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
 
 
 def _registry(
-    pipeline: Pipeline, processes: Processes, backend: CodergenBackend, gates: Interviewer
+    pipeline: Definition, processes: Processes, backend: CodergenBackend, gates: Interviewer
 ) -> HandlerRegistry:
     registry = HandlerRegistry()
     registry.register("start", StartHandler())
@@ -465,36 +376,3 @@ def _registry(
     registry.register("pipeline", SubPipelineHandler())
     registry.register_all(pipeline.handlers)
     return registry
-
-
-def result_of(
-    run: Run,
-    followed: Followed,
-    state: RunState,
-    context: Context,
-    ended: RunOutcome,
-    manifest: Mapping[str, Any] | None = None,
-) -> RunResult:
-    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
-    place = place_facts(run.logs_root) if manifest is None else manifest
-    worktree = worktree_facts(place) or {}
-    return RunResult(
-        status=_RUN_STATUS.get(ended.status, ended.status),
-        reason=redacted(ended.reason),
-        run_id=run.id,
-        logs_root=run.logs_root,
-        completed_nodes=tuple(state.completed),
-        node_outcomes=dict(state.outcomes),
-        visits=dict(state.visits),
-        context=context,
-        usage=state.usage,
-        usage_by_node=dict(state.usage_by_node),
-        duration=ended.duration,
-        next_node=state.next_node,
-        bound=state.bound,
-        graph=run.graph,
-        followed=followed,
-        read=run.read_stage_file,
-        workdir=Path(place["workdir"]) if place.get("workdir") else None,
-        branch=str(worktree.get("branch", "")),
-    )

@@ -32,6 +32,8 @@ def serve(
     on_ready: Callable[[str], None] | None = None,
     allow_remote: bool = False,
     allowed_hosts: Sequence[str] = (),
+    documents: Path | None = None,
+    edit: bool = False,
     recover: bool = True,
     max_runs: int = DEFAULT_MAX_RUNS,
     max_streams: int = DEFAULT_MAX_STREAMS,
@@ -49,6 +51,8 @@ def serve(
         on_ready: Called with the address, the token in it, once requests are taken.
         allow_remote: Listen where other machines can reach it.
         allowed_hosts: What the Host header may say besides: names with their port, of a proxy before it.
+        documents: A folder whose DOT files the page shows; none by default.
+        edit: Let the page save these files.
         recover: Take up again, at start, the runs that a killed server of this root was working on.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
@@ -75,6 +79,8 @@ def serve(
         on_ready=on_ready,
         allow_remote=allow_remote,
         allowed_hosts=allowed_hosts,
+        documents=documents,
+        edit=edit,
         recover=recover,
         max_runs=max_runs,
         max_streams=max_streams,

@@ -227,6 +227,57 @@ class Validation(Sent):
     outline: list[Plain] = []
 
 
+class Edited(Sent):
+    """What an editor's page is told.
+
+    ``state`` is all that it shows, if that is another one than before; ``source`` the changed text, else
+    empty; ``places`` says where each node and edge stands. A text that cannot be read has ``diagnostics``
+    and no state.
+    """
+
+    replies: list[Plain]
+    state: Plain | None = None
+    source: str = ""
+    places: list[Plain] = []
+    diagnostics: list[Plain] = []
+
+
+class Picture(Sent):
+    """A picture; ``content`` is text, or bytes in base64."""
+
+    name: str
+    media_type: str
+    encoding: str
+    content: str
+
+
+class DocumentItem(Sent):
+    """A DOT file of the list; ``modified`` is in seconds since 1970."""
+
+    path: str
+    bytes: int
+    modified: float
+
+
+class DocumentList(Sent):
+    """The DOT files by their paths; ``is_cut`` says that there are more."""
+
+    documents: list[DocumentItem]
+    is_served: bool
+    is_editable: bool
+    is_cut: bool
+
+
+class DocumentText(Sent):
+    """A DOT file; ``digest`` is of its bytes, and is sent back when it is saved."""
+
+    path: str
+    text: str
+    digest: str
+    modified: float
+    is_editable: bool
+
+
 class Ticket(Sent):
     """What opens one stream once; to be put behind ``url``'s own query, if it has one."""
 

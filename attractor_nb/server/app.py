@@ -26,6 +26,7 @@ from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply, problem_response
 from attractor_nb.server.streams import Streams
 from attractor_nb.server.tickets import Tickets
+from attractor_nb.storage.documents import DocumentFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -50,9 +51,10 @@ class Server:
 
     def __init__(self, settings: ServerSettings, *, version: str = "") -> None:
         desk = Desk(settings.root, settings.max_runs)
-        self.house = House(
-            settings, desk, Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
-        )
+        streams, tickets = Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
+        folder = settings.documents if DocumentFolder.is_possible() else None
+        documents = None if folder is None else DocumentFolder(folder)
+        self.house = House(settings, desk, streams, tickets, documents)
         self._recovery = Recovery(desk)
         self._ledger = Ledger(settings.root)
         self._version = version

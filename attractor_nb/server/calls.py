@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.server.settings import ServerSettings
     from attractor_nb.server.streams import Streams
     from attractor_nb.server.tickets import Tickets
+    from attractor_nb.storage.documents import DocumentFolder
 
 _MAX_ERRORS: Final = 20
 
@@ -36,6 +37,7 @@ class House:
     desk: Desk
     streams: Streams
     tickets: Tickets
+    documents: DocumentFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)

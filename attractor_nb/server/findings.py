@@ -29,7 +29,7 @@ def plain_finding(found: Diagnostic) -> dict[str, Any]:
             **finding_plain(found),
             "node": found.node_id,
             "edge": list(found.edge) if found.edge else None,
-            **_place(found.span),
+            **_shown_place(found.span),
             "report": "\n".join(found.report_lines()),
         }
     )
@@ -48,7 +48,7 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
             "edge": None,
             "fix": error.hint,
             "can_fix": False,
-            **_place(error.span),
+            **_shown_place(error.span),
             "report": str(error),
         }
     )
@@ -83,7 +83,7 @@ def mended(pipeline: Pipeline, number: int) -> Pipeline:
     found = pipeline.diagnostics
     if number >= len(found):
         raise OptionError(f"there is no finding {number}: the text has {len(found)}")
-    return _sendable(pipeline.edit().fix_one(found[number]))
+    return _sendable(pipeline.edit().fix_one(found[number]), type(pipeline))
 
 
 def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
@@ -92,7 +92,7 @@ def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
     Raises:
         OptionError: There is no such node, the id is taken or is none, or the text holds a secret.
     """
-    return _sendable(pipeline.edit().rename(node, new_id))
+    return _sendable(pipeline.edit().rename(node, new_id), type(pipeline))
 
 
 def plain_outline(graph: Graph) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def plain_outline(graph: Graph) -> list[dict[str, Any]]:
                 "node": node.id,
                 "label": node.label,
                 "type": graph.handler_types[node.id],
-                **_place(node.span),
+                **_shown_place(node.span),
                 "incoming": [_end(edge, edge.source) for edge in graph.edges if edge.target == node.id],
                 "outgoing": [_end(edge, edge.target) for edge in graph.edges if edge.source == node.id],
             }
@@ -116,23 +116,24 @@ def _end(edge: Edge, other: str) -> dict[str, str]:
     return {"node": other, "label": edge.label, "condition": edge.condition}
 
 
-def _sendable(editor: Editor) -> Pipeline:
+def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
     """The pipeline of a changed text, if the text may be sent back as it is."""
     if redacted(editor.source) != editor.source:
         raise OptionError("the text holds a secret, and no answer repeats it", hint="change it by hand")
-    return editor.pipeline()
+    made = editor.pipeline()
+    assert isinstance(made, kind), "an editor keeps the kind of its pipeline"
+    return made
 
 
-def _place(span: Span | None) -> dict[str, Any]:
-    """Where a finding begins and ends, both from 1 on, and the line with carets under it."""
+def place_of(span: Span | None) -> dict[str, int]:
+    """Where something begins and ends, from 1 on; 0 of what stands nowhere."""
     if span is None:
-        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0, "excerpt": ""}
+        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0}
     outer = span.outermost()
     end_line, end_column = outer.source.position(outer.end)
-    return {
-        "line": span.line,
-        "column": span.column,
-        "end_line": end_line,
-        "end_column": end_column,
-        "excerpt": "\n".join(render_excerpt(span)[1:]),
-    }
+    return {"line": span.line, "column": span.column, "end_line": end_line, "end_column": end_column}
+
+
+def _shown_place(span: Span | None) -> dict[str, Any]:
+    """The place of a finding, and the line with carets under it."""
+    return {**place_of(span), "excerpt": "\n".join(render_excerpt(span)[1:]) if span is not None else ""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.storage.event_lines import event_json
 from attractor_nb.storage.strict_json import json_line
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ HEARTBEAT: Final = b": alive\n\n"
 
 def event_frame(event: Event, event_id: str) -> bytes:
     """An event of the run; one that is not in the log has no id, and none is counted for it."""
-    data = json_line(event.to_plain())
+    data = event_json(event)
     if not event_id:
         return b"data: %b\n\n" % data
     return b"id: %b\ndata: %b\n\n" % (event_id.encode(), data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import answers, endpoints, requests, showing
+from attractor_nb.server import answers, documents, endpoints, requests, showing
 from attractor_nb.server.looking import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 from attractor_nb.server.replies import JSON_TYPE
 
@@ -88,6 +88,7 @@ def _post(
 
 
 _ONE: Final = "/pipelines/{id}"
+_DOCUMENT: Final = "/documents/{path:path}"
 _GRAPH_TYPES: Final = (SVG_TYPE, DOT_TYPE, JSON_TYPE, MERMAID_TYPE)
 EVENTS: Final = _get(
     f"{_ONE}/events",
@@ -172,6 +173,25 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
     _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
     _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
+    _post("/edit", "edit", documents.edit, answers.Edited, requests.Edit, kind="sources"),
+    _post("/picture", "draw", documents.picture, answers.Picture, requests.PictureWish, kind="sources"),
+    _get("/documents", "listDocuments", documents.list_documents, answers.DocumentList, kind="documents"),
+    _get(
+        _DOCUMENT,
+        "getDocument",
+        documents.get_document,
+        answers.DocumentText,
+        kind="documents",
+    ),
+    _post(
+        _DOCUMENT,
+        "saveDocument",
+        documents.save_document,
+        answers.DocumentText,
+        requests.Saving,
+        kind="documents",
+        is_secret=True,
+    ),
     # What a front-end shows.
     _get("/rows", "listRows", showing.get_rows, answers.Rows, query=requests.ListQuery, kind="views"),
     _get(f"{_ONE}/drawing", "getDrawing", showing.get_drawing, answers.Drawing, kind="views"),

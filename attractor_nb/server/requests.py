@@ -79,6 +79,28 @@ class Source(Body):
     with_outline: bool = Field(default=False, description="List its nodes and where they stand.")
 
 
+class Edit(Body):
+    """A DOT source, and what an editor's page asks about it; without a message all that it shows."""
+
+    source: Text
+    message: dict[str, Any] | None = None
+
+
+class PictureWish(Body):
+    """A DOT source to draw, and how."""
+
+    source: Text
+    format: Literal["svg", "png", "mermaid"] = "svg"
+    theme: Literal["light", "dark"] = "light"
+
+
+class Saving(Body):
+    """The text of a file, and the digest of what was read of it; empty for a file that is not there yet."""
+
+    text: Annotated[str, StringConstraints(max_length=500_000)]
+    digest: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
+
+
 class Resumption(Bounds):
     """How a run goes on."""
 

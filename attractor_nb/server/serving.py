@@ -17,6 +17,7 @@ from attractor_nb.server.descriptors import make_room
 from attractor_nb.server.settings import (
     ServerSettings,
     check_bind,
+    check_documents,
     check_limits,
     checked_prefix,
     checked_token,
@@ -47,6 +48,8 @@ def run_server(
     on_ready: Callable[[str], None] | None,
     allow_remote: bool,
     allowed_hosts: Sequence[str],
+    documents: Path | None,
+    edit: bool,
     recover: bool,
     max_runs: int,
     max_streams: int,
@@ -56,6 +59,7 @@ def run_server(
     check_bind(host, is_remote_allowed=allow_remote)
     prefix, token = checked_prefix(prefix), checked_token(token)
     check_limits(max_runs=max_runs, max_streams=max_streams)
+    check_documents(documents, is_editing=edit)
     redact_also(token)  # whatever a stage comes to print, it is not this
     make_directory(Disk(), root, is_synced=False)
     make_room(max_runs, max_streams)
@@ -67,6 +71,8 @@ def run_server(
             token=token,
             hosts=hosts_of(host, port, allowed_hosts),
             prefix=prefix,
+            documents=documents.absolute() if documents is not None else None,
+            is_editing=edit,
             is_recovering=recover,
             max_runs=max_runs,
             max_streams=max_streams,

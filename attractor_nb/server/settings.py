@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.storage.documents import DocumentFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,13 +29,16 @@ class ServerSettings:
     """A server's settings.
 
     Attributes:
-        root: The runs base; nothing outside of it is read or written, but for the child files of a source.
+        root: The runs base; nothing outside of it is read or written, but for the child files of a source and
+            the documents.
         token: Whoever has it may do everything.
         hosts: What the Host header may say, in lower case; a request that says something else comes from a
             page that made its own name point here. None where the proxy before it has looked at that.
         prefix: Path before all others, without a slash at its end.
         is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it,
             and the page may stand in a frame of the proxy's own pages.
+        documents: The folder whose DOT files the page shows; None for none.
+        is_editing: The page may save them, too.
         is_recovering: Runs that a lost server of this root left are taken up again at start.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
@@ -50,6 +54,8 @@ class ServerSettings:
     hosts: frozenset[str] | None
     prefix: str = ""
     is_proxied: bool = False
+    documents: Path | None = None
+    is_editing: bool = False
     is_recovering: bool = True
     max_runs: int = DEFAULT_MAX_RUNS
     max_streams: int = DEFAULT_MAX_STREAMS
@@ -104,6 +110,22 @@ def check_bind(host: str, *, is_remote_allowed: bool) -> None:
         raise OptionError(
             f"{host} can be reached by other machines, and the token would travel unencrypted",
             hint="listen on 127.0.0.1 and come through an SSH tunnel; or allow it: allow_remote=True",
+        )
+
+
+def check_documents(folder: Path | None, *, is_editing: bool) -> None:
+    """Check the folder whose DOT files a server shall show.
+
+    Raises:
+        OptionError: It is none, there is none to edit in, or this system cannot keep links out.
+    """
+    if folder is not None and not folder.is_dir():
+        raise OptionError(f"{folder} is no folder", hint="name one whose DOT files the page shall show")
+    if is_editing and folder is None:
+        raise OptionError("there are no files to edit", hint="name their folder: documents=Path(…)")
+    if is_editing and not DocumentFolder.is_possible():
+        raise OptionError(
+            "this system does not open files in a way that keeps links out", hint="leave edit out"
         )
 
 

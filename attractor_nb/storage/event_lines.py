@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from attractor_nb.errors import CheckpointCorrupt
-from attractor_nb.model.events import StageEnd, event_from_plain
+from attractor_nb.model.events import (
+    LOG_FORM,
+    PipelineStarted,
+    StageEnd,
+    UnknownEvent,
+    event_from_plain,
+    read_event,
+)
+from attractor_nb.model.record import encode
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import may_hold
-from attractor_nb.storage.strict_json import JsonProblem, json_line, read_json_line
+from attractor_nb.storage.strict_json import MAX_DEPTH, json_bytes, read_json
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event
@@ -34,13 +42,21 @@ def encode_event(event: Event, token: int = FIRST_OWNER) -> bytes:
 
     Secrets are taken out of the event as well: what is logged is what is seen.
     """
-    payload = json_line(event.to_plain())
+    payload = event_json(event)
     if may_hold(payload):
         redact_event(event)
-        payload = json_line(event.to_plain())
+        payload = event_json(event)
     if token == FIRST_OWNER:
         return b'%b,"crc":"%08x"}\n' % (payload[:-1], crc32(payload))
     return b'%b,"crc":"%08x.%d"}\n' % (payload[:-1], crc32(payload, token - FIRST_OWNER), token)
+
+
+def event_json(event: Event) -> bytes:
+    """An event as one line of JSON."""
+    try:
+        return encode(event) if type(event) is not UnknownEvent else json_bytes(event.to_plain())
+    except UnicodeEncodeError:  # a lone surrogate, which only escapes can spell
+        return json_bytes(event.to_plain())
 
 
 def token_of(line: bytes) -> int:
@@ -69,9 +85,28 @@ def read_record(line: bytes, owner: int = 0) -> tuple[int, Event | None]:
     if token < owner or not token:
         return token, None
     try:
-        return token, event_from_plain(read_json_line(payload))
-    except (JsonProblem, KeyError, TypeError, ValueError, AttributeError):
+        return token, _event_of(payload)
+    except ValueError:
         return token, None
+
+
+def _event_of(payload: bytes) -> Event:
+    """The event of a JSON text; of one that says something twice, or too deep, none.
+
+    A text that the encoder gives back byte for byte is what it says. Every other one is read with care: of
+    another version, with escapes that only we need, or of somebody else.
+
+    Raises:
+        ValueError: Why it is none.
+    """
+    if payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH:
+        try:
+            event = read_event(payload)
+            if encode(event) == payload:
+                return event
+        except ValueError:
+            pass
+    return event_from_plain(read_json(payload))
 
 
 def _unsealed(line: bytes) -> tuple[int, bytes]:
@@ -140,7 +175,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         if event is None:
             if _is_lost_write(data, position, end, offset) and not _is_flushed_behind(data, end + 1):
                 break
-            raise _damaged(path, sequence, offset + position, "does not match its checksum")
+            raise _damaged(path, sequence, offset + position, _problem_of(line), _form_of(events))
         if event.sequence != sequence + 1:
             what = f"has number {event.sequence} where {sequence + 1} was expected"
             raise _damaged(path, sequence, offset + position, what)
@@ -200,8 +235,30 @@ def _is_flushed_behind(data: bytes, start: int) -> bool:
     return any(isinstance(event, StageEnd) and event.is_commit for event in found[:-1])
 
 
-def _damaged(path: str, sequence: int, offset: int, what: str) -> CheckpointCorrupt:
+def _problem_of(line: bytes) -> str:
+    """Why a line is no record, in words that complete "the record …"."""
+    token, payload = _unsealed(line)
+    try:
+        if token:
+            _event_of(payload)
+    except ValueError as problem:
+        return str(problem)
+    return "does not match its checksum"
+
+
+def _form_of(events: list[Event]) -> int:
+    """The form of the log that the first of its events names; ours, where none does."""
+    return events[0].schema_version if events and isinstance(events[0], PipelineStarted) else LOG_FORM
+
+
+def _damaged(path: str, sequence: int, offset: int, what: str, form: int = LOG_FORM) -> CheckpointCorrupt:
     before = f"records 1 to {sequence} are intact" if sequence else "no record before it is intact"
+    if form > LOG_FORM:
+        return CheckpointCorrupt(
+            f"{path}: a newer version of attractor_nb wrote the log (form {form}; this one reads form "
+            f"{LOG_FORM}), and the record in line {sequence + 1} (byte {offset}) {what}",
+            hint="update attractor_nb, and read the run again",
+        )
     return CheckpointCorrupt(
         f"{path}: the record in line {sequence + 1} (byte {offset}) {what}; {before}",
         hint="restore the file; attractor-nb doctor RUN_DIR says what can be saved",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import RunWarning, StageStarted

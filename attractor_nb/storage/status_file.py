@@ -33,7 +33,7 @@ def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int)
         "suggested_next_ids": list(outcome.suggested_next_ids),
         "context_updates": dict(outcome.context_updates),
         "notes": outcome.notes,
-        **outcome.to_plain(with_updates=False),
+        **outcome.without_updates().to_plain(),
         "attempt": attempt,
         "visit": visit,
         "duration_ms": duration_ms,
@@ -195,8 +195,8 @@ def _usage(plain: dict[str, Any]) -> Usage | None:
         entries.get("output_tokens", 0),
         entries.get("cost_usd"),
         entries.get("calls", 0),
-        entries.get("unpriced_calls", 0),
         entries.get("cached_tokens", 0),
+        entries.get("unpriced_calls", 0),
         entries.get("estimated_calls", 0),
     )
     if problem := usage_problem(usage):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.branch_stacks import WIDEST
 from attractor_nb.views.lanes import lanes_of
+from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.direction import flow_of
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import shorten, text_width, wrap
@@ -113,8 +114,8 @@ def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str,
     links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
     direction = _DIRECTIONS.get(graph.get("rankdir", str, "").upper())
     scene = Scene(tuple(boxes), links, _panels(graph, positions))
-    scene = replace(scene, direction=direction or flow_of(scene, WIDEST))
-    return _with_lanes(scene, lanes_of(graph), positions)
+    scene = _with_lanes(scene, lanes_of(graph), positions)
+    return replace(scene, direction=direction or flow_of(scene, WIDEST), longest=WIDEST - 2 * MARGIN)
 
 
 def detail_of(node: Node, handler_type: str) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, split
+from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, points_at, split
 from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
@@ -96,24 +96,30 @@ class Ground:
         left, top, right, bottom = area
         if left < _EDGE or top < _EDGE or right > self._size[0] - _EDGE or bottom > self._size[1] - _EDGE:
             return False
+        near, far, high, low = left - _CLEAR, right + _CLEAR, top - _CLEAR, bottom + _CLEAR
         for cell in _cells(area):
-            frames = () if may_cross_frames else self._frames.get(cell, ())
-            for a, b, c, d in (*self._areas.get(cell, ()), *frames):
+            for x, y in self._points.get(cell, ()):
+                if near < x < far and high < y < low:
+                    return False
+            for a, b, c, d in self._areas.get(cell, ()):
                 if a < right and left < c and b < bottom and top < d:
                     return False
-            for x, y in self._points.get(cell, ()):
-                if left - _CLEAR < x < right + _CLEAR and top - _CLEAR < y < bottom + _CLEAR:
-                    return False
+            if not may_cross_frames and self._is_framed(area, cell):
+                return False
         return True
+
+    def _is_framed(self, area: Area, cell: tuple[int, int]) -> bool:
+        left, top, right, bottom = area
+        frames = self._frames.get(cell, ())
+        return any(a < right and left < c and b < bottom and top < d for a, b, c, d in frames)
 
     def beside(self, position: int, width: float, height: float) -> Place | None:
         """A free place of some size beside an edge, near its middle, which is then taken; or None.
 
         At need it lies over the frame of a panel, which is a quiet line.
         """
-        candidates = list(self._candidates(position, width, height))
-        for may_cross_frames in (False, True):
-            for x, y, side in candidates:
+        for may_cross_frames in (False, True)[: 1 + bool(self._frames)]:
+            for x, y, side in self._candidates(position, width, height):
                 area = around(x, y, width, height)
                 if self.is_free(area, may_cross_frames=may_cross_frames):
                     self.take(area)
@@ -208,24 +214,27 @@ def _outside(cubic: Cubic, area: Area) -> list[tuple[float, float]]:
     if max(xs) <= left or min(xs) >= right or max(ys) <= top or min(ys) >= bottom:
         return [(0.0, 1.0)]
 
-    def is_outside(t: float) -> bool:
-        x, y = point_at(cubic, t)
-        return not (left < x < right and top < y < bottom)
+    def is_outside(point: Point) -> bool:
+        return not (left < point[0] < right and top < point[1] < bottom)
 
     count = min(64, max(2, int((max(xs) - min(xs) + max(ys) - min(ys)) / 4)))
-    looks = [(step / count, is_outside(step / count)) for step in range(count + 1)]
-    turns = [_turn(a, b, is_outside) for (a, at_a), (b, at_b) in pairwise(looks) if at_a != at_b]
+    looks = [is_outside(point) for point in (cubic[0], *points_at(cubic, count))]
+    turns = [
+        _turn(cubic, step / count, (step + 1) / count, is_outside)
+        for step, (before, after) in enumerate(pairwise(looks))
+        if before != after
+    ]
     marks = [0.0, *turns, 1.0]
     spans = list(pairwise(marks))
-    return spans[0 if looks[0][1] else 1 :: 2]
+    return spans[0 if looks[0] else 1 :: 2]
 
 
-def _turn(a: float, b: float, is_outside: Callable[[float], bool]) -> float:
+def _turn(cubic: Cubic, a: float, b: float, is_outside: Callable[[Point], bool]) -> float:
     """Where between two parameters the one side ends."""
-    at_a = is_outside(a)
+    at_a = is_outside(point_at(cubic, a))
     for _ in range(_BISECTIONS):
         half = (a + b) / 2
-        a, b = (half, b) if is_outside(half) == at_a else (a, half)
+        a, b = (half, b) if is_outside(point_at(cubic, half)) == at_a else (a, half)
     return (a + b) / 2
 
 
@@ -252,7 +261,7 @@ def _points_along(route: Route) -> list[Point]:
             dx, dy = (x1 - x0) / count, (y1 - y0) / count
             points += [(x0 + dx * step, y0 + dy * step) for step in range(1, count + 1)]
         else:
-            points += [point_at(cubic, step / count) for step in range(1, count + 1)]
+            points += points_at(cubic, count)
     return points
 
 

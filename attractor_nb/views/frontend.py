@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FOLDER: Final = files("attractor_nb.views.web")
 LOUD: Final = f":is(:root, {LOUD_ID})"
+_LARGEST: Final = "live_view"
+"""The view whose order of sheets is kept: the others need few that it has not."""
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?!default)", re.MULTILINE)
 _KEYFRAMES: Final = re.compile(r"^@keyframes [^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}\n?", re.MULTILINE)
@@ -69,7 +71,23 @@ def styles(entry: str, beside: Traversable | None = None) -> str:
 
     They are nested in ``LOUD``, so that each rule counts for more than any of a page that hosts the view.
     """
-    names = ("theme", *modules_of(entry, beside))
+    return _sheet(("theme", *modules_of(entry, beside)), beside)
+
+
+@cache
+def widget_styles() -> str:
+    """The style sheet of every widget: that of all views, so that it is the same text for all.
+
+    The sheets of all widgets of a notebook stand in one page, and where two rules count the same the later one is
+    taken. Were they different, the theme of a second view would take the rules of the first away.
+    """
+    names = dict.fromkeys(("theme", *modules_of(_LARGEST)))
+    for file in sorted(file.name for file in FOLDER.iterdir() if file.name.endswith(".js")):
+        names.update(dict.fromkeys(modules_of(file.removesuffix(".js"))))
+    return _sheet(tuple(names))
+
+
+def _sheet(names: tuple[str, ...], beside: Traversable | None = None) -> str:
     sheet = "\n".join(
         _text(sheet, beside) for name in names if _place(sheet := f"{name}.css", beside).is_file()
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -79,7 +80,12 @@ def number(value: float) -> str:
     >>> number(3.0), number(2.25), number(-0.01)
     ('3', '2.2', '0')
     """
-    tenths = round(value * 10)
+    return _in_tenths(round(value * 10))
+
+
+@lru_cache(maxsize=32_768)
+def _in_tenths(tenths: int) -> str:
+    """A number of tenths; a drawing has the same ones again and again."""
     whole, rest = divmod(abs(tenths), 10)
     sign = "-" if tenths < 0 else ""
     return f"{sign}{whole}.{rest}" if rest else f"{sign}{whole}"
@@ -98,8 +104,7 @@ def path_data(*parts: str | float) -> str:
             pieces.append(part)
             was_number = False
         else:
-            if was_number:
-                pieces.append(" ")
-            pieces.append(number(part))
+            written = _in_tenths(round(part * 10))
+            pieces.append(" " + written if was_number else written)
             was_number = True
     return "".join(pieces)

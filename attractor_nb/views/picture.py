@@ -97,7 +97,10 @@ class Picture:
 
     @property
     def _hatch_id(self) -> str:
-        return "hatch-" + sha256(repr(self.scene).encode()).hexdigest()[:10]
+        """Of this drawing alone: a hidden one on the same page would hide the hatches of others."""
+        places = zip(self.scene.boxes, self.layout.centres, strict=True)
+        words = [f"{box.node_id} {x:.0f} {y:.0f}" for box, (x, y) in places]
+        return "hatch-" + sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
     @property
     def summary(self) -> str:
@@ -229,7 +232,10 @@ class Picture:
 
     def _passes_of(self, link: Link) -> int:
         """How often an edge was taken, or the one most taken of those that it stands for."""
-        return max(self.passes.get(index, _NO_PASS).passes for index in (link.index, *link.others))
+        passes = self.passes.get(link.index, _NO_PASS).passes
+        if not link.others:
+            return passes
+        return max(passes, *(self.passes.get(index, _NO_PASS).passes for index in link.others))
 
     def _edge_label(self, position: int, link: Link, ground: Ground) -> Markup:
         """The label on the line, and beside the line the number of passes, or the mark of an error."""

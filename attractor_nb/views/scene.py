@@ -114,12 +114,21 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that a layout needs. Outer panels stand before inner ones."""
+    """Everything that a layout needs.
+
+    Attributes:
+        boxes: The nodes.
+        links: The edges.
+        panels: Subgraphs and lanes, outer ones before inner ones.
+        direction: Where the flow goes.
+        longest: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
+    """
 
     boxes: tuple[Box, ...]
     links: tuple[Link, ...]
     panels: tuple[Panel, ...] = ()
     direction: Direction = Direction.DOWN
+    longest: float = 0.0
 
     def panel_paths(self) -> list[tuple[int, ...]]:
         """The panels around each box, outermost first.

@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.decisions.outcome_checks import checked_outcome
@@ -199,7 +201,7 @@ async def _worked(task: StageTask, plug: bytes, scope: StageScope, context: Cont
         outcome = outcome_of_exception(error)
         if isinstance(error, ContextValueError):
             reason = f"stage {scope.node_id}: {outcome.failure_reason}"
-            outcome = replace(outcome, failure_reason=reason)
+            outcome = structs.replace(outcome, failure_reason=reason)
         return _failed(outcome)
 
 
@@ -288,7 +290,7 @@ def _plain_outcome(outcome: Outcome, node_id: str) -> dict[str, Any]:
         Context(outcome.context_updates)
     except ContextValueError as error:
         refused = Outcome.fail(f"stage {node_id}: {error.message}", is_terminal=True)
-        outcome = replace(refused, usage=outcome.usage)
+        outcome = structs.replace(refused, usage=outcome.usage)
     return outcome.to_plain()
 
 

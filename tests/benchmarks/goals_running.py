@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from environments import python_of
 from goals import Goal, Row, Scale, compared
-from measuring import Figures, MissingPeer, in_turns, worker
+from measuring import Figures, MissingPeer, in_turns, system_calls_of_a_step, worker
 
 REPEATS = 3
 """Runs in one process; the best of them is the figure of the round."""
@@ -168,6 +168,29 @@ def written_bytes(scale: Scale) -> list[Row]:
     return [Row(f"bytes for {10 * scale.steps} steps against {scale.steps}", 12, long / short, detail=detail)]
 
 
+STEPS_TRACED = (
+    ("a step that does nothing, fast", "ours:fast", 14),
+    ("a step that does nothing, full", "ours:full", 15),
+    ("a stage of a model, fast", "model:fast", 30),
+)
+"""What is traced, and the most calls that its step may make."""
+
+
+def system_calls(scale: Scale) -> list[Row]:
+    """The calls of the system that a step makes, by name; no busy machine changes them."""
+    rows: list[Row] = []
+    for subject, contender, limit in STEPS_TRACED:
+        try:
+            calls = system_calls_of_a_step(contender)
+        except MissingPeer as missing:
+            rows.append(Row(subject, limit, missing=str(missing)))
+            continue
+        often = sorted(calls.items(), key=lambda entry: (-entry[1], entry[0]))
+        detail = ", ".join(f"{name} {count}" for name, count in often)
+        rows.append(Row(subject, limit, sum(calls.values()), unit="calls", detail=detail))
+    return rows
+
+
 GOALS = [
     Goal(
         "P1",
@@ -199,6 +222,13 @@ GOALS = [
         " evidence, and the log is the truth.",
     ),
     Goal("P4", "bytes written as a run grows", written_bytes),
+    Goal(
+        "S1",
+        "calls of the system in a step",
+        system_calls,
+        "Counted with strace as the difference between chains of 140 and of 40 steps. A no-op step writes its"
+        " intent, its status file and its commit, and asks before each whether the log is still its own (fstat).",
+    ),
     Goal(
         "R1",
         "a resume, from the call to its first new stage",

@@ -1,4 +1,4 @@
-"""S1: what a process costs before it does anything, against ``import IPython``, which every notebook pays."""
+"""U1: what a process costs before it does anything, against ``import IPython``, which every notebook pays."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ def _run(arguments: list[str]) -> None:
     subprocess.run([sys.executable, "-c", *arguments], check=True, capture_output=True, env=surroundings())
 
 
-GOALS = [Goal("S1", "starting a process", starting)]
+GOALS = [Goal("U1", "starting a process", starting)]

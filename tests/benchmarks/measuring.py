@@ -14,6 +14,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,6 +110,40 @@ def worker(name: str, *arguments: object, python: str = sys.executable) -> dict[
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise MissingPeer(f"{name} {arguments[0]} ended with {done.returncode}: {last[0]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def system_calls_of_a_step(contender: str) -> dict[str, int]:
+    """Calls of the system, by name, that one more step makes: between chains of 140 and of 40 steps.
+
+    How often the loop waits depends on how busy the machine is, and is not counted.
+
+    Args:
+        contender: As ``workers/chain.py`` names it.
+
+    Raises:
+        MissingPeer: ``strace`` is not here, or may not trace.
+    """
+    few, many = 40, 140
+    worker("chain", contender, few, 1)  # compiles what is imported
+    short, long = (_system_calls(contender, steps) for steps in (few, many))
+    runs = 2  # the worker's first run is none of its figures, but it is traced too
+    each = {name: round((long[name] - short.get(name, 0)) / (many - few) / runs) for name in long}
+    return {name: calls for name, calls in each.items() if calls and name != "epoll_wait"}
+
+
+def _system_calls(contender: str, steps: int) -> dict[str, int]:
+    with tempfile.NamedTemporaryFile("r") as table:
+        tracing = ["strace", "-f", "-qq", "-c", "-o", table.name]
+        command = [*tracing, sys.executable, str(WORKERS / "chain.py"), contender, str(steps), "1"]
+        try:
+            subprocess.run(
+                command, capture_output=True, timeout=WORKER_SECONDS, env=surroundings(), check=True
+            )
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            raise MissingPeer(f"strace counts nothing here: {error}") from error
+        rows = [line.split() for line in table]
+    # % time, seconds, usecs/call, calls, perhaps errors, name
+    return {row[-1]: int(row[3]) for row in rows if len(row) > 4 and row[3].isdigit() and row[-1] != "total"}
 
 
 def surroundings() -> dict[str, str]:

@@ -13,6 +13,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,7 +76,8 @@ def lab(make_server: Callable[..., Any], tmp_path_factory: pytest.TempPathFactor
         yield server
 
 
-APPS = ("lab", "notebook") if os.environ.get("ATTRACTOR_CAMPAIGN") == "full" else ("lab",)
+IS_CAMPAIGN = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
+APPS = ("lab", "notebook") if IS_CAMPAIGN else ("lab",)
 
 
 @pytest.fixture(scope="session", params=APPS)
@@ -89,6 +92,44 @@ def jupyter(
         return
     with make_server(tmp_path_factory.mktemp("notebook"), app=request.param) as server:
         yield server
+
+
+@dataclass(frozen=True)
+class Look:
+    """How wide a window is, and which theme Jupyter has in it."""
+
+    width: int
+    is_dark: bool
+    height: int = 768
+
+    @property
+    def name(self) -> str:
+        """For the names of pictures."""
+        return f"{self.width}-{'dark' if self.is_dark else 'light'}"
+
+    @property
+    def window(self) -> dict[str, Any]:
+        """What opens such a window."""
+        return {"width": self.width, "height": self.height, "dark": self.is_dark}
+
+    def dress(self, page: Any) -> None:
+        """Give Jupyter the theme. Notebooks of one server share it."""
+        theme = f"JupyterLab {'Dark' if self.is_dark else 'Light'}"
+        page.evaluate(
+            "(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme
+        )
+        is_light = str(not self.is_dark).lower()
+        page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{is_light}'")
+
+
+# Each width and each theme once; all four pairs in the campaign.
+LOOKS = [Look(*pair) for pair in (product((1366, 640), (False, True)) if IS_CAMPAIGN else ((1366, False), (640, True)))]
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: look.name)
+def look(request: pytest.FixtureRequest) -> Look:
+    """A laptop and a narrow window, light and dark."""
+    return request.param
 
 
 @pytest.fixture(scope="session")
@@ -177,7 +218,7 @@ window.host = {
 @pytest.fixture
 def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., ViewPage]]:
     """Opens a view in a bare page: ``open_view("live_view", "showLiveRun(host, el, shareStates(host))", svg=…)``."""
-    from attractor_nb.views.frontend import script, styles
+    from attractor_nb.views.frontend import script, widget_styles
 
     with ExitStack() as stack:
 
@@ -197,7 +238,7 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
             file = tmp_path / f"{entry}.html"
             file.write_text(
                 "<!doctype html><meta charset='utf-8'><title>view</title>"
-                f"<style>{styles(entry)}\nbody {{ margin: 16px; background: {'#111417' if dark else '#fff'}; }}</style>"
+                f"<style>{widget_styles()}\nbody {{ margin: 16px; background: {'#111417' if dark else '#fff'}; }}</style>"
                 f"<div id='view'></div><script type='module'>{body}window.end = {call};</script>",
                 encoding="utf-8",
             )
@@ -216,11 +257,13 @@ def open_notebook(
     """Opens a notebook of the given cells, on the given server, in a page of its own."""
     with ExitStack() as stack:
 
-        def open_(server: Any, *cells: str, **options: Any) -> Any:
+        def open_(server: Any, *cells: str, look: Look | None = None, **options: Any) -> Any:
             name = f"{request.node.name.partition('[')[0][:60]}.ipynb"
             path = write_notebook(server.root, name, *cells)
-            browser = stack.enter_context(server.browser(**options))
+            browser = stack.enter_context(server.browser(**(look.window if look else {}), **options))
             notebook = browser.open(name)
+            if look:
+                look.dress(notebook.page)
             notebook.path, notebook.browser = path, browser
             return notebook
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from itertools import product
-
 import nbformat
 import pytest
 
@@ -24,32 +21,15 @@ talk = Pipeline("""digraph talk { graph [label="Talk", goal="tides"]
     gate -> done [label="[Y] Yes"] gate -> draft [label="[N] No"] }""")'''
 RUN = "review = talk.run(backend=answer)"
 ANSWER = 'review.wait_for_gate("gate", 20); review.answer("gate", "Yes"); print(review.result().status)'
-SIZES = {"1366": {"width": 1366, "height": 768}, "640": {"width": 640, "height": 900}}
-
-# Each width and each theme once; all four pairs in the campaign.
-IS_CAMPAIGN = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
-LOOKS = list(product(SIZES, (False, True))) if IS_CAMPAIGN else [("1366", False), ("640", True)]
-
-
-def set_theme(page, *, dark):
-    """Notebooks of one server share a theme."""
-    theme = f"JupyterLab {'Dark' if dark else 'Light'}"
-    page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
-    page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{'false' if dark else 'true'}'")
-
 
 def open_stage(notebook, node, within="[data-attractor-place]"):
     notebook.page.locator(f"{within} [data-node={node}]").first.click()
     notebook.wait_for(f"{within} .as-actions:visible")
 
 
-@pytest.mark.parametrize(("size", "dark"), LOOKS)
-def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(
-    jupyter, open_notebook, pictures, size, dark
-):
-    notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, "print(len(asked))", **SIZES[size])
+def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open_notebook, pictures, look):
+    notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, "print(len(asked))", look=look)
     page = notebook.page
-    set_theme(page, dark=dark)
     for index in range(3):
         notebook.run_cell(index)
         notebook.wait_until_idle()
@@ -66,7 +46,7 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(
     field.fill("Draft one sentence\nabout tides")
     call = page.locator(".as-call pre").text_content()
     assert call == 'fork = review.fork("draft", prompt="Draft one sentence\\nabout tides")'
-    page.screenshot(path=pictures / f"acting-form-{size}-{'dark' if dark else 'light'}.png")
+    page.screenshot(path=pictures / f"acting-form-{jupyter.app}-{look.name}.png")
     page.get_by_role("button", name="Fork and run").dblclick()
     notebook.wait_for(".an-run [data-node=gate].state-waiting")
     assert page.locator(".an-run").count() == 1, "a double click starts one fork"
@@ -77,7 +57,7 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(
     notebook.run_cell(3)
     notebook.wait_for_text("4")
     page.locator(".an-run").scroll_into_view_if_needed()
-    page.screenshot(path=pictures / f"acting-fork-{size}-{'dark' if dark else 'light'}.png")
+    page.screenshot(path=pictures / f"acting-fork-{jupyter.app}-{look.name}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     assert notebook.browser.our_errors == []
     notebook.save()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from itertools import product
-
 import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -19,10 +16,6 @@ SOURCE = f'''digraph g {{ start [shape=Mdiamond] done [shape=Msquare] ask [shape
 {way} ask -> done [label="[A] Approve"] ask -> n30 [label="[R] Redo"] }}'''"""
 RUN = "run = Pipeline(SOURCE, backend=model, runs_dir='kept').run()"
 SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
-# Each width and each theme once; all four pairs in the campaign.
-IS_CAMPAIGN = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
-LOOKS = list(product((1366, 640), (False, True))) if IS_CAMPAIGN else [(1366, False), (640, True)]
-THEME = "(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }"
 
 
 def in_sight(page, selector):
@@ -39,12 +32,9 @@ def in_sight(page, selector):
     )
 
 
-@pytest.mark.parametrize(("width", "dark"), LOOKS)
-def test_who_looks_at_a_run_sees_what_it_wants(jupyter, open_notebook, pictures, width, dark, request):
-    notebook = open_notebook(jupyter, LOAD, RUN, "1 + 1", width=width, height=768, dark=dark)
+def test_who_looks_at_a_run_sees_what_it_wants(jupyter, open_notebook, pictures, look):
+    notebook = open_notebook(jupyter, LOAD, RUN, "1 + 1", look=look)
     page = notebook.page
-    page.evaluate(THEME, "JupyterLab Dark" if dark else "JupyterLab Light")
-    page.wait_for_selector(f"body[data-jp-theme-light={'false' if dark else 'true'}]", state="attached")
     for index in range(2):
         notebook.run_cell(index)
         notebook.wait_until_idle()
@@ -56,7 +46,7 @@ def test_who_looks_at_a_run_sees_what_it_wants(jupyter, open_notebook, pictures,
         assert in_sight(page, part), part
     page.locator(".al-canvas [data-node=n37]").first.click()
     page.locator(".al-inspector .al-tab").first.wait_for()
-    page.screenshot(path=str(pictures / f"arrangement_in_jupyter_{request.node.callspec.id}.png"))
+    page.screenshot(path=str(pictures / f"arrangement-{jupyter.app}-{look.name}.png"))
     assert in_sight(page, ".al-inspector-title")
 
     page.evaluate(f"() => {{ {SCROLLER}.scrollTop += 90; }}")

@@ -52,3 +52,40 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
     notebook.run_cell(3)
     notebook.wait_for_text("success Are they green? Say yes. | True")
     notebook.wait_for_text("{} ['prompt', 'context']")
+
+
+LINES = 'run = fixing.run(backend="simulated", breakpoints=["repair"], params={"green": True, "notes": "first\\nsecond\\n\\nlast"})'
+KEPT = """result = run.result(timeout=20)
+print(result.status, repr(result.context["notes"]), repr(result["repair"].prompt.splitlines()[-2:]))"""
+
+
+def test_texts_of_many_lines_are_edited_and_keep_their_lines(jupyter, open_notebook, pictures, look):
+    notebook = open_notebook(jupyter, LOAD, FIXING, LINES, KEPT, look=look)
+    page = notebook.page
+    for cell in range(3):
+        notebook.run_cell(cell)
+        notebook.wait_until_idle()
+    bar = page.locator(".db-bar").first
+    bar.locator(".db-stop").filter(has_text="Stands before repair").wait_for()
+    bar.locator(".db-editor summary").click()
+    notes = bar.get_by_label("Value of notes", exact=True)
+    assert notes.input_value() == "first\nsecond\n\nlast"
+    notes.focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("one more")
+    page.keyboard.press("Control+Enter")
+    prompt = bar.get_by_label("Prompt of repair")
+    prompt.fill("Repair as planned.\n\nThen say what was done.")
+    assert prompt.evaluate("(field) => field.scrollHeight <= field.clientHeight + 1"), "all of its lines are in sight"
+    prompt.scroll_into_view_if_needed()
+    page.screenshot(path=pictures / f"debugger-lines-{jupyter.app}-{look.name}.png")
+    bar.locator(".db-prompt").get_by_role("button", name="Set").click()
+    page.locator(".ad-badge title").filter(has_text="another prompt").first.wait_for(state="attached")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    bar.get_by_role("button", name="Continue", exact=True).click()
+    page.locator(".db-bar").first.wait_for(state="hidden")
+    notebook.run_cell(3)
+    notebook.wait_for_text(r"'first\nsecond\n\nlast\none more'")
+    notebook.wait_for_text("Then say what was done.")
+    assert notebook.browser.our_errors == []

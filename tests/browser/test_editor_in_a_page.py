@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.editing import EditorDesk
+from attractor_nb.pipeline.editor_desk import EditorDesk
 from attractor_nb.source import SourceText
 
 pytestmark = pytest.mark.browser

@@ -172,6 +172,25 @@ def test_several_are_picked_by_boxes_and_words_are_sent_with_control_enter(open_
     assert (words.sent[0]["choice"], words.sent[0]["text"]) == ("", "call it report")
 
 
+TAKES_LINES = """() => document.addEventListener("keydown", (event) => {
+  event.target.addEventListener("beforeinput", (input) => {
+    if (input.inputType === "insertLineBreak") input.preventDefault();
+  }, { once: true });
+})"""
+
+
+def test_enter_makes_a_line_where_a_host_takes_line_breaks_from_cells(open_view):
+    """As JupyterLab does, so that Shift+Enter leaves no empty line in a cell's text."""
+    view = open_gates(open_view, question())
+    view.page.evaluate(TAKES_LINES)
+    field = view.page.locator(".ag-text")
+    field.focus()
+    view.page.keyboard.type("one")
+    view.page.keyboard.press("Enter")
+    view.page.keyboard.type("two")
+    assert field.input_value() == "one\ntwo"
+
+
 def test_yes_or_no_has_two_buttons(open_view):
     view = open_gates(open_view, question(kind="yes_no", options=()))
     view.page.locator(".ag-card").focus()

@@ -214,7 +214,10 @@ def test_on_a_narrow_page_tokens_cost_and_tags_stay_in_sight(open_view, table, w
         assert abs(heading["x"] - place["x"]) < 1
     assert actions["x"] + actions["width"] <= width
     assert line.locator("[data-column=status]").get_attribute("title") == noted["note"]
-    assert row["key"] in line.locator("[data-column=pipeline]").get_attribute("title")
+    told = line.locator("[data-column=pipeline]").get_attribute("title")
+    assert row["key"] in told
+    assert "took 1 min 15 s" in told
+    assert "started 20" in told
     view.shoot(f"history_{width}_{'dark' if dark else 'light'}")
 
 

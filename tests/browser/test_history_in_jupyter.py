@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from itertools import product
-
 import nbformat
 import pytest
 
@@ -21,17 +18,6 @@ for name, options in [("well", {}), ("badly", {"backend": refuses}), ("half", {"
 LIST = 'runs("history")'
 TIMELINE = 'runs("history").where(text="well")[0].load().timeline()'
 LEFT = 'sorted((row.logs_root.name, row.status, row.tags) for row in runs("history"))'
-
-# Each width and each theme once; all four pairs in the campaign.
-IS_CAMPAIGN = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
-LOOKS = list(product((1366, 640), (False, True))) if IS_CAMPAIGN else [(1366, False), (640, True)]
-
-
-def set_theme(page, *, dark):
-    """Notebooks of one server share a theme."""
-    theme = f"JupyterLab {'Dark' if dark else 'Light'}"
-    page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
-    page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{'false' if dark else 'true'}'")
 
 
 def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, open_notebook):
@@ -82,13 +68,9 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     assert "data:image/svg+xml;base64," in "".join(saved[1]["data"]["text/html"])
 
 
-@pytest.mark.parametrize(("width", "dark"), LOOKS)
-def test_two_runs_are_chosen_by_keys_and_compared_by_a_button(jupyter, open_notebook, pictures, width, dark):
-    base = f"compared-{width}-{dark}"
-    notebook = open_notebook(
-        jupyter, *(cell.replace("history", base) for cell in (SETUP, LIST)), width=width, height=768
-    )
-    set_theme(notebook.page, dark=dark)
+def test_two_runs_are_chosen_by_keys_and_compared_by_a_button(jupyter, open_notebook, pictures, look):
+    base = f"compared-{look.name}"
+    notebook = open_notebook(jupyter, *(cell.replace("history", base) for cell in (SETUP, LIST)), look=look)
     for index in range(2):
         notebook.run_cell(index)
         notebook.wait_until_idle()
@@ -109,5 +91,5 @@ def test_two_runs_are_chosen_by_keys_and_compared_by_a_button(jupyter, open_note
     assert sides.count() == 2
     assert "no <b>words</b>" in sides.nth(1).text_content()
     page.locator(".ah-panel").scroll_into_view_if_needed()
-    page.screenshot(path=pictures / f"history-compare-{width}-{'dark' if dark else 'light'}.png")
+    page.screenshot(path=pictures / f"history-compare-{jupyter.app}-{look.name}.png")
     assert notebook.browser.our_errors == []

@@ -21,9 +21,9 @@ from attractor_nb.languages.dot.literals import quote
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.response import Response
-from attractor_nb.notebook.editing import EditorDesk
 from attractor_nb.notebook.history_view import HistoryDesk
 from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
+from attractor_nb.pipeline.editor_desk import EditorDesk
 from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
 from attractor_nb.pipeline.timing import timeline_values
 from attractor_nb.views.comparison_html import comparison_values

@@ -63,6 +63,38 @@ def test_a_place_that_goes_away_for_good_ends_its_view(open_view):
     view.page.wait_for_function("() => window.ends === 1")
 
 
+def test_a_new_place_that_comes_before_the_old_one_goes_gets_the_view_that_stood_there(open_view):
+    view = open_view("place", TALL)
+    page = view.page
+    page.locator(".field").fill("half a word")
+    page.evaluate(
+        "() => { window.kept = document.querySelector('.field'); document.querySelector('.box').scrollTop = 120; }"
+    )
+    page.wait_for_timeout(50)
+    page.evaluate("() => { const el = document.getElementById('view'); window.old = el.firstChild; el.append(old.cloneNode(false)); "
+        "el.lastChild.innerHTML = '<div data-attractor-place=\"k\"><p class=\"still\">second</p></div>'; }")
+    page.wait_for_timeout(50)
+    page.evaluate("() => old.remove()")
+    page.wait_for_function("() => document.querySelector('.field') === window.kept")
+    assert page.locator(".field").input_value() == "half a word"
+    assert page.evaluate("() => document.querySelector('.box').scrollTop") == 120
+    assert page.locator(".field").count() == 1
+    assert page.evaluate("() => window.ends") == 0
+
+
+def test_an_output_that_is_shown_a_second_time_has_a_view_of_its_own_that_outlives_the_first(open_view):
+    view = open_view("place", TALL)
+    page = view.page
+    page.evaluate("() => { const el = document.getElementById('view'); window.first = el.firstChild; el.append(first.cloneNode(true)); "
+        "el.lastChild.querySelector('[data-attractor-place]').innerHTML = '<p class=\"still\">second</p>'; }")
+    page.wait_for_function("() => document.querySelectorAll('.field').length === 2")
+    page.wait_for_timeout(1500)
+    page.locator(".field").nth(1).fill("of the second")
+    page.evaluate("() => first.remove()")
+    page.wait_for_function("() => window.ends === 1")
+    assert page.locator(".field").input_value() == "of the second"
+
+
 def test_what_asks_a_kernel_is_off_when_it_is_lost_and_on_when_it_is_heard_again(open_view):
     view = open_view("run_form", FORM, fields=FIELDS, caption="answer")
     page = view.page

@@ -120,6 +120,12 @@ def test_graph_words_and_context_follow_the_slider(open_view, dark):
         "state-fail", "state-success", "state-pending",
     )  # fmt: skip
     assert values(view)["plan"] == "first"
+    long = view.page.locator(".ar-long").first
+    low = long.bounding_box()["height"]
+    long.focus()
+    view.page.keyboard.press("Enter")
+    assert long.get_attribute("aria-expanded") == "true"
+    assert long.bounding_box()["height"] >= low
     assert values(view)["hostile"] == HOSTILE
     assert view.page.evaluate("window.hit") is None
     view.shoot(f"replay_at_a_failure_{'dark' if dark else 'light'}")

@@ -45,8 +45,10 @@ def hide_trust(server, notebook, name):
     return name
 
 
-def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(jupyter, open_notebook, pictures):
-    notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN, ANSWER)
+def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(
+    jupyter, open_notebook, pictures, look
+):
+    notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN, ANSWER, look=look)
     run_cells(notebook, 0, 1, 2, 3)
     page = notebook.page
     notebook.wait_for("[data-node=gate].state-waiting")
@@ -62,7 +64,7 @@ def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(jupy
     page.locator(".al-canvas [data-node=ship]").dispatch_event("click")
     notebook.wait_for_text("Ship it")
     assert page.locator(".al-stop:visible").count() == 0
-    notebook.shoot(pictures / "stay-ended.png")
+    page.screenshot(path=pictures / f"stay-ended-{jupyter.app}-{look.name}.png")
     assert page.locator(PICTURE).locator("visible=true").count() == 0, "stood in for"
     assert notebook.browser.our_errors == []
 
@@ -87,13 +89,15 @@ def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_no
     assert notebook.browser.our_errors == []
 
 
-def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook):
+def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook, pictures, look):
     inbox = "from attractor_nb import gates\ngates()"
-    notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox)
+    notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox, look=look)
     run_cells(notebook, 0, 1, 2, 3, 4)
     page = notebook.page
     notebook.wait_for("[data-node=gate].state-waiting")
-    notebook.wait_for(".ag-card")
+    notebook.wait_for(".attractor-gate:not(.has-gates) .ag-card")
+    line = "getComputedStyle(document.querySelector('.attractor-live .al-line')).display"
+    assert notebook.script(line) == "flex", "a second kind of view takes no style from the first"
     page.wait_for_timeout(1500)  # what is kept follows the gate at its own pace
     notebook.save()
     saved = nbformat.read(notebook.path, 4)
@@ -106,8 +110,9 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
         assert words in kept["text/plain"]
         assert words in kept["text/html"].replace("&#34;", '"')
     copy = hide_trust(jupyter, notebook, "untrusted.ipynb")
+    notebook.shoot(pictures / f"stay-waiting-{jupyter.app}-{look.name}.png")
     page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
-    with jupyter.browser() as browser:
+    with jupyter.browser(**look.window) as browser:
         again = browser.open(copy)
         assert not again.script("panel.content.widgets[3].model.trusted")
         again.wait_for('.jp-OutputArea-output img[src^="data:image/svg+xml;base64,"]')
@@ -115,17 +120,22 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
         assert "model not found" not in again.output_text()
         assert "Is the plan good?" in again.output_text()
         assert browser.our_errors == []
+        again.shoot(pictures / f"stay-untrusted-{jupyter.app}-{look.name}.png")
         browser.page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
-    with jupyter.browser() as browser:
+    with jupyter.browser(**look.window) as browser:
         again = browser.open(notebook.path.name)
         page = browser.page
         again.wait_for(PICTURE)
         assert page.locator(LIVE).count() == 0
+        again.shoot(pictures / f"stay-reopened-{jupyter.app}-{look.name}.png")
         again.run_cell(0)
+        again.wait_for(".al-reopen")
+        page.screenshot(path=pictures / f"stay-with-a-button-{jupyter.app}-{look.name}.png")
         again.click("Open this run")
         again.wait_for(f"{LIVE} .al-line[data-status=interrupted]")
         page.locator(f"{LIVE} [data-node=plan]").click()
         again.wait_for_text("Plan it")
+        page.screenshot(path=pictures / f"stay-opened-{jupyter.app}-{look.name}.png")
         page.wait_for_function("() => !document.querySelector('.al-reopen')")
         page.get_by_role("button", name="Go on").click()
         again.click("Approve")

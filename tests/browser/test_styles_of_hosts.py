@@ -22,8 +22,8 @@ from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.response import Response
 from attractor_nb.model.row_result import RowResult
-from attractor_nb.notebook.editing import EditorDesk
 from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.pipeline.editor_desk import EditorDesk
 from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
 from attractor_nb.pipeline.timing import timeline_values
 from attractor_nb.sessions.fold import AgentUpdate, apply_change, begin_session

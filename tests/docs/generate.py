@@ -4,7 +4,8 @@
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, and two tables of docs/language.md from
-the tables of shapes and attributes. The words that the extension of JupyterLab colours come from the same tables.
+the tables of shapes and attributes. The words that the extension of JupyterLab colours come from the same tables, the
+pipelines that it offers from examples/, and its icon is the server's.
 A test compares.
 """
 
@@ -33,6 +34,8 @@ from attractor_nb.pipeline.options import RunOptions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
+EXAMPLES = REPOSITORY / "examples"
+SERVER_WEB = REPOSITORY / "attractor_nb" / "server" / "web"
 MALFORMED = REPOSITORY / "tests" / "languages" / "malformed"
 SCOPES = {
     Scope.GRAPH: "Of the graph",
@@ -46,6 +49,8 @@ LANGUAGES = {
     "stylesheet": ("Model stylesheets", "case"),
 }
 LONG = 90
+NEEDS_FILES = re.compile(r'="@|\.dot"')
+"""What names a file beside a pipeline's own."""
 SEVERITIES = {
     "error": "Error: the pipeline does not run.",
     "warning": "Warning: it runs, perhaps not as meant.",
@@ -248,6 +253,25 @@ def words_module() -> str:
     )
 
 
+# -- examples.js, icon.svg -----------------------------------------------------------------------------
+
+
+def examples_module() -> str:
+    """The examples that stand alone, as the extension of JupyterLab offers them: a wheel has no folder of examples."""
+    to_keep = (EXAMPLES / "README.md").read_text("utf-8").partition("## From the specification")[0]
+    listed = re.findall(r"^\| \[(\w+)\.dot\]\(\S+\) \| (.+) \|$", to_keep, re.MULTILINE)
+    rows: list[dict[str, str]] = []
+    for name, meaning in listed:
+        text = (EXAMPLES / f"{name}.dot").read_text("utf-8")
+        if "](" not in meaning and not NEEDS_FILES.search(text):
+            rows.append({"name": name, "meaning": meaning.replace("`", ""), "text": text})
+    assert rows
+    return (
+        "// Pipelines to begin with, made by `make docs` from the examples that need no other file.\n\n"
+        f"export const EXAMPLES = {json.dumps(rows, indent=2, ensure_ascii=False)};\n"
+    )
+
+
 def default_text(default: object) -> str:
     return "" if default is None or default is dataclasses.MISSING or default == () else code(repr(default))
 
@@ -304,6 +328,8 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
     "attractor_nb/labextension/static/words.js": lambda now: words_module(),
+    "attractor_nb/labextension/static/examples.js": lambda now: examples_module(),
+    "attractor_nb/labextension/static/icon.svg": lambda now: (SERVER_WEB / "icon.svg").read_text("utf-8"),
 }
 """Each generated file as a function of what is written there now."""
 

@@ -117,7 +117,7 @@ TARGETS = {
     "run_pipeline": Target("pipeline/spec_names.py", RUN),
     "load_pipeline": Target("pipeline/loading.py", PIPELINE, frozenset({"origin", "ancestry"})),
     "Definition.__init__": Target("pipeline/definition.py", PIPELINE),
-    "Definition.estimate": Target("pipeline/definition.py", {name: RUN[name] for name in BOUNDS}),
+    "Sharing.estimate": Target("pipeline/sharing.py", {name: RUN[name] for name in BOUNDS}),
 }
 KEYWORDS = {"RunKeywords": RUN, "MapKeywords": MAP}
 

@@ -24,10 +24,13 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec import Struct
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import StageResult
@@ -213,6 +216,9 @@ def as_value(thing):
             each.name for each in fields(thing) if each.compare and each.name not in {"root", "sequence"}
         )
         return tuple((name, as_value(getattr(thing, name))) for name in names)
+    if isinstance(thing, Struct):
+        names = [name for name in thing.__struct_fields__ if name != "sequence"]
+        return tuple((name, as_value(getattr(thing, name))) for name in names)
     if isinstance(thing, Mapping):
         return tuple(sorted((name, as_value(value)) for name, value in thing.items()))
     if isinstance(thing, list | tuple | deque):
@@ -256,7 +262,7 @@ class Course:
         """One run, from the beginning or from a log: its results and its world."""
         state = RunState("fan")
         for event in events:
-            state.apply(replace(event))
+            state.apply(copy(event))
         world = World(self.plan, state, Context({"trail": ["start"]}), self.script, self.scheduler)
         self.world, self.told = world, []
         world.events.extend(events)
@@ -329,7 +335,7 @@ class Course:
             return results, following
         folded = RunState("fan")
         for event in world.events:
-            folded.apply(replace(event))
+            folded.apply(copy(event))
         assert folded == world.state, "the log does not fold to the state that the run had"
         self._check_cut(results, world)
         return results, following

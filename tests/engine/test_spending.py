@@ -146,7 +146,7 @@ NONSENSE = {
     "true": Usage(cost_usd=True),
     "tokens_as_text": Usage(input_tokens="12"),
     "negative_tokens": Usage(output_tokens=-3),
-    "unpriced_as_text": Usage(1, cost_usd=0.5, unpriced_calls="1"),
+    "unpriced_as_text": Usage(1, cost_usd=0.5, unpriced="1"),
     "half_a_token": Usage(input_tokens=0.5),
     "beyond_counting": Usage(input_tokens=2**60),
     "no_usage": {"cost_usd": 1.0},

@@ -190,7 +190,7 @@ def test_a_backends_failure_is_handed_on_with_what_was_spent(choose):
     assert (outcome.status, outcome.failure_reason, outcome.usage) == (
         StageStatus.RETRY,
         "busy",
-        Usage(15, unpriced_calls=2),
+        Usage(15, unpriced=2),
     )
 
 

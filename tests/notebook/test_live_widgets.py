@@ -146,7 +146,7 @@ def test_the_status_line_grows_with_each_call_and_says_what_has_no_price(live):
     live.paint([call(Usage(20, 5, None, 1)), ToolCallEnded(name="plan", index=2, tool="read")])
     assert (line()["tokens"], line()["price"]) == (40, "≥ $0.25 (1 call unpriced)")
     assert live.graph_view.states["nodes"]["plan"]["note"] == "2 requests, 1 tool call"
-    spent = Outcome(StageStatus.SUCCESS, usage=Usage(30, 10, 0.25, 2, 1))
+    spent = Outcome(StageStatus.SUCCESS, usage=Usage(30, 10, 0.25, 2, unpriced=1))
     live.paint([StageCompleted(name="plan", index=2, outcome=spent, edge=1)])
     assert (line()["tokens"], line()["price"]) == (40, "≥ $0.25 (1 call unpriced)")
     assert "note" not in live.graph_view.states["nodes"]["plan"]

@@ -171,7 +171,15 @@ def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
         logs_root=tmp_path / "run", secrets=[secret], params={"tone": "x"}
     )
     run.result(WAIT)
-    assert secret not in str(ActionDesk(run).actions("draft", 1))
+    desk = ActionDesk(run)
+    shown = desk.actions("draft", 1)
+    assert secret not in str(shown)
+    asked = {"call": "fork", "node": "draft", "visit": 1}
+    problem = desk.answer({**asked, "prompt": f"{shown['prompt']} in one line"})["problem"]
+    assert "[redacted] where its secret stood" in problem
+    assert '.fork("draft", prompt=…)' in problem
+    assert "said" in desk.answer({**asked, "prompt": "Draft it without"})
+    assert "said" in desk.answer(asked), "as it is: the fork has the secret itself"
 
 
 def test_a_loaded_run_has_the_same(run):

@@ -279,7 +279,7 @@ def test_what_was_consumed_is_summed_over_the_attempts(tmp_path):
     outcomes = [Outcome.retry("busy"), Outcome.success()]
 
     def answer(node, prompt, context):
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         return replace(outcomes.pop(0), usage=usage.pop(0)) if node.id == "draft" else Outcome.success()
 

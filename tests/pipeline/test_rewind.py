@@ -485,7 +485,7 @@ def test_a_resume_without_a_checkpoint_goes_on_where_the_rewind_led(line, tmp_pa
 def test_what_a_rewind_sets_aside_was_spent_and_every_view_says_the_same(line, tmp_path):
     again = line.rewind("b")
     result = again.result(20)
-    assert result.usage_by_node["b"] == Usage(20, unpriced_calls=2)
+    assert result.usage_by_node["b"] == Usage(20, unpriced=2)
     assert again["b"].usage == result["b"].usage == Run.load(tmp_path / "run")["b"].usage
     assert again["b"].usage == result.usage_by_node["b"]
     assert result.view.usage_by_node == result.usage_by_node

@@ -360,7 +360,7 @@ def test_all_of_a_line_is_kept(base):
             tags=("a", "b"),
             lineage="fork of x",
             note="über\ud800",
-            usage=Usage(1, 2, None, 3, 1),
+            usage=Usage(1, 2, None, 3, unpriced=1),
             duration=None,
         ),
     )

@@ -169,12 +169,7 @@ def drawn_by_dot(graph: object) -> Drawing:
         f"n{number} [width={box.width / 72:.4f}, height={box.height / 72:.4f}]"
         for number, box in enumerate(scene.boxes)
     )
-    for number, panel in enumerate(scene.panels):
-        if panel.parent is None and not panel.is_lane:
-            members = " ".join(f"n{member}" for member in panel.members)
-            lines.append(
-                f'subgraph cluster_{number} {{ label="{"M" * max(1, len(panel.title) // 2)}" {members} }}'
-            )
+    lines += _clusters(scene, None)
     forward = skeleton_of(scene).is_forward
     for number, link in enumerate(scene.links):
         size = f'FIXEDSIZE="TRUE" WIDTH="{link.width:.0f}" HEIGHT="{link.height:.0f}"'
@@ -186,6 +181,17 @@ def drawn_by_dot(graph: object) -> Drawing:
         subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True).stdout
     )
     return _read_dot(answer, scene)
+
+
+def _clusters(scene: object, parent: int | None) -> list[str]:
+    """The panels inside another, as ``dot`` has them: its text is wider than ours, so it gets half as much."""
+    lines: list[str] = []
+    for number, panel in enumerate(scene.panels):
+        if panel.parent == parent:
+            title = "M" * max(1, len(panel.title) // 2) if panel.title else ""
+            members = " ".join(f"n{member}" for member in panel.members)
+            lines += (f'subgraph cluster_{number} {{ label="{title}"', *_clusters(scene, number), members, "}")
+    return lines
 
 
 def _read_dot(answer: dict[str, object], scene: object) -> Drawing:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.views.frontend import FOLDER, LOUD, modules_of, script, styles
+from attractor_nb.views.frontend import FOLDER, LOUD, modules_of, script, styles, widget_styles
 
 NAMES = sorted(path.stem for path in Path(str(FOLDER)).glob("*.js"))
 TOP_LEVEL = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
@@ -63,6 +63,26 @@ def test_a_view_is_dressed_with_the_theme_first():
     sheet = styles("live_view")
     assert sheet.startswith(f"{LOUD} {{\n/* What all views share")
     assert sheet.index(".attractor-ui {") < sheet.index(".al-inspector {") < sheet.index(".al-stage {")
+
+
+def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
+    from attractor_nb.notebook import (
+        compare_view, editing, gate_card, graph_view, history_view, reopening, replay_view, run_form, stage_view,
+        timeline_view,
+    )  # fmt: skip
+
+    modules = (
+        compare_view, editing, gate_card, graph_view, history_view, reopening, replay_view, run_form, stage_view,
+        timeline_view,
+    )  # fmt: skip
+    widgets = {
+        made for module in modules for made in vars(module).values() if isinstance(made, type) and "_css" in vars(made)
+    }
+    assert len(widgets) >= 10
+    assert {widget._css for widget in widgets} == {widget_styles()}
+    for part in FOLDER.iterdir():
+        if part.name.endswith(".css"):
+            assert re.sub(r"@keyframes.*\n", "", part.read_text("utf-8")).strip() in widget_styles()
 
 
 OWN = re.compile(r"\.(?:attractor|a[a-z]|db|pr)-[a-z]|\[data-attractor-")

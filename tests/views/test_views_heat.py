@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.languages.dot import parse_dot

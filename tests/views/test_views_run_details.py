@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Usage
 from attractor_nb.model.response import Response

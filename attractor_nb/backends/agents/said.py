@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.model.outcome import MAX_COST_USD, MAX_COUNT, Usage, no_values
+from attractor_nb.model.outcome import MAX_COST_USD, MAX_COUNT, Usage
+from attractor_nb.model.record import no_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import structs
+
 from attractor_nb.backends.agents.said import Tokens, count_at, is_session
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.outcome import Usage
@@ -82,7 +84,7 @@ class SavedSession:
         is_sum = told.input_tokens >= self.input_tokens and told.output_tokens >= self.output_tokens
         if not self.session or not is_sum:
             return told, ended.tokens
-        usage = replace(
+        usage = structs.replace(
             told,
             input_tokens=told.input_tokens - self.input_tokens,
             output_tokens=told.output_tokens - self.output_tokens,

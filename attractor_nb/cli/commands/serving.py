@@ -41,6 +41,7 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
   attractor-nb serve --max-runs 4                     a fifth is refused (429) until one has ended
+  attractor-nb serve --edit                           the page may save the DOT files below this folder
   attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
 The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
@@ -80,6 +81,11 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    documents: Annotated[
+        Path,
+        typer.Option("--documents", metavar="DIR", help="The folder whose DOT files the page shows."),
+    ] = Path(),
+    is_editing: Annotated[bool, typer.Option("--edit", help="Let the page save these files.")] = False,
     is_recovering: Annotated[
         bool,
         typer.Option("--recover/--no-recover", help="Take up again what a killed server was working on."),
@@ -106,6 +112,8 @@ def serve(
         prefix=prefix,
         allow_remote=is_remote_allowed,
         allowed_hosts=allowed_hosts or (),
+        documents=documents,
+        edit=is_editing,
         recover=is_recovering,
         max_runs=max_runs,
         max_streams=max_streams,

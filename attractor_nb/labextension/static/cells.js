@@ -4,7 +4,7 @@ export const DOT_MIME = "text/vnd.graphviz";
 
 const MAGIC = /^[ \t]*%%attractor(?![\w.])[^\n]*\n?/;
 
-const isPipeline = (source) => MAGIC.test(source);
+export const isPipeline = (source) => MAGIC.test(source);
 
 // The DOT text of a cell or file, and where in it that begins: behind the magic's line, if there is one.
 export function bodyOf(source) {

@@ -2,6 +2,8 @@
 
 import { DOT_MIME, bodyOf } from "./cells.js";
 
+const WORD = /[A-Za-z_][\w.]*/g;
+
 // An extension of CodeMirror that an editor has while its text is DOT.
 export function whileDot({ state: { Compartment }, view: { ViewPlugin } }, model, extension) {
   const place = new Compartment();
@@ -40,13 +42,44 @@ export function rangeOf(doc, offset, { line, column, end_line: endLine, end_colu
   return from < here.to ? { from, to: from + 1 } : { from: Math.max(here.from, from - 1), to: from };
 }
 
+// The word at a position, and what stands around it.
+export function wordAt(doc, position) {
+  const line = doc.lineAt(position);
+  for (const { 0: text, index } of line.text.matchAll(WORD)) {
+    const from = line.from + index;
+    if (from <= position && position <= from + text.length) {
+      return { text, from, to: from + text.length, before: line.text.slice(0, index), after: line.text.slice(index + text.length) };
+    }
+  }
+  return null;
+}
+
+// The node that the word at a position names, with its place and edges; null when it names none, or nobody answers.
+export async function nodeAt(editor, position, server) {
+  const word = wordAt(editor.state.doc, position);
+  if (!word) return null;
+  const node = (await server.outlineOf(bodyOf(editor.state.doc.toString()).text))?.find((each) => each.node === word.text);
+  return node ? { ...word, ...node } : null;
+}
+
+// The node that is meant by a position: the one that is named there, or else the one that is declared on its line.
+export async function nodeNear(editor, position, server) {
+  const { doc } = editor.state;
+  const named = await nodeAt(editor, position, server);
+  if (named) return named;
+  const { offset, text } = bodyOf(doc.toString());
+  const line = doc.lineAt(position).from;
+  const isHere = (node) => node.line && doc.lineAt(rangeOf(doc, offset, node).from).from === line;
+  return (await server.outlineOf(text))?.find(isHere) ?? null;
+}
+
 // Has the server change the text: `{ fix }` or `{ rename }`. The text as it was asked about must still be there when the
 // answer comes, else nothing is changed. One undo takes it back.
-export async function changeText(editor, server, change, { refuse, userEvent }) {
+export async function changeText(editor, server, change, { refuse, userEvent, words }) {
   const asked = editor.state.doc;
   const { offset, text } = bodyOf(asked.toString());
   const after = await server.changed(text, change);
-  if (after?.problem) await refuse(after.problem);
+  if (after?.problem) await refuse(words.__("The text stays as it was"), after.problem);
   if (after?.text && editor.state.doc === asked) {
     editor.dispatch({ changes: smallestChanges(text, after.text, offset), userEvent });
   }
@@ -54,7 +87,7 @@ export async function changeText(editor, server, change, { refuse, userEvent }) 
 }
 
 // The changes that make `after` of `before`: line by line where both have as many lines, else one.
-function smallestChanges(before, after, offset) {
+export function smallestChanges(before, after, offset) {
   const [old, now] = [before.split("\n"), after.split("\n")];
   if (old.length !== now.length) return [smallestChange(before, after, offset)];
   const changes = [];

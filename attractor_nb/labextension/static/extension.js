@@ -1,10 +1,14 @@
 // The plugins of the extension. What one needs and this JupyterLab does not share switches that one off, with a line
 // in the console, and leaves the notebook as it is.
 
+import { makeBreakpoints } from "./breakpoints.js";
 import { DOT_MIME, followCells } from "./cells.js";
 import { dotLanguage } from "./dot_language.js";
+import { makeDocumentsPlugin } from "./documents.js";
 import { makeLintServer } from "./lint_server.js";
 import { makeNavigation } from "./navigation.js";
+import { addOutlines } from "./outline.js";
+import { makePipelineCommands } from "./pipeline_commands.js";
 import { makeRuns } from "./runs.js";
 import { makeSquiggles } from "./squiggles.js";
 
@@ -13,7 +17,7 @@ const filled = (text, values) => values.reduce((now, value, number) => now.repla
 
 export async function makePlugins(shared) {
   const plugins = [];
-  for (const make of [languagePlugin, editorPlugin, runsPlugin]) {
+  for (const make of [languagePlugin, editorPlugin, commandsPlugin, outlinePlugin, runsPlugin, documentsPlugin]) {
     try {
       plugins.push(await make(shared));
     } catch (problem) {
@@ -70,7 +74,7 @@ async function editorPlugin(shared) {
     shared("@jupyterlab/translation"),
   ]);
   const codemirror = { state: await shared("@codemirror/state"), view: await shared("@codemirror/view") };
-  const server = makeLintServer(await shared("@jupyterlab/services"), await shared("@jupyterlab/coreutils"));
+  const server = await lintServerOf(shared);
   const id = "attractor-nb:findings";
   return {
     id,
@@ -93,6 +97,81 @@ async function editorPlugin(shared) {
   };
 }
 
+async function commandsPlugin(shared) {
+  const [apputils, coreutils, { EditorExtensionRegistry, IEditorExtensionRegistry }, filebrowser, { ILauncher }, notebook, ui, { ISettingRegistry }, { ITranslator }] =
+    await Promise.all([
+      shared("@jupyterlab/apputils"),
+      shared("@jupyterlab/coreutils"),
+      shared("@jupyterlab/codemirror"),
+      shared("@jupyterlab/filebrowser"),
+      shared("@jupyterlab/launcher"),
+      shared("@jupyterlab/notebook"),
+      shared("@jupyterlab/ui-components"),
+      shared("@jupyterlab/settingregistry"),
+      shared("@jupyterlab/translation"),
+    ]);
+  const codemirror = { state: await shared("@codemirror/state"), view: await shared("@codemirror/view") };
+  const server = await lintServerOf(shared);
+  const icon = await iconOf(ui);
+  const id = "attractor-nb:commands";
+  return {
+    id,
+    description: "Commands for the pipeline of a cell: run it, run from a node, breakpoints; a new one from the examples.",
+    autoStart: true,
+    requires: [notebook.INotebookTracker],
+    optional: [IEditorExtensionRegistry, filebrowser.IDefaultFileBrowser, ILauncher, apputils.ICommandPalette, ISettingRegistry, ITranslator],
+    async activate(app, notebooks, extensions, files, launcher, palette, settings, translator) {
+      if (!(await settingsOf(settings, id, { commands: true })).commands) return;
+      const words = wordsOf(translator);
+      const commands = makePipelineCommands(app, notebooks, server, {
+        actions: notebook.NotebookActions,
+        EditorView: codemirror.view.EditorView,
+        join: coreutils.PathExt.join,
+        cwd: () => files?.model.path ?? "",
+        words,
+        ...dialogsOf(apputils, words),
+      });
+      const isHere = () => commands.here() !== null;
+      addCommands(app, palette, words, [
+        { id: "new-cell", label: words.__("New pipeline in a cell"), execute: commands.newCell, isEnabled: commands.hasNotebook },
+        { id: "new-file", label: words.__("New pipeline file"), execute: commands.newFile, icon },
+        { id: "run", label: words.__("Run this cell's pipeline"), execute: commands.run, isEnabled: isHere },
+        { id: "run-from-here", label: words.__("Run from the node at the cursor"), execute: commands.runFromHere, isEnabled: isHere },
+        { id: "breakpoint", label: words.__("Toggle breakpoint on the node at the cursor"), execute: commands.toggle, isEnabled: isHere },
+      ]);
+      launcher?.add({ command: "attractor-nb:new-file", category: words.__("Other") });
+      const markOf = makeBreakpoints(codemirror, server, words);
+      extensions?.addExtension({
+        name: "attractor-breakpoints",
+        factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(markOf(model)),
+      });
+    },
+  };
+}
+
+async function outlinePlugin(shared) {
+  const [toc, { IEditorTracker }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+    shared("@jupyterlab/toc"),
+    shared("@jupyterlab/fileeditor"),
+    shared("@jupyterlab/notebook"),
+    shared("@jupyterlab/settingregistry"),
+    shared("@jupyterlab/translation"),
+  ]);
+  const server = await lintServerOf(shared);
+  const id = "attractor-nb:outline";
+  return {
+    id,
+    description: "The nodes of pipelines in the table of contents.",
+    autoStart: true,
+    requires: [toc.ITableOfContentsRegistry],
+    optional: [INotebookTracker, IEditorTracker, ISettingRegistry, ITranslator],
+    activate(_app, registry, notebooks, editors, settings, translator) {
+      const wanted = settingsOf(settings, id, { outline: true }).then(({ outline }) => outline);
+      addOutlines(registry, { toc, notebooks, editors }, server, { wanted, words: wordsOf(translator) });
+    },
+  };
+}
+
 async function runsPlugin(shared) {
   const [apputils, coreutils, services, widgets, ui, { ISettingRegistry }, { ITranslator }] = await Promise.all([
     shared("@jupyterlab/apputils"),
@@ -103,7 +182,7 @@ async function runsPlugin(shared) {
     shared("@jupyterlab/settingregistry"),
     shared("@jupyterlab/translation"),
   ]);
-  const icon = await (await fetch(new URL("icon.svg", import.meta.url))).text();
+  const icon = await iconOf(ui);
   const id = "attractor-nb:runs";
   return {
     id,
@@ -114,22 +193,42 @@ async function runsPlugin(shared) {
       const { panel: hasPanel, notifications } = await settingsOf(settings, id, { panel: true, notifications: true });
       if (!hasPanel) return;
       const words = wordsOf(translator);
-      const runs = makeRuns(app, { apputils, coreutils, services, widgets, ui }, { words, isNotified: notifications, icon });
+      const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, icon });
       addSheet("style.css");
       app.shell.add(runs.panel, "left", { rank: 450 });
-      addCommands(app, palette, words, runs);
+      addCommands(app, palette, words, [
+        { id: "show-runs", label: words.__("Show runs and questions"), execute: () => app.shell.activateById(runs.panel.id) },
+        { id: "open-page", label: words.__("Open the page of all runs"), execute: () => runs.open("", words.__("Attractor runs")) },
+        { id: "open-last-run", label: words.__("Open the last run"), execute: runs.openLast },
+      ]);
     },
   };
 }
 
-function addCommands(app, palette, words, runs) {
+function documentsPlugin(shared) {
+  return makeDocumentsPlugin(shared, { wordsOf, settingsOf });
+}
+
+function addCommands(app, palette, words, commands) {
   const category = words.__("Attractor");
-  const add = (command, label, execute) => {
-    app.commands.addCommand(command, { label, execute });
-    if (palette) palette.addItem({ command, category });
-  };
-  add("attractor-nb:show-runs", words.__("Show runs and questions"), () => app.shell.activateById(runs.panel.id));
-  add("attractor-nb:open-page", words.__("Open the page of all runs"), () => runs.open("", words.__("Attractor runs")));
+  for (const { id, ...options } of commands) {
+    const command = `attractor-nb:${id}`;
+    app.commands.addCommand(command, options);
+    palette?.addItem({ command, category });
+  }
+}
+
+let lintServer = null;
+
+// One for all plugins: they ask for the same texts.
+async function lintServerOf(shared) {
+  lintServer ??= makeLintServer(await shared("@jupyterlab/services"), await shared("@jupyterlab/coreutils"));
+  return lintServer;
+}
+
+async function iconOf({ LabIcon }) {
+  const svgstr = await (await fetch(new URL("icon.svg", import.meta.url))).text();
+  return new LabIcon({ name: "attractor-nb:runs", svgstr });
 }
 
 function addSheet(name) {
@@ -143,7 +242,8 @@ function dialogsOf({ InputDialog, showErrorMessage }, words) {
   return {
     // A text, or undefined when nobody gave one.
     askForText: async (title, text) => (await InputDialog.getText({ title, text, okLabel: words.__("Rename") })).value?.trim(),
-    refuse: (problem) => showErrorMessage(words.__("The text stays as it was"), problem),
+    chooseFrom: async (title, items) => (await InputDialog.getItem({ title, items, okLabel: words.__("Begin") })).value,
+    refuse: (title, why) => showErrorMessage(title, why),
   };
 }
 

@@ -2,6 +2,7 @@
 
 const PLACE = "attractor-nb/validate";
 const LONGEST = 500_000;
+const OUTLINES = 200; // that are kept: all pipelines of a notebook are asked for when one of them has changed
 // Of files beside the notebook the server knows nothing: it reads none for a text that was sent.
 const ABOUT_FILES = new Set(["text_file", "sub_pipeline_source"]);
 
@@ -10,7 +11,7 @@ export function makeLintServer({ ServerConnection }, { URLExt }) {
   const settings = ServerConnection.makeSettings();
   const url = URLExt.join(settings.baseUrl, PLACE);
   const server = { state: "unasked", findingsOf, changed, outlineOf };
-  let outline = { text: null, nodes: null };
+  const outlines = new Map();
 
   async function post(values) {
     // With its default of no cache JupyterLab adds a query, and ours takes none.
@@ -50,12 +51,13 @@ export function makeLintServer({ ServerConnection }, { URLExt }) {
   // The nodes of a text, each with its place and edges; of a text that does not parse none, and null when nobody answers.
   async function outlineOf(text) {
     if (server.state === "absent" || text.length > LONGEST) return null;
-    if (outline.text !== text) {
-      const answer = await post({ source: text, with_outline: true });
-      if (!answer?.outline) return null;
-      outline = { text, nodes: answer.outline };
-    }
-    return outline.nodes;
+    const asked = outlines.get(text) ?? post({ source: text, with_outline: true }).then((answer) => answer?.outline ?? null);
+    outlines.delete(text);
+    outlines.set(text, asked);
+    if (outlines.size > OUTLINES) outlines.delete(outlines.keys().next().value);
+    const nodes = await asked;
+    if (!nodes) outlines.delete(text);
+    return nodes;
   }
 
   return server;

@@ -1,35 +1,25 @@
 // What a word means, where a node is declared, and another id for one.
 
 import { bodyOf } from "./cells.js";
-import { changeText, make, rangeOf, whileDot } from "./editor_text.js";
+import { changeText, make, nodeAt, rangeOf, whileDot, wordAt } from "./editor_text.js";
 import { ATTRIBUTES, SHAPES } from "./words.js";
 
-const WORD = /[A-Za-z_][\w.]*/g;
 const MOST_EDGES = 8;
 
 export function makeNavigation({ state, view }, server, { askForText, refuse, words }) {
   const { EditorView, hoverTooltip, keymap } = view;
 
-  const outlineOf = (editor) => server.outlineOf(bodyOf(editor.state.doc.toString()).text);
-
-  async function nodeAt(editor, position) {
-    const word = wordAt(editor.state.doc, position);
-    if (!word) return null;
-    const node = (await outlineOf(editor))?.find((each) => each.node === word.text);
-    return node ? { ...word, ...node } : null;
-  }
-
   const hover = hoverTooltip(async (editor, position) => {
     const word = wordAt(editor.state.doc, position);
     if (!word) return null;
     const meaning = meaningOf(word);
-    const shown = meaning ? meaningBox(word.text, meaning) : nodeBox(await nodeAt(editor, position), words);
+    const shown = meaning ? meaningBox(word.text, meaning) : nodeBox(await nodeAt(editor, position, server), words);
     return shown && { pos: word.from, end: word.to, above: true, create: () => ({ dom: shown }) };
   });
 
   async function goToNode(editor, position) {
     const asked = editor.state.doc;
-    const node = await nodeAt(editor, position);
+    const node = await nodeAt(editor, position, server);
     if (!node?.line || editor.state.doc !== asked) return;
     const { from } = rangeOf(asked, bodyOf(asked.toString()).offset, node);
     editor.dispatch({ selection: { anchor: from }, scrollIntoView: true });
@@ -38,11 +28,11 @@ export function makeNavigation({ state, view }, server, { askForText, refuse, wo
 
   async function rename(editor, position) {
     const asked = editor.state.doc;
-    const node = await nodeAt(editor, position);
+    const node = await nodeAt(editor, position, server);
     if (!node) return;
     const to = await askForText(words.__("Another id for %1", node.node), node.node);
     if (!to || to === node.node || editor.state.doc !== asked) return;
-    await changeText(editor, server, { rename: { node: node.node, to } }, { refuse, userEvent: "input.rename" });
+    await changeText(editor, server, { rename: { node: node.node, to } }, { refuse, userEvent: "input.rename", words });
   }
 
   const atCursor = (act) => (editor) => {
@@ -65,18 +55,6 @@ export function makeNavigation({ state, view }, server, { askForText, refuse, wo
 
   const all = [hover, keys, clicks, EditorView.baseTheme(LOOK)];
   return (model) => whileDot({ state, view }, model, all);
-}
-
-// The word at a position, and what stands around it.
-function wordAt(doc, position) {
-  const line = doc.lineAt(position);
-  for (const { 0: text, index } of line.text.matchAll(WORD)) {
-    const from = line.from + index;
-    if (from <= position && position <= from + text.length) {
-      return { text, from, to: from + text.length, before: line.text.slice(0, index), after: line.text.slice(index + text.length) };
-    }
-  }
-  return null;
 }
 
 // The rows of the table of attributes, or a shape's meaning as one; null for any other word.

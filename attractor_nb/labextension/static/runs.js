@@ -5,11 +5,10 @@ const PAGE = "attractor-nb/";
 const LOOK_MS = 5000;
 const NEWEST = 50; // failures are looked for among so many runs
 
-export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { words, isNotified, icon }) {
+export function makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified, icon }) {
   const { ServerConnection } = services;
   const settings = ServerConnection.makeSettings();
   const address = (hash) => `${coreutils.URLExt.join(settings.baseUrl, PAGE)}#${hash}`;
-  const runIcon = new ui.LabIcon({ name: "attractor-nb:runs", svgstr: icon });
   const tabs = new Map();
 
   function frameOf(hash, title) {
@@ -22,7 +21,7 @@ export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { 
 
   const panel = new widgets.Widget();
   panel.id = "attractor-nb-runs";
-  panel.title.icon = runIcon;
+  panel.title.icon = icon;
   panel.title.caption = words.__("Attractor runs");
   panel.node.setAttribute("role", "region");
   panel.node.setAttribute("aria-label", words.__("Attractor runs"));
@@ -40,7 +39,7 @@ export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { 
       tab.id = `attractor-nb-run-${run}`;
       tab.title.label = name;
       tab.title.caption = run;
-      tab.title.icon = runIcon;
+      tab.title.icon = icon;
       tab.title.closable = true;
       tab.disposed.connect(() => tabs.delete(run));
       tabs.set(run, tab);
@@ -68,25 +67,31 @@ export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { 
       const [{ questions }, { rows }] = await Promise.all([get("questions"), get(`rows?limit=${NEWEST}`)]);
       panel.title.dataset = questions.length ? { "attractor-count": String(questions.length) } : {};
       const waiting = new Map(questions.map((question) => [`${question.pipeline} ${question.id}`, question]));
-      tellNew("questions", waiting, (question) => [words.__("%1 waits for an answer: %2", nameOf(question.pipeline, rows), question.text), question.pipeline]);
+      tellNew("questions", waiting, rows, (question) => [words.__("%1 waits for an answer: %2", nameOf(question.pipeline, rows), question.text), question.pipeline]);
       const failed = new Map(rows.filter(({ status }) => status === "failed").map((row) => [row.key, row]));
-      tellNew("failed", failed, (row) => [words.__("%1 failed", row.pipeline || row.key), row.key]);
+      tellNew("failed", failed, rows, (row) => [words.__("%1 failed", row.pipeline || row.key), row.key]);
     } catch {
       panel.title.dataset = {}; // nobody answers: nothing is claimed, and the panel's own page says so
     }
   }
 
   // What was there at the first look is no news.
-  function tellNew(kind, now, spoken) {
+  function tellNew(kind, now, rows, spoken) {
     const before = known[kind];
     known[kind] = new Set(now.keys());
     if (!before || !isNotified) return;
     for (const [key, value] of now) {
       if (before.has(key)) continue;
       const [message, run] = spoken(value);
-      const show = { label: words.__("Show"), callback: () => open(run, nameOf(run, [])) };
+      const show = { label: words.__("Show"), callback: () => open(run, nameOf(run, rows)) };
       apputils.Notification.emit(message, kind === "failed" ? "error" : "warning", { autoClose: false, actions: [show] });
     }
+  }
+
+  async function openLast() {
+    const { rows } = await get("rows?limit=1");
+    if (rows.length) open(rows[0].key, nameOf(rows[0].key, rows));
+    else apputils.Notification.info(words.__("No run yet."));
   }
 
   const nameOf = (run, rows) => rows.find(({ key }) => key === run)?.pipeline || run;
@@ -98,5 +103,5 @@ export function makeRuns(app, { apputils, coreutils, services, widgets, ui }, { 
     look();
   }
 
-  return { open, panel, watch };
+  return { open, openLast, panel, watch };
 }

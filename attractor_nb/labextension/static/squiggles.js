@@ -76,7 +76,7 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
     return true;
   }
 
-  const fix = (editor, { number }) => changeText(editor, server, { fix: number }, { refuse, userEvent: "input.fix" });
+  const fix = (editor, { number }) => changeText(editor, server, { fix: number }, { refuse, userEvent: "input.fix", words });
 
   function fixHere(editor) {
     const { head } = editor.state.selection.main;

@@ -17,7 +17,6 @@ from attractor_nb.model.events.calls import (
 )
 from attractor_nb.model.events.children import (
     ChildEnded,
-    ChildEvent,
     ChildStarted,
     ChildSteered,
     InstructionGiven,
@@ -44,6 +43,7 @@ from attractor_nb.model.events.interviews import (
     InterviewTimeout,
 )
 from attractor_nb.model.events.pipelines import (
+    LOG_FORM,
     CheckpointSaved,
     EventsDropped,
     GoalGateUnsatisfied,
@@ -59,7 +59,10 @@ from attractor_nb.model.events.pipelines import (
 )
 from attractor_nb.model.events.reading import (
     EVENT_TYPES,
+    ChildEvent,
+    UnknownEvent,
     event_from_plain,
+    read_event,
 )
 from attractor_nb.model.events.stages import (
     StageCompleted,
@@ -73,6 +76,7 @@ from attractor_nb.model.events.stages import (
 
 __all__ = [
     "EVENT_TYPES",
+    "LOG_FORM",
     "CheckpointSaved",
     "ChildEnded",
     "ChildEvent",
@@ -113,5 +117,7 @@ __all__ = [
     "StageRetrying",
     "StageStarted",
     "ToolCallEnded",
+    "UnknownEvent",
     "event_from_plain",
+    "read_event",
 ]

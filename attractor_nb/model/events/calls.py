@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from attractor_nb.model.events.stages import StageEvent
-from attractor_nb.model.outcome import Usage, no_values
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.events.stages import StageSignal
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import always, no_values
 
 
-@dataclass(slots=True, kw_only=True)
-class ModelCallEnded(StageEvent):
+class ModelCallEnded(StageSignal, kw_only=True):
     """A model was asked once, and answered or failed.
 
     Attributes:
@@ -29,7 +28,7 @@ class ModelCallEnded(StageEvent):
     """
 
     model: str = ""
-    duration: float = 0.0
+    duration: float = always(0.0)
     usage: Usage | None = None
     finish: str = ""
     error: str = ""
@@ -44,16 +43,8 @@ class ModelCallEnded(StageEvent):
         tokens = f", {self.usage.total_tokens} tokens" if self.usage else ""
         return f"{self.name}: {self.model} answered in {self.duration:.1f} s{tokens}"
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
-        plain = StageEvent.to_plain(self)
-        if self.usage is not None:
-            plain["usage"] = self.usage.to_plain()
-        return plain
 
-
-@dataclass(slots=True, kw_only=True)
-class ModelCallWaiting(StageEvent):
+class ModelCallWaiting(StageSignal, kw_only=True):
     """A request waits until the rates of its provider allow it; announced when that takes over a second.
 
     Attributes:
@@ -63,7 +54,7 @@ class ModelCallWaiting(StageEvent):
     """
 
     model: str = ""
-    seconds: float = 0.0
+    seconds: float = always(0.0)
     rates: str = ""
 
     @property
@@ -72,8 +63,7 @@ class ModelCallWaiting(StageEvent):
         return f"{self.name}: waits about {self.seconds:.0f} s for {self.model} ({self.rates})"
 
 
-@dataclass(slots=True, kw_only=True)
-class ToolCallEnded(StageEvent):
+class ToolCallEnded(StageSignal, kw_only=True):
     """A tool that a model asked for was called, or skipped by a hook (spec 9.7).
 
     Attributes:
@@ -90,8 +80,8 @@ class ToolCallEnded(StageEvent):
 
     tool: str = ""
     call_id: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=no_values)
-    duration: float = 0.0
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    duration: float = always(0.0)
     result: str = ""
     error: str = ""
     skipped: str = ""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from attractor_nb.model.events.event import Event
-from attractor_nb.model.events.stages import StageEvent
+from attractor_nb.model.events.event import RunEvent
+from attractor_nb.model.events.stages import StageSignal
 
 
-@dataclass(slots=True, kw_only=True)
-class ChildStarted(StageEvent):
+class ChildStarted(StageSignal, kw_only=True):
     """A stage has started a child run, or has taken up the one that it had (spec 4.11, 9.4).
 
     Attributes:
@@ -37,8 +33,7 @@ class ChildStarted(StageEvent):
         return f"{self.name} {verb} the child run {self.child_id} of {self.pipeline or 'a pipeline'}"
 
 
-@dataclass(slots=True, kw_only=True)
-class ChildEnded(StageEvent):
+class ChildEnded(StageSignal, kw_only=True):
     """A stage is done with its child run, which has ended or was stopped for good.
 
     Attributes:
@@ -59,8 +54,7 @@ class ChildEnded(StageEvent):
         return f"{self.name}: child run {self.child_id} {self.status}{': ' * bool(self.reason)}{self.reason}"
 
 
-@dataclass(slots=True, kw_only=True)
-class ChildSteered(StageEvent):
+class ChildSteered(StageSignal, kw_only=True):
     """A supervisor gave its child run an instruction (spec 4.11).
 
     Attributes:
@@ -80,8 +74,7 @@ class ChildSteered(StageEvent):
         return f"{self.name} steers its child{where}: {self.text}"
 
 
-@dataclass(slots=True, kw_only=True)
-class InstructionGiven(Event):
+class InstructionGiven(RunEvent, kw_only=True):
     """The run's supervisor gave it an instruction, which the next prompt carries.
 
     Attributes:
@@ -91,7 +84,7 @@ class InstructionGiven(Event):
         file: Name of the file of that stage which holds it, or empty.
     """
 
-    text: str
+    text: str = ""
     given_by: str = ""
     stage: str = ""
     file: str = ""
@@ -105,28 +98,3 @@ class InstructionGiven(Event):
     def description(self) -> str:
         """One line for people."""
         return f"instruction from {self.given_by or 'outside'}: {self.text}"
-
-
-@dataclass(slots=True, kw_only=True)
-class ChildEvent(StageEvent):
-    """An event of a child run, for who watches the parent; it is recorded in the child's own log.
-
-    Attributes:
-        child_id: Run id of the child.
-        event: What happened there; for a child's child a ``ChildEvent`` again.
-    """
-
-    is_durable: ClassVar[bool] = False
-    child_id: str = ""
-    event: Event
-
-    @property
-    def description(self) -> str:
-        """One line for people."""
-        return f"{self.name} > {self.event.description}"
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values, the child's event likewise."""
-        plain = Event.to_plain(self)
-        plain["event"] = self.event.to_plain()
-        return plain

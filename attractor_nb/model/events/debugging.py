@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from attractor_nb.model.events.event import Event
-from attractor_nb.model.outcome import Outcome, no_values
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.events.event import RunEvent
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.record import Count, always, no_values
 
 CHANGES = ("context", "prompt", "outcome", "pin", "unpin", "mock", "unmock")
 """What a debugger can change: kinds of ``DebuggerChanged``."""
 
 
-@dataclass(slots=True, kw_only=True)
-class DebuggerStopped(Event):
+class DebuggerStopped(RunEvent, kw_only=True):
     """The run, or a branch of it, stands between two steps until somebody has it go on.
 
     Attributes:
@@ -26,9 +25,9 @@ class DebuggerStopped(Event):
         breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
     """
 
-    node: str
-    moment: str = "before"
-    visit: int = 1
+    node: str = ""
+    moment: str = always("before")
+    visit: Count = always(1)
     breakpoint: str = ""
 
     @property
@@ -42,8 +41,7 @@ class DebuggerStopped(Event):
         return f"stands {self.moment} {self.node}: {self.breakpoint}"
 
 
-@dataclass(slots=True, kw_only=True)
-class DebuggerChanged(Event):
+class DebuggerChanged(RunEvent, kw_only=True):
     """Something was changed by hand, for this run alone. The folds of the log count it.
 
     Attributes:
@@ -56,13 +54,13 @@ class DebuggerChanged(Event):
         visit: For ``outcome``: number of the visit.
     """
 
-    change: str
+    change: str = ""
     node: str = ""
-    context: Mapping[str, Any] = field(default_factory=no_values)
+    context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     text: str = ""
     outcome: Outcome | None = None
     before: str = ""
-    visit: int = 0
+    visit: Count = always(0)
 
     @property
     def node_id(self) -> str:
@@ -75,16 +73,8 @@ class DebuggerChanged(Event):
         what = ", ".join(self.context) if self.change == "context" else self.node
         return f"changed by hand: {self.change} {what}".rstrip()
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values, as of all events."""
-        plain = Event.to_plain(self)
-        if self.outcome is not None:
-            plain["outcome"] = self.outcome.to_plain()
-        return plain
 
-
-@dataclass(slots=True, kw_only=True)
-class DebuggerMoved(Event):
+class DebuggerMoved(RunEvent, kw_only=True):
     """Breakpoints are others now, or the run goes on after a stop: a view looks at the debugger again."""
 
     is_durable: ClassVar[bool] = False

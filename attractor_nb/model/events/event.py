@@ -1,14 +1,14 @@
-"""What all events have, and their form as JSON values."""
+"""What all events have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+from attractor_nb.model.record import Count, OpenRecord, always
 
 
-@dataclass(slots=True, kw_only=True)
-class Event:
+class Event(OpenRecord, kw_only=True, tag_field="type", tag=True):
     """What all events have.
 
     Attributes:
@@ -19,10 +19,11 @@ class Event:
     """
 
     is_durable: ClassVar[bool] = True
-    sequence: int = 0
-    time: float = 0.0
+    sequence: Count = always(0)
+    time: float = always(0.0)
     run_id: str = ""
-    branch: str = ""
+    if TYPE_CHECKING:  # a field of all kinds, but where it stands in the log is another place for attempts
+        branch: str = ""
 
     @property
     def type(self) -> str:
@@ -39,24 +40,11 @@ class Event:
         """The node concerned, or empty."""
         return ""
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values: ``type`` first, then the fields; empty ones are left out."""
-        plain: dict[str, Any] = {"type": type(self).__name__}
-        for name in _FIELDS.get(type(self)) or field_names(type(self)):
-            value = getattr(self, name)
-            if value or (value is not None and type(value) not in _EMPTY_LEFT_OUT):
-                plain[name] = value
-        return plain
 
+class RunEvent(Event, kw_only=True):
+    """An event that is of no stage."""
 
-_FIELDS: dict[type[Event], tuple[str, ...]] = {}
-_EMPTY_LEFT_OUT = frozenset({str, tuple, dict, bool})
+    branch: str = ""
+
 
 EventObserver = Callable[[Event], None]
-
-
-def field_names(kind: type[Event]) -> tuple[str, ...]:
-    """The fields of a kind of event, in their order; asked once of each kind."""
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(entry.name for entry in fields(kind))
-    return _FIELDS[kind]

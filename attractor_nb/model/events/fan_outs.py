@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from attractor_nb.model.events.stages import StageSignal
+from attractor_nb.model.record import Count, always
 
-from attractor_nb.model.events.stages import StageEvent
 
-
-@dataclass(slots=True, kw_only=True)
-class ParallelStarted(StageEvent):
+class ParallelStarted(StageSignal, kw_only=True):
     """A fan-out begins, or begins again because it is tried again.
 
     Attributes:
@@ -19,11 +17,11 @@ class ParallelStarted(StageEvent):
         max_parallel: How many run at the same time.
     """
 
-    branch_count: int = 0
+    branch_count: Count = always(0)
     join: str = ""
     join_policy: str = ""
     error_policy: str = ""
-    max_parallel: int = 0
+    max_parallel: Count = always(0)
 
     @property
     def description(self) -> str:
@@ -32,8 +30,7 @@ class ParallelStarted(StageEvent):
         return f"{self.name}: {count}, {self.max_parallel} at a time, {self.join_policy}"
 
 
-@dataclass(slots=True, kw_only=True)
-class ParallelBranchStarted(StageEvent):
+class ParallelBranchStarted(StageSignal, kw_only=True):
     """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
 
     Attributes:
@@ -44,7 +41,7 @@ class ParallelBranchStarted(StageEvent):
 
     id: str = ""
     start_node: str = ""
-    edge: int | None = None
+    edge: Count | None = None
 
     @property
     def description(self) -> str:
@@ -52,8 +49,7 @@ class ParallelBranchStarted(StageEvent):
         return f"{self.name}: branch {self.id} started"
 
 
-@dataclass(slots=True, kw_only=True)
-class ParallelBranchCompleted(StageEvent):
+class ParallelBranchCompleted(StageSignal, kw_only=True):
     """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
 
     Attributes:
@@ -68,7 +64,7 @@ class ParallelBranchCompleted(StageEvent):
     """
 
     id: str = ""
-    duration: float = 0.0
+    duration: float = always(0.0)
     success: bool = False
     status: str = ""
     failure_reason: str = ""
@@ -83,13 +79,12 @@ class ParallelBranchCompleted(StageEvent):
         return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
 
 
-@dataclass(slots=True, kw_only=True)
-class ParallelCompleted(StageEvent):
+class ParallelCompleted(StageSignal, kw_only=True):
     """All branches of a fan-out ended. ``duration`` in seconds, in this session."""
 
-    duration: float = 0.0
-    success_count: int = 0
-    failure_count: int = 0
+    duration: float = always(0.0)
+    success_count: Count = always(0)
+    failure_count: Count = always(0)
 
     @property
     def description(self) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from attractor_nb.model.events.event import Event
-from attractor_nb.model.outcome import no_values
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.events.event import RunEvent
+from attractor_nb.model.record import no_values
 
 
-@dataclass(slots=True, kw_only=True)
-class InterviewStarted(Event):
+class InterviewStarted(RunEvent, kw_only=True):
     """A question was put to a person.
 
     Attributes:
@@ -27,14 +25,14 @@ class InterviewStarted(Event):
         form: What is to be filled in, as ``Form.to_plain`` has it; empty for nothing.
     """
 
-    question: str
-    stage: str
+    question: str = ""
+    stage: str = ""
     question_id: str = ""
     kind: str = ""
     options: tuple[tuple[str, str], ...] = ()
     deadline: float | None = None
-    metadata: Mapping[str, Any] = field(default_factory=no_values)
-    form: Mapping[str, Any] = field(default_factory=no_values)
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)
 
     @property
     def node_id(self) -> str:
@@ -47,8 +45,7 @@ class InterviewStarted(Event):
         return f"gate {self.stage} waits for an answer"
 
 
-@dataclass(slots=True, kw_only=True)
-class InterviewCompleted(Event):
+class InterviewCompleted(RunEvent, kw_only=True):
     """The durable answer to a question; the first one wins (ruling 23).
 
     Attributes:
@@ -64,8 +61,8 @@ class InterviewCompleted(Event):
         form: What was filled in, by field.
     """
 
-    question: str
-    answer: str
+    question: str = ""
+    answer: str = ""
     duration: float
     question_id: str = ""
     stage: str = ""
@@ -73,7 +70,7 @@ class InterviewCompleted(Event):
     keys: tuple[str, ...] = ()
     text: str = ""
     answered_by: str = ""
-    form: Mapping[str, Any] = field(default_factory=no_values)
+    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)
 
     @property
     def node_id(self) -> str:
@@ -87,12 +84,11 @@ class InterviewCompleted(Event):
         return f"{self.stage}: {self.label or self.text or self.answer}{by}"
 
 
-@dataclass(slots=True, kw_only=True)
-class InterviewTimeout(Event):
+class InterviewTimeout(RunEvent, kw_only=True):
     """Nobody answered in time. ``duration`` in seconds."""
 
-    question: str
-    stage: str
+    question: str = ""
+    stage: str = ""
     duration: float
     question_id: str = ""
 
@@ -107,11 +103,10 @@ class InterviewTimeout(Event):
         return f"gate {self.stage} got no answer in {self.duration:.0f} s"
 
 
-@dataclass(slots=True, kw_only=True)
-class InterviewInformed(Event):
+class InterviewInformed(RunEvent, kw_only=True):
     """A message to people that asks for nothing (``Interviewer.inform``)."""
 
-    message: str
+    message: str = ""
     stage: str = ""
 
     @property

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
-from attractor_nb.model.events.event import Event
-from attractor_nb.model.outcome import Usage, no_values
+import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.events.event import RunEvent
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import Count, always, no_values
+
+LOG_FORM: Final = 1
+"""Version of the form of the log's records: a change that older readers would take wrongly is a new one."""
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineStarted(Event):
+class PipelineStarted(RunEvent, kw_only=True):
     """A run begins (first record of its log).
 
     Attributes:
@@ -28,18 +30,18 @@ class PipelineStarted(Event):
         schema_version: Version of the form of the log's records.
     """
 
-    name: str
-    id: str
+    name: str = ""
+    id: str = ""
     graph_hash: str = ""
-    inputs: Mapping[str, Any] = field(default_factory=no_values)
+    inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     start_node: str = ""
     restart_of: str = ""
-    carried: Mapping[str, Any] = field(default_factory=no_values)
+    carried: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     goal: str = ""
     model: str = ""
-    node_count: int = 0
+    node_count: Count = always(0)
     backend: str = ""
-    schema_version: int = 1
+    schema_version: Count = always(LOG_FORM)
 
     @property
     def description(self) -> str:
@@ -47,8 +49,7 @@ class PipelineStarted(Event):
         return f"pipeline {self.name or 'without a name'} started"
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineResumed(Event):
+class PipelineResumed(RunEvent, kw_only=True):
     """A stopped run goes on.
 
     Attributes:
@@ -60,11 +61,11 @@ class PipelineResumed(Event):
             request that was made and whose end is not known is a call without a known price.
     """
 
-    next_node: str
+    next_node: str = ""
     graph_hash: str = ""
     interrupted_node: str = ""
     on_interrupted: str = ""
-    cut_off: Mapping[str, Any] = field(default_factory=no_values)
+    cut_off: Mapping[str, Any] = msgspec.field(default_factory=no_values)
 
     @property
     def description(self) -> str:
@@ -82,8 +83,7 @@ class PipelineResumed(Event):
         return self.next_node
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineRewound(Event):
+class PipelineRewound(RunEvent, kw_only=True):
     """The run goes back to just before a visit; what came after is set aside, and stays in the log.
 
     Attributes:
@@ -97,12 +97,12 @@ class PipelineRewound(Event):
         prompt: The prompt of that node from there on, in this run; empty for that of the graph.
     """
 
-    node: str
-    visit: int
-    to_sequence: int
-    stages: int = 0
-    carried: Mapping[str, Any] = field(default_factory=no_values)
-    context: Mapping[str, Any] = field(default_factory=no_values)
+    node: str = ""
+    visit: Count
+    to_sequence: Count
+    stages: Count = always(0)
+    carried: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""
 
     @property
@@ -118,8 +118,7 @@ class PipelineRewound(Event):
         return self.node
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineForked(Event):
+class PipelineForked(RunEvent, kw_only=True):
     """The run begins here as a fork: what stands before is a copy of its parent's way.
 
     Attributes:
@@ -133,12 +132,12 @@ class PipelineForked(Event):
         spent: What the parent had consumed by then; the fork counts its own alone.
     """
 
-    node: str
-    visit: int
+    node: str = ""
+    visit: Count
     parent_id: str = ""
     parent_root: str = ""
-    parent_sequence: int = 0
-    context: Mapping[str, Any] = field(default_factory=no_values)
+    parent_sequence: Count = always(0)
+    context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""
     spent: Usage | None = None
 
@@ -153,25 +152,17 @@ class PipelineForked(Event):
         """Where it goes on."""
         return self.node
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
-        plain = Event.to_plain(self)
-        if self.spent is not None:
-            plain["spent"] = self.spent.to_plain()
-        return plain
-
 
 def _changes_in_words(context: Mapping[str, Any], prompt: str) -> str:
     parts = [*context, *(["the prompt"] if prompt else [])]
     return f"; changed: {', '.join(parts)}" if parts else ""
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineCompleted(Event):
+class PipelineCompleted(RunEvent, kw_only=True):
     """The run ended in success. ``duration`` in seconds of running time."""
 
     duration: float
-    artifact_count: int = 0
+    artifact_count: Count = always(0)
 
     @property
     def description(self) -> str:
@@ -179,8 +170,7 @@ class PipelineCompleted(Event):
         return f"pipeline completed in {self.duration:.1f} s"
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineFailed(Event):
+class PipelineFailed(RunEvent, kw_only=True):
     """The run ended in failure.
 
     Attributes:
@@ -190,7 +180,7 @@ class PipelineFailed(Event):
         bound: Name of that bound, or empty.
     """
 
-    error: str
+    error: str = ""
     duration: float
     is_resumable: bool = False
     bound: str = ""
@@ -201,8 +191,7 @@ class PipelineFailed(Event):
         return f"pipeline failed: {self.error}"
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineInterrupted(Event):
+class PipelineInterrupted(RunEvent, kw_only=True):
     """The run was stopped, or paused after a step, and can be resumed.
 
     Attributes:
@@ -211,9 +200,9 @@ class PipelineInterrupted(Event):
         duration: Seconds of running time.
     """
 
-    reason: str
+    reason: str = ""
     next_node: str = ""
-    duration: float = 0.0
+    duration: float = always(0.0)
 
     @property
     def description(self) -> str:
@@ -221,8 +210,7 @@ class PipelineInterrupted(Event):
         return f"{self.reason}; continue at {self.next_node}" if self.next_node else self.reason
 
 
-@dataclass(slots=True, kw_only=True)
-class PipelineRestarted(Event):
+class PipelineRestarted(RunEvent, kw_only=True):
     """A ``loop_restart`` edge was taken: the run goes on in a fresh directory (ruling 21).
 
     Attributes:
@@ -231,8 +219,8 @@ class PipelineRestarted(Event):
         logs_root: The fresh run directory.
     """
 
-    target: str
-    restarts: int
+    target: str = ""
+    restarts: Count
     logs_root: str = ""
 
     @property
@@ -241,8 +229,7 @@ class PipelineRestarted(Event):
         return f"restarted at {self.target}"
 
 
-@dataclass(slots=True, kw_only=True)
-class GoalGateUnsatisfied(Event):
+class GoalGateUnsatisfied(RunEvent, kw_only=True):
     """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4).
 
     Attributes:
@@ -252,9 +239,9 @@ class GoalGateUnsatisfied(Event):
         passed_over: Gates between target and exit that must be executed again (ruling 17).
     """
 
-    gate: str
-    target: str
-    redirects: int
+    gate: str = ""
+    target: str = ""
+    redirects: Count
     passed_over: tuple[str, ...] = ()
 
     @property
@@ -268,11 +255,10 @@ class GoalGateUnsatisfied(Event):
         return f"goal gate {self.gate} is not satisfied; back to {self.target}"
 
 
-@dataclass(slots=True, kw_only=True)
-class RunWarning(Event):
+class RunWarning(RunEvent, kw_only=True):
     """Something a person should know that stops nothing, such as a gate that was never visited."""
 
-    message: str
+    message: str = ""
     node: str = ""
 
     @property
@@ -286,12 +272,11 @@ class RunWarning(Event):
         return self.message
 
 
-@dataclass(slots=True, kw_only=True)
-class CheckpointSaved(Event):
+class CheckpointSaved(RunEvent, kw_only=True):
     """The commit of a stage is durable (ruling 29)."""
 
     is_durable: ClassVar[bool] = False
-    saved_node: str
+    saved_node: str = ""
 
     @property
     def node_id(self) -> str:
@@ -299,12 +284,11 @@ class CheckpointSaved(Event):
         return self.saved_node
 
 
-@dataclass(slots=True, kw_only=True)
-class EventsDropped(Event):
+class EventsDropped(RunEvent, kw_only=True):
     """A consumer was too slow and missed ``count`` events; the log has them all."""
 
     is_durable: ClassVar[bool] = False
-    count: int
+    count: Count
 
     @property
     def description(self) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from attractor_nb.model.events.event import Event
-from attractor_nb.model.outcome import Outcome, Usage, no_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.model.record import Count, always, no_values
 
 
-@dataclass(slots=True, kw_only=True)
-class StageEvent(Event):
+class StageEvent(Event, kw_only=True):
     """What the events of one stage have.
 
     Attributes:
@@ -23,10 +22,11 @@ class StageEvent(Event):
         attempt: Ordinal of the try within the visit, from 1.
     """
 
-    name: str
-    index: int = 0
-    visit: int = 1
-    attempt: int = 1
+    if TYPE_CHECKING:  # fields of both kinds below, which have the branch at other places
+        name: str = ""
+        index: int = 0
+        visit: int = 1
+        attempt: int = 1
 
     @property
     def node_id(self) -> str:
@@ -34,8 +34,26 @@ class StageEvent(Event):
         return self.name
 
 
-@dataclass(slots=True, kw_only=True)
-class StageStarted(StageEvent):
+class StageSignal(StageEvent, kw_only=True):
+    """What happens while a stage is under way."""
+
+    branch: str = ""
+    name: str = ""
+    index: Count = always(0)
+    visit: Count = always(1)
+    attempt: Count = always(1)
+
+
+class AttemptEvent(StageEvent, kw_only=True):
+    """An attempt begins or ends."""
+
+    name: str = ""
+    index: Count = always(0)
+    visit: Count = always(1)
+    attempt: Count = always(1)
+
+
+class StageStarted(AttemptEvent, kw_only=True):
     """An attempt begins: the intent record.
 
     Attributes:
@@ -44,6 +62,7 @@ class StageStarted(StageEvent):
         thread: Thread key under ``full`` fidelity, else empty.
     """
 
+    branch: str = ""
     handler_type: str = ""
     fidelity: str = ""
     thread: str = ""
@@ -53,36 +72,13 @@ class StageStarted(StageEvent):
         """One line for people."""
         return f"{self.name} started" + (f" (attempt {self.attempt})" if self.attempt > 1 else "")
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values, as of all events, in a third of the time: there is one for each step."""
-        plain: dict[str, Any] = {
-            "type": "StageStarted",
-            "sequence": self.sequence,
-            "time": self.time,
-            "run_id": self.run_id,
-            "name": self.name,
-            "index": self.index,
-            "visit": self.visit,
-            "attempt": self.attempt,
-        }
-        if self.branch:
-            plain["branch"] = self.branch
-        if self.handler_type:
-            plain["handler_type"] = self.handler_type
-        if self.fidelity:
-            plain["fidelity"] = self.fidelity
-        if self.thread:
-            plain["thread"] = self.thread
-        return plain
 
-
-@dataclass(slots=True, kw_only=True)
-class StageEnd(StageEvent):
+class StageEnd(AttemptEvent, kw_only=True):
     """The commit of a stage, and with ``will_retry`` the end of an attempt that is not the last.
 
     Attributes:
         duration: Seconds, waits between attempts included.
-        outcome: The final outcome; its context updates are inside ``context``.
+        outcome: The final outcome without its context updates, which ``context`` has.
         context: Every context key that the stage changed, with its new value.
         next_node: Where the run goes on; empty when it ends here.
         edge: Position of the edge taken in ``Graph.edges``; None for a jump or an end.
@@ -99,76 +95,29 @@ class StageEnd(StageEvent):
         commit: The commit of the run's worktree at which the stage left it; empty where there is none.
     """
 
-    duration: float = 0.0
+    duration: float = always(0.0)
     outcome: Outcome
-    context: Mapping[str, Any] = field(default_factory=no_values)
+    branch: str = ""
+    context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     next_node: str = ""
-    edge: int | None = None
+    edge: Count | None = None
     route: str = ""
     route_detail: str = ""
     logs: tuple[str, ...] = ()
+    thread: str = ""
+    commit: str = ""
     node_usage: Usage | None = None
     run_usage: Usage | None = None
-    thread: str = ""
     is_cached: bool = False
     saved: Usage | None = None
-    commit: str = ""
 
     @property
     def is_commit(self) -> bool:
         """Whether it ends the stage."""
         return True
 
-    def to_plain(self) -> dict[str, Any]:  # noqa: C901 - a field a line; a loop over them would be one more call
-        """JSON values; the outcome without its updates, which ``context`` has. One for each step, too."""
-        plain: dict[str, Any] = {
-            "type": type(self).__name__,
-            "sequence": self.sequence,
-            "time": self.time,
-            "run_id": self.run_id,
-            "name": self.name,
-            "index": self.index,
-            "visit": self.visit,
-            "attempt": self.attempt,
-            "duration": self.duration,
-            "outcome": self.outcome.to_plain(with_updates=False),
-        }
-        if self.branch:
-            plain["branch"] = self.branch
-        if self.context:
-            plain["context"] = self.context
-        if self.next_node:
-            plain["next_node"] = self.next_node
-        if self.edge is not None:
-            plain["edge"] = self.edge
-        if self.route:
-            plain["route"] = self.route
-        if self.route_detail:
-            plain["route_detail"] = self.route_detail
-        if self.logs:
-            plain["logs"] = self.logs
-        if self.thread:
-            plain["thread"] = self.thread
-        if self.commit:
-            plain["commit"] = self.commit
-        if self.node_usage is not None or self.run_usage is not None or self.is_cached:
-            self._add_spending(plain)
-        return plain
 
-    def _add_spending(self, plain: dict[str, Any]) -> None:
-        """Add what was consumed, and what the cache saved."""
-        if self.node_usage is not None:
-            plain["node_usage"] = self.node_usage.to_plain()
-        if self.run_usage is not None:
-            plain["run_usage"] = self.run_usage.to_plain()
-        if self.is_cached:
-            plain["is_cached"] = True
-            if self.saved is not None:
-                plain["saved"] = self.saved.to_plain()
-
-
-@dataclass(slots=True, kw_only=True)
-class StageCompleted(StageEnd):
+class StageCompleted(StageEnd, kw_only=True):
     """A stage ended in success, partial success or skipped."""
 
     @property
@@ -179,8 +128,7 @@ class StageCompleted(StageEnd):
         return f"{self.name} {self.outcome.status} in {self.duration:.1f} s"
 
 
-@dataclass(slots=True, kw_only=True)
-class StageFailed(StageEnd):
+class StageFailed(StageEnd, kw_only=True):
     """An attempt failed: for good, or to be tried again when ``will_retry``."""
 
     error: str = ""
@@ -196,21 +144,11 @@ class StageFailed(StageEnd):
         """One line for people."""
         return f"{self.name} failed: {self.error}"
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values; as those of any end of a stage, with the error."""
-        plain = StageEnd.to_plain(self)
-        if self.error:
-            plain["error"] = self.error
-        if self.will_retry:
-            plain["will_retry"] = True
-        return plain
 
-
-@dataclass(slots=True, kw_only=True)
-class StageRetrying(StageEvent):
+class StageRetrying(StageSignal, kw_only=True):
     """Another attempt follows. ``delay`` in seconds; ``attempt`` is the one to come."""
 
-    delay: float = 0.0
+    delay: float = always(0.0)
 
     @property
     def description(self) -> str:
@@ -218,8 +156,7 @@ class StageRetrying(StageEvent):
         return f"{self.name} is tried again in {self.delay:.1f} s (attempt {self.attempt})"
 
 
-@dataclass(slots=True, kw_only=True)
-class StageOutput(StageEvent):
+class StageOutput(StageSignal, kw_only=True):
     """A piece of a stage's output as it arrives: tokens of a model, lines of a tool.
 
     Attributes:
@@ -229,4 +166,4 @@ class StageOutput(StageEvent):
 
     is_durable: ClassVar[bool] = False
     text: str = ""
-    channel: str = "response"
+    channel: str = always("response")

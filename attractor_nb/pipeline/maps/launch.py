@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.pipeline.beginning import Seams
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.options import MapOptions
     from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.workers.shipping import Shipping
 
 
@@ -65,7 +65,7 @@ class MapWish:
     tape: Tape | None = None
 
 
-def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
+def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
     """Begin a map in a fresh directory.
 
     Raises:
@@ -106,7 +106,7 @@ def start_map(pipeline: Pipeline, params: object, wish: MapWish) -> MapRun:
 
 
 def continue_map(
-    pipeline: Pipeline, path: Path, params: object, wish: MapWish, *, on_graph_change: str, failed: str
+    pipeline: Definition, path: Path, params: object, wish: MapWish, *, on_graph_change: str, failed: str
 ) -> MapRun:
     """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
 
@@ -160,7 +160,7 @@ def continue_map(
     return _launch(pipeline, rows, wish, map_id, directory, resumed)
 
 
-def _checked(pipeline: Pipeline, wish: MapWish, *, is_resume: bool = False) -> MapWish:
+def _checked(pipeline: Definition, wish: MapWish, *, is_resume: bool = False) -> MapWish:
     """The same, with an interviewer and a tape for all rows: without one nobody answers their gates.
 
     Raises:
@@ -197,7 +197,7 @@ def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[
     )
 
 
-def _check_graph(pipeline: Pipeline, facts: Mapping[str, Any], on_graph_change: str) -> None:
+def _check_graph(pipeline: Definition, facts: Mapping[str, Any], on_graph_change: str) -> None:
     now, ran = pipeline.graph.content_hash, str(facts.get("graph_hash", ""))
     if now == ran or on_graph_change != "error":
         return
@@ -210,7 +210,7 @@ def _check_graph(pipeline: Pipeline, facts: Mapping[str, Any], on_graph_change: 
     raise GraphChanged(f"the graph is not the one that the map ran ({now[:8]} against {ran[:8]})", hint=hint)
 
 
-def _same_rows(pipeline: Pipeline, params: object, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _same_rows(pipeline: Definition, params: object, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows given again, which must be those that the map began with.
 
     Raises:
@@ -228,7 +228,7 @@ def _same_rows(pipeline: Pipeline, params: object, facts: Mapping[str, Any]) -> 
 
 
 def _launch(
-    pipeline: Pipeline,
+    pipeline: Definition,
     rows: Sequence[Mapping[str, Any]],
     wish: MapWish,
     map_id: str,
@@ -293,7 +293,7 @@ def _launch(
 
 
 def _ways(
-    pipeline: Pipeline, wish: MapWish, map_id: str, directory: MapDirectory | None
+    pipeline: Definition, wish: MapWish, map_id: str, directory: MapDirectory | None
 ) -> tuple[Shipping | None, Shipment | None]:
     """The way to the workers for all rows, and that of whole rows on it, where they travel."""
     own, options = wish.own, wish.of_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from attractor_nb.errors import OptionError
-from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.reading import load_execution
 from attractor_nb.views.map_table import map_html, map_summary, rows_table
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import CassetteReport
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult, RowStatus
-    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.views.map_view import MapView
 
 TABLE_ROWS: Final = 200
@@ -57,7 +58,7 @@ class MapResult(Sequence["RowResult"]):
     inputs: Sequence[Mapping[str, Any]] = field(repr=False)
     map_id: str
     directory: Path | None
-    pipeline: Pipeline = field(repr=False)
+    pipeline: Definition = field(repr=False)
     view: MapView = field(repr=False)
     cassette: CassetteReport | None = None
 
@@ -114,7 +115,7 @@ class MapResult(Sequence["RowResult"]):
         """Seconds from the call to the end of the last row."""
         return self.view.seconds
 
-    def run(self, row: int) -> Run:
+    def run(self, row: int) -> Execution:
         """All that a row did, read from its run directory.
 
         Raises:
@@ -127,7 +128,7 @@ class MapResult(Sequence["RowResult"]):
                 f"nothing is kept of row {row}",
                 hint='durability="full" or "fast" keeps a run directory for each row that was started',
             )
-        return Run.load(self.directory / entry.directory, self.pipeline)
+        return load_execution(self.directory / entry.directory, self.pipeline)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.row_result import RowResult
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.maps.work import MapWork
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.views.map_view import MapView
 
 
@@ -31,7 +31,7 @@ class MapRun(Handle[MapResult]):
     def __init__(self, map_id: str, rows: MapWork, work: Work[MapResult]) -> None:
         super().__init__(work)
         self.id = map_id
-        self.pipeline: Pipeline = rows.pipeline
+        self.pipeline: Definition = rows.pipeline
         self.directory: Path | None = None if rows.directory is None else rows.directory.path
         self.view: MapView = rows.view
         self._rows = rows

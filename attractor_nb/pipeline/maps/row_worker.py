@@ -30,7 +30,7 @@ from attractor_nb.workers.worker_loop import named_backend
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.processes import CommandOutput
     from attractor_nb.workers.leashes import Leash
     from attractor_nb.workers.task import StageTask
@@ -95,7 +95,7 @@ async def _answering(name: str, backend: Any) -> AsyncGenerator[Any]:
 
 
 @functools.lru_cache(maxsize=8)
-def _pipeline(make: Callable[..., Pipeline], source: str) -> Pipeline:
+def _pipeline(make: Callable[..., Definition], source: str) -> Definition:
     """The pipeline of a source, once for many rows."""
     return make(SourceText(source, NAME))
 

@@ -15,8 +15,8 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.pipeline.beginning import begin, seams_of
 from attractor_nb.pipeline.lending import Lent
+from attractor_nb.pipeline.reading import load_execution
 from attractor_nb.pipeline.resuming import complete_end, continue_run, rewind_of_failure
-from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.wiring import wire
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.standing import read_last_event, standing_of
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from attractor_nb.engine.funds import Funds
     from attractor_nb.model.row_result import RowStatus
     from attractor_nb.pipeline.beginning import Beginning, Seams
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import CodergenBackend, EventSink
     from attractor_nb.workers.shipping import Shipping
@@ -86,7 +86,7 @@ _NO_PLUGS = RowPlugs()
 
 
 async def run_row(
-    pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS
+    pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS
 ) -> RowResult:
     """Bring a row to its end, from wherever its directory says that it stands.
 
@@ -111,7 +111,7 @@ async def run_row(
         return _failed(task, redacted(f"{type(error).__name__}: {error}"))
 
 
-async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: RowPlugs) -> RowResult:
+async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs) -> RowResult:
     own = replace(options, logs_root=task.directory)
     seams = seams_of(own)
     if finished := _finished(pipeline, task, own, seams):
@@ -138,7 +138,7 @@ async def _run(pipeline: Pipeline, task: RowTask, options: RunOptions, plugs: Ro
     return _row_result(task, await wired.work())
 
 
-def _beginning(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Seams) -> Beginning:
+def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: Seams) -> Beginning:
     """Where the row begins or goes on; one that was cut off before its first record begins anew."""
     if task.directory is not None and has_event_log(task.directory):
         try:
@@ -157,7 +157,7 @@ def _beginning(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Se
     return begin(pipeline, options, seams, inputs=task.inputs)
 
 
-def _finished(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Seams) -> RowResult | None:
+def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: Seams) -> RowResult | None:
     """The row as its directory says, when it has ended and nothing would run again."""
     directory = task.directory
     if directory is None or not has_event_log(directory):
@@ -167,7 +167,7 @@ def _finished(pipeline: Pipeline, task: RowTask, options: RunOptions, seams: Sea
         return None
     if standing.status == "failed" and task.is_failure_retried:
         return None
-    run = Run.load(directory, pipeline)
+    run = load_execution(directory, pipeline)
     last = read_last_event(run.logs_root)
     if isinstance(last, PipelineFailed) and last.is_resumable:
         return None  # a bound, or a backend that was down: it may go on now

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.maps.rows import RowTask
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.storage.map_directory import MapDirectory
     from attractor_nb.workers.shipping import Shipping
 
@@ -38,7 +38,7 @@ UNKNOWN = (
 )
 
 
-def ships_rows(pipeline: Pipeline, options: RunOptions, plan: Plan, ship: str | None) -> bool:
+def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str | None) -> bool:
     """Whether whole rows travel, or stages.
 
     Args:
@@ -71,7 +71,7 @@ def _is_once(plan: Plan) -> bool:
     return any(planned.on_interrupted != RERUN for planned in plan.nodes.values())
 
 
-def _why_not(pipeline: Pipeline, options: RunOptions, plan: Plan) -> str:
+def _why_not(pipeline: Definition, options: RunOptions, plan: Plan) -> str:
     from attractor_nb.workers.plugs import is_shippable  # noqa: PLC0415 - for executors alone
 
     own = (options.processes, options.clock, options.randomness, options.disk)
@@ -181,7 +181,7 @@ def _check_run(run_id: str, directory: Path) -> None:
 
 
 def shipment_of(
-    pipeline: Pipeline,
+    pipeline: Definition,
     options: RunOptions,
     plan: Plan,
     shipping: Shipping,

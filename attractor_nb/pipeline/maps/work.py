@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from attractor_nb.decisions.map_bounds import MapBounds
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.maps.options import MapOptions
     from attractor_nb.pipeline.maps.rows import RowTask
     from attractor_nb.pipeline.maps.shipment import Shipment
     from attractor_nb.pipeline.options import RunOptions
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.recording import Recording
     from attractor_nb.protocols import CodergenBackend, EventSink
     from attractor_nb.sessions import SessionRecorder
@@ -66,7 +66,7 @@ class MapWork:
         observers: Called with each row that has ended; quick.
     """
 
-    pipeline: Pipeline
+    pipeline: Definition
     tasks: Sequence[RowTask]
     options: MapOptions
     run_options: RunOptions

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import RunError
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.run_signatures.of_a_run import GoingOn
+from attractor_nb.storage.listing import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
-    from attractor_nb.pipeline.history import RunRow
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
 
-class Resumable:
+class Resumable(RunSummary):
     """A line of ``runs()`` whose run can go on."""
 
     __slots__ = ()
@@ -133,12 +132,14 @@ class Resumable:
         Raises:
             RunError: It is a map, it runs, or it has ended.
         """
+        from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
+
         given = given_options(locals())
-        found = cast("RunRow", self).load()
-        if not isinstance(found, GoingOn):
-            place = cast("RunRow", self).logs_root
-            raise RunError(f"{place} is a map", hint="pipeline.resume_map(directory) goes on with it")
-        return found.resume(
+        if self.kind == "map":
+            raise RunError(
+                f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) goes on with it"
+            )
+        return Run.load(self.logs_root).resume(
             on_graph_change=on_graph_change,
             rewind_to=rewind_to,
             visit=visit,

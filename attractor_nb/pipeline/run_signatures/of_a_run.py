@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.errors import RunError
+from attractor_nb.pipeline.execution import Execution, of_kind
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.kept import with_what_is_kept
 
@@ -13,19 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
-    from attractor_nb.pipeline.handle import Work
+    from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
-    from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
 
-class GoingOn:
+class GoingOn(Execution):
     """Going on with a run: from where it stopped, from an earlier visit, or as a run of its own."""
-
-    _work: Work[RunResult]
 
     def resume(
         self,
@@ -73,7 +69,7 @@ class GoingOn:
         processes: Processes | None = None,
         disk: Disk | None = None,
         **unknown: Never,
-    ) -> Run:
+    ) -> Self:
         """Go on with this run where it stopped, or from before a visit; see ``Pipeline.resume``.
 
         Args:
@@ -135,17 +131,19 @@ class GoingOn:
         Raises:
             RunError: It goes on; or as of ``Pipeline.resume``.
         """
-        given, run = given_options(locals()), cast("Run", self)
-        self._check_resumable(run, is_taken_over=take_over)
-        return run.pipeline.resume(
-            run.logs_root,
+        from attractor_nb.pipeline.launching import resume_run  # noqa: PLC0415 - loads an engine
+        from attractor_nb.pipeline.rewinding import read_rewind  # noqa: PLC0415 - as above
+
+        given = given_options(locals())
+        self._check_resumable(is_taken_over=take_over)
+        resumed = resume_run(
+            self.pipeline,
+            self.logs_root,
+            with_what_is_kept(self, given, self.pipeline),
             on_graph_change=on_graph_change,
-            rewind_to=rewind_to,
-            visit=visit,
-            context=context,
-            prompt=prompt,
-            **with_what_is_kept(run, given, run.pipeline),
+            rewind=read_rewind(rewind_to, visit, context, prompt),
         )
+        return of_kind(resumed, type(self))
 
     def rewind(
         self,
@@ -193,7 +191,7 @@ class GoingOn:
         processes: Processes | None = None,
         disk: Disk | None = None,
         **unknown: Never,
-    ) -> Run:
+    ) -> Self:
         """Go on from just before a visit of a node; what came after is set aside and stays in the log.
 
         Args:
@@ -272,7 +270,7 @@ class GoingOn:
         *,
         context: Mapping[str, Any] | None = None,
         prompt: str | None = None,
-        pipeline: Pipeline | None = None,
+        pipeline: Definition | None = None,
         on_graph_change: str | None = None,
         backend: BackendSpec = None,
         interviewer: InterviewerSpec = None,
@@ -312,7 +310,7 @@ class GoingOn:
         processes: Processes | None = None,
         disk: Disk | None = None,
         **unknown: Never,
-    ) -> Run:
+    ) -> Self:
         """Begin a run of its own that goes another way from just before a visit of a node, and start it.
 
         It is made beside this run, and bounds and backend are this run's, unless others are given.
@@ -380,11 +378,11 @@ class GoingOn:
             UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
             StorageError: The disk refused; there is no fork then.
         """
-        from attractor_nb.pipeline.forking import fork_run  # noqa: PLC0415 - most runs are not forked
+        from attractor_nb.pipeline.forking import fork_run  # noqa: PLC0415 - loads an engine
 
         given = given_options(locals())
-        return fork_run(
-            cast("Run", self),
+        fork = fork_run(
+            self,
             node,
             visit,
             context=context,
@@ -393,12 +391,13 @@ class GoingOn:
             on_graph_change=on_graph_change,
             **given,
         )
+        return of_kind(fork, type(self))
 
-    def _check_resumable(self, run: Run, *, is_taken_over: bool) -> None:
+    def _check_resumable(self, *, is_taken_over: bool) -> None:
         """Refuse to go on with a run that goes on, unless it is taken from an owner elsewhere."""
         is_elsewhere = self._work.job is None
-        if not run.is_done and not (is_elsewhere and is_taken_over):
+        if not self.is_done and not (is_elsewhere and is_taken_over):
             hint = "wait for it, or cancel it first"
             if is_elsewhere:
                 hint = "wait for it; from an owner that is frozen or gone: resume(take_over=True)"
-            raise RunError(f"run {run.id} is {run.status}", hint=hint)
+            raise RunError(f"run {self.id} is {self.status}", hint=hint)

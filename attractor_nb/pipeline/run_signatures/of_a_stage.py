@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.rerun import Rerun
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Rerunning:
     """Executing a stage of a run once more."""
 
-    _run: Run
+    _run: Execution
 
     def rerun(
         self,
@@ -31,7 +31,7 @@ class Rerunning:
         *,
         context: Mapping[str, Any] | None = None,
         prompt: str | None = None,
-        pipeline: Pipeline | None = None,
+        pipeline: Definition | None = None,
         on_graph_change: str | None = None,
         backend: BackendSpec = None,
         interviewer: InterviewerSpec = None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline import features
+from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import as_path
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
 
-class Continuing:
+class Continuing(Definition):
     """Going on with runs of a pipeline."""
 
     def resume(
@@ -141,18 +140,10 @@ class Continuing:
             UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
-        given, pipeline = given_options(locals()), cast("Pipeline", self)
+        given = given_options(locals())
         logs_root = run.logs_root if isinstance(run, features.Run) else as_path(run)
-        features.check_own(logs_root, given)
         rewind = features.read_rewind(rewind_to, visit, context, prompt)
-        chosen = features.options_for(pipeline, given)
-        with held_interrupts() as interrupt:
-            return features.go_on(
-                pipeline,
-                logs_root,
-                chosen,
-                interrupt,
-                on_graph_change=on_graph_change,
-                is_waited_for=False,
-                rewind=rewind,
-            )
+        return features.of_kind(
+            features.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            features.Run,
+        )

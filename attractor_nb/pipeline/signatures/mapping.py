@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import typing  # ``typing.overload`` by its long name: see ``starting``
-from typing import TYPE_CHECKING, Any, Literal, Never, cast
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.pipeline import features
+from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import as_path
 
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.signatures.keywords import MapKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
 
-class OverRows:
+class OverRows(Definition):
     """Running a pipeline over many inputs."""
 
     @typing.overload
@@ -156,12 +156,12 @@ class OverRows:
             OptionError, ContextValueError, StorageError: An option, a row or the directory is unusable.
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
-        given, pipeline = given_options(locals(), own=["params"]), cast("Pipeline", self)
+        given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
-            wish = _wish(pipeline, given, interrupt, is_waited_for=wait)
+            wish = _wish(self, given, interrupt, is_waited_for=wait)
             if wait:
                 features.refuse_own_loop(wish.of_rows)
-            handle = features.start_map(pipeline, params, wish)
+            handle = features.start_map(self, params, wish)
             return handle.result() if wait else handle
 
     async def map_async(
@@ -268,10 +268,10 @@ class OverRows:
             disk: Stands in for the disk; for tests.
             **unknown: Any other keyword: an error that names the nearest option.
         """
-        given, pipeline = given_options(locals(), own=["params"]), cast("Pipeline", self)
+        given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
-            wish = _wish(pipeline, given, interrupt, is_waited_for=True)
-            return await features.start_map(pipeline, params, wish)
+            wish = _wish(self, given, interrupt, is_waited_for=True)
+            return await features.start_map(self, params, wish)
 
     def resume_map(
         self,
@@ -386,21 +386,21 @@ class OverRows:
             OptionError: An option is unusable, or nothing of the map was kept.
             UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
         """
-        given, pipeline = given_options(locals(), own=["params"]), cast("Pipeline", self)
+        given = given_options(locals(), own=["params"])
         place = getattr(directory, "directory", directory)
         if place is None:
             raise OptionError(
                 'nothing of the map is kept, for its durability was "none"', hint="start it anew"
             )
         with held_interrupts() as interrupt:
-            wish = _wish(pipeline, given, interrupt, is_waited_for=False)
+            wish = _wish(self, given, interrupt, is_waited_for=False)
             return features.continue_map(
-                pipeline, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
+                self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
             )
 
 
 def _wish(
-    pipeline: Pipeline, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
+    pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
 ) -> MapWish:
     own, of_rows = features.split_options(given)
     return features.MapWish(

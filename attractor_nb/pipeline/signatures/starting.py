@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import typing  # ``typing.overload`` by its long name: Jedi then reads the whole signature, not the overloads
-from typing import TYPE_CHECKING, Any, Literal, Never, cast
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline import features
+from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.signatures.keywords import RunKeywords
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.disk import Disk
 
 
-class Starting:
+class Starting(Definition):
     """The ways to start a run of a pipeline."""
 
     @typing.overload
@@ -134,12 +134,14 @@ class Starting:
             OptionError, ContextValueError, StorageError: An option or the run directory is unusable.
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
-        given, pipeline = given_options(locals()), cast("Pipeline", self)
-        chosen = features.options_for(pipeline, given)
+        given = given_options(locals())
+        chosen = features.options_for(self, given)
         if wait:
             features.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            run = features.start_run(pipeline, chosen, interrupt, is_waited_for=wait)
+            run = features.of_kind(
+                features.start_run(self, chosen, interrupt, is_waited_for=wait), features.Run
+            )
             return run.result() if wait else run
 
     async def run_async(
@@ -239,7 +241,7 @@ class Starting:
             disk: Stands in for the disk; for tests.
             **unknown: Any other keyword: an error that names the nearest option.
         """
-        given, pipeline = given_options(locals()), cast("Pipeline", self)
-        chosen = features.options_for(pipeline, given)
+        given = given_options(locals())
+        chosen = features.options_for(self, given)
         with held_interrupts() as interrupt:
-            return await features.start_run(pipeline, chosen, interrupt, is_waited_for=True)
+            return await features.start_run(self, chosen, interrupt, is_waited_for=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline import features
+from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import check_names
 
@@ -17,19 +18,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_form import RunForm
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
 
-class Trying:
+class Trying(Definition):
     """Runs of a pipeline for a test, by single stages, and from a form."""
 
-    _stepped: Run | None = None
+    _stepped: Execution | None = None
     _step_options: Mapping[str, Any] = MappingProxyType({})
 
     def check(
@@ -143,7 +143,10 @@ class Trying:
         """
         given = given_options(locals())
         steps, status = features.read_expectation(path, outcome)
-        result = cast("Pipeline", self).run(wait=True, **features.cassette_options(given, "replay"))
+        chosen = features.options_for(self, features.cassette_options(given, "replay"))
+        features.refuse_own_loop(chosen)
+        with held_interrupts() as interrupt:
+            result = features.start_run(self, chosen, interrupt, is_waited_for=True).result()
         features.check_result(result, steps, status, is_unused_allowed=allow_unused)
         return result
 
@@ -244,11 +247,11 @@ class Trying:
             disk: Stands in for the disk; for tests.
             **unknown: Any other keyword: an error that names the nearest option.
         """
-        given, pipeline = given_options(locals()), cast("Pipeline", self)
+        given = given_options(locals())
         before = self._stepped
         if before is None:
             self._step_options = given
-        chosen = features.options_for(pipeline, {**self._step_options, **given, "stop_after": 1})
+        chosen = features.options_for(self, {**self._step_options, **given, "stop_after": 1})
         features.refuse_own_loop(chosen)
         if chosen.durability == "none":
             raise OptionError(
@@ -257,9 +260,9 @@ class Trying:
             )
         with held_interrupts() as interrupt:
             if before is None:
-                run = features.start_run(pipeline, chosen, interrupt, is_waited_for=True)
+                run = features.start_run(self, chosen, interrupt, is_waited_for=True)
             else:
-                run = features.go_on(pipeline, before.logs_root, chosen, interrupt, is_waited_for=True)
+                run = features.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
             self._stepped = run
             result = run.result()
         self._stepped = run if result.status in {"paused", "interrupted"} else None
@@ -364,4 +367,4 @@ class Trying:
 
         given = given_options(locals())
         check_names(given)
-        return RunForm(cast("Pipeline", self), given)
+        return RunForm(self, given)

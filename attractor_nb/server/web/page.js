@@ -1,6 +1,9 @@
 // The page that the server serves: it gets in, then shows the list of runs or one run, and says when nobody answers.
 
 import { make } from "./parts.js";
+import { showFile } from "./page_file.js";
+import { showFiles } from "./page_files.js";
+import { showFramedDocument } from "./page_framed_text.js";
 import { showNew } from "./page_new.js";
 import { showRun } from "./page_run.js";
 import { showRuns } from "./page_runs.js";
@@ -88,6 +91,9 @@ function startPage() {
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
+      if (asked.has("document")) return showFramedDocument(server, el);
+      if (asked.get("file")) return showFile(server, asked.get("file"), el, { go, way, isNew: asked.has("new") });
+      if (asked.has("files")) return showFiles(server, el, { way });
       if (asked.has("sidebar")) return showSidebar(server, el, { go });
       return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go });
     });

@@ -16,7 +16,10 @@ export function showRuns(server, el, { go }) {
   const fresh = makeButton("al-button ap-new", "New run", "Begin a run of a DOT text", () => {
     location.hash = "new";
   });
-  head.append(make("h1", "ap-title", "Runs"), fresh);
+  const files = make("a", "ap-files-link", "Files");
+  files.href = "#files";
+  files.hidden = document.body.dataset.tokenWanted === "no"; // in Jupyter its own browser of files has them
+  head.append(make("h1", "ap-title", "Runs"), files, fresh);
   const inbox = make("section", "ap-inbox");
   inbox.setAttribute("aria-label", "Waiting for an answer");
   const list = make("section", "ap-list");

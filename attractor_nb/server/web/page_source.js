@@ -115,6 +115,12 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
     element.scrollIntoView({ block: "nearest" });
   }
 
+  function quietly(act) {
+    const before = document.activeElement;
+    act();
+    if (before && before !== document.body && before.isConnected) before.focus({ preventScroll: true });
+  }
+
   function changed() {
     showNumbers();
     onChange();
@@ -166,6 +172,22 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
       showNumbers();
     },
     focus: () => area.focus(),
+    // By the browser's own memory of what was typed; the keyboard stays where it is.
+    takeBack: (command) => quietly(() => {
+      area.focus({ preventScroll: true });
+      document.execCommand(command);
+    }),
+    // Does something that takes the keyboard, and gives it back.
+    quietly,
+    setReadOnly(isReadOnly) {
+      area.readOnly = isReadOnly;
+      for (const element of [choose, hint]) element.hidden = isReadOnly;
+    },
+    // Where the cursor is, as the server counts: { line, column } from 1 on.
+    get cursor() {
+      const above = area.value.slice(0, area.selectionStart).split("\n");
+      return { line: above.length, column: [...above.at(-1)].length + 1 };
+    },
     setInvalid: (isInvalid) => area.setAttribute("aria-invalid", String(isInvalid)),
     // Selects what a finding is about.
     selectFinding({ line, column, end_line: endLine, end_column: endColumn }) {

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.pipeline.beginning import begin, seams_of
 from attractor_nb.pipeline.ended_context import StoredValues, ended_context
+from attractor_nb.pipeline.execution import result_of
 from attractor_nb.pipeline.options import read_options
 from attractor_nb.pipeline.resuming import continue_run
-from attractor_nb.pipeline.wiring import result_of, wire
+from attractor_nb.pipeline.wiring import wire
 from attractor_nb.testing.clocks import SeededRandomness
 from attractor_nb.testing.faulty_disk import FOR_EVER
 from attractor_nb.testing.simulation.faults import (

@@ -1,9 +1,9 @@
 """Where things go: coordinates for a scene from one of two engines, with one type of result.
 
-``dot`` asks Graphviz, too, who stands left of whom, where its executable is found and the graph is not too
-large; ``layered`` needs no other program. Ranks, places and lines are the same work in both. Results are
-cached by the scene's content. Where saved pictures must be the same on every machine, as in tested notebooks,
-``ATTRACTOR_LAYOUT=layered`` decides for the whole process.
+``layered``, which ``auto`` is, needs no other program, so that a drawing is the same on every machine. ``dot``
+asks Graphviz, too, who stands left of whom, and takes its word where fewer lines cross then; of 257 graphs that
+were three, by one or two crossings. Ranks, places and lines are the same work in both. Results are cached by
+the scene's content. ``ATTRACTOR_LAYOUT`` decides for the whole process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attractor_nb.views.layout.geometry import (
     point_at,
     reversed_path,
 )
-from attractor_nb.views.layout.graphviz_dot import DotFailed, find_dot, lay_out_with_dot
+from attractor_nb.views.layout.graphviz_dot import DotFailed, places_by_dot
 from attractor_nb.views.layout.layered import lay_out_in_layers
 from attractor_nb.views.layout.result import Layout, RawLayout, Route
 from attractor_nb.views.outlines import outline
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "dot", "layered"]
 
 MARGIN: Final = 14.0
-DOT_MAX_BOXES: Final = 300
-DOT_MAX_LINKS: Final = 500
-"""Graphviz takes seconds beyond these; the layered engine does not."""
 
 
 def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
@@ -48,15 +45,8 @@ def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
         engine = cast("Engine", os.environ.get("ATTRACTOR_LAYOUT") or "auto")
     if engine not in {"auto", "dot", "layered"}:
         raise OptionError(f'unknown layout engine "{engine}"', hint='use "auto", "dot" or "layered"')
-    if engine == "auto":
-        is_small = len(scene.boxes) < DOT_MAX_BOXES and len(scene.links) < DOT_MAX_LINKS
-        engine = "dot" if is_small and find_dot() else "layered"
-        try:
-            return _cached(scene, engine)
-        except DotFailed:
-            return _cached(scene, "layered")
     try:
-        return _cached(scene, engine)
+        return _cached(scene, "dot" if engine == "dot" else "layered")
     except DotFailed as failure:
         raise OptionError(
             f"Graphviz could not lay out the graph: {failure}",
@@ -66,8 +56,9 @@ def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
 
 @lru_cache(maxsize=64)
 def _cached(scene: Scene, engine: Literal["dot", "layered"]) -> Layout:
-    raw = lay_out_with_dot(scene) if engine == "dot" else lay_out_in_layers(scene)
-    return _finished(scene, raw, engine)
+    if engine == "dot":
+        return _finished(scene, lay_out_in_layers(scene, places_by_dot), "dot")
+    return _finished(scene, lay_out_in_layers(scene), "layered")
 
 
 def _finished(scene: Scene, raw: RawLayout, engine: str) -> Layout:

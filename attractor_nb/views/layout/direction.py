@@ -1,9 +1,10 @@
 """Which way a drawing flows whose graph does not say: down, or to the right where that fits a cell (pure).
 
 The rule: a drawing that would be tall and narrow flows to the right if it is then no wider than a cell
-shows with legible texts. So chains of a few nodes are one line, and everything else flows down. Judged by
-sizes alone, before anything is laid out: by the sum and the largest of each layer, layers being counted
-along the longest ways.
+shows with legible texts. If it is wider it flows to the right in rows (see ``rows``), where that makes it
+much lower and few lines lead from row to row. So a chain is read as a text is, and everything else flows
+down. Judged by sizes alone, before anything is laid out: by the sum and the largest of each layer, layers
+being counted along the longest ways.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.views.layout.rows import PADDING, Gap, row_breaks
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.scene import Direction
 
@@ -21,36 +22,79 @@ if TYPE_CHECKING:
     from attractor_nb.views.scene import Scene
 
 _TALL: Final = 330.0
+_MUCH_LOWER: Final = 0.6
+_FEW_LINES: Final = 2
+_MOST_LINES: Final = 5
+"""So many lead from row to row in a flow that is broken, and so many from layer to layer anywhere in it."""
+_PANEL_ENDS: Final = 30.0
+"""More room between two layers where a panel begins or ends."""
 _TIMES_AS_HIGH: Final = 1.6
 _MARGINS: Final = 28.0
 _BOX_GAP: Final = 33.0
 _LABEL_GAP: Final = 18.0
 _BESIDE: Final = 26.0
+_BELOW: Final = 18.0
 
 
 def flow_of(scene: Scene, widest: float) -> Direction:
     """The direction of a scene that may be at most so wide."""
     layers = _layers(scene)
-    down = _extent(layers, along=1)
+    down = _ends(layers, along=1)[-1][1]
     across = max((sum(width + _BESIDE for width, _ in layer.sizes) for layer in layers), default=0.0)
-    is_tall = down > _TALL and down > _TIMES_AS_HIGH * across
-    return Direction.RIGHT if is_tall and _extent(layers, along=0) <= widest else Direction.DOWN
+    if down <= _TALL or down <= _TIMES_AS_HIGH * across:
+        return Direction.DOWN
+    if _ends(layers, along=0)[-1][1] <= widest or _fits_in_rows(layers, widest, _MUCH_LOWER * down):
+        return Direction.RIGHT
+    return Direction.DOWN
 
 
-def _extent(layers: list[_Layer], *, along: int) -> float:
-    """The length of the flow, if it runs along one of the two axes."""
-    gaps = (
-        _BOX_GAP if before.has_boxes and layer.has_boxes else _LABEL_GAP for before, layer in pairwise(layers)
-    )
-    return _MARGINS + sum(max(size[along] for size in layer.sizes) for layer in layers) + sum(gaps)
+def _fits_in_rows(layers: list[_Layer], widest: float, highest: float) -> bool:
+    """Whether a flow to the right has rows that are not too long, nor all together too high."""
+    if max(layer.lines for layer in layers) > _MOST_LINES:
+        return False
+    starts, ends = zip(*_ends(layers, along=0), strict=True)
+    gaps = [
+        Gap(layer.lines) if layer.lines <= _FEW_LINES and not layer.is_within else None
+        for layer in layers[:-1]
+    ]
+    breaks = row_breaks(starts, ends, gaps, widest - _MARGINS)
+    firsts = [0, *(rank + 1 for rank in breaks)]
+    rows = [layers[first:end] for first, end in zip(firsts, [*firsts[1:], len(layers)], strict=True)]
+    lengths = [ends[first + len(row) - 1] - starts[first] for first, row in zip(firsts, rows, strict=True)]
+    heights = [max(sum(height + _BELOW for _, height in layer.sizes) for layer in row) for row in rows]
+    return max(lengths) <= widest and sum(heights) + 2 * PADDING * len(breaks) <= highest
+
+
+def _ends(layers: list[_Layer], *, along: int) -> list[tuple[float, float]]:
+    """Where each layer begins and ends, if the flow runs along one of the two axes."""
+    found: list[tuple[float, float]] = []
+    for number, layer in enumerate(layers):
+        gap = 0.0
+        if number:
+            gap = _BOX_GAP if layers[number - 1].has_boxes and layer.has_boxes else _LABEL_GAP
+            gap += layer.room * (1 - along)
+        start = gap + (found[-1][1] if found else _MARGINS)
+        found.append((start, start + max(size[along] for size in layer.sizes)))
+    return found
 
 
 @dataclass(slots=True)
 class _Layer:
-    """Widths and heights of what stands in a layer, and whether boxes do."""
+    """What stands in a layer.
+
+    Attributes:
+        sizes: Widths and heights.
+        has_boxes: Whether boxes do, and not labels only.
+        lines: How many lines lead to the next layer.
+        is_within: Whether a panel holds both.
+        room: Before it, for a panel that begins or ends there.
+    """
 
     sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     has_boxes: bool = False
+    lines: int = 0
+    is_within: bool = False
+    room: float = 0.0
 
 
 def _layers(scene: Scene) -> list[_Layer]:
@@ -72,4 +116,12 @@ def _layers(scene: Scene) -> list[_Layer]:
         link = scene.links[position]
         if upper != lower and link.lines:
             layers[ranks[upper] + 1].sizes.append((link.width, link.height))
-    return [layers[rank] for rank in sorted(layers)]
+    for upper, lower in skeleton.ends:
+        for rank in range(ranks[upper], ranks[lower]):
+            layers[rank].lines += 1
+    for panel in scene.panels:
+        inside = [ranks[member] for member in panel.members]
+        for rank in range(min(inside), max(inside)):
+            layers[rank].is_within = True
+        layers[min(inside)].room = layers[max(inside) + 1].room = _PANEL_ENDS
+    return [layers[rank] for rank in sorted(layers) if layers[rank].sizes]

@@ -6,6 +6,7 @@ It knows nothing of engines.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import hypot
 from typing import Final
 
@@ -40,6 +41,22 @@ def point_at(cubic: Cubic, t: float) -> Point:
     s = 1 - t
     a, b, c, d = s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t
     return a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3
+
+
+def points_at(cubic: Cubic, count: int) -> list[Point]:
+    """So many points of a cubic, at equal steps of its parameter; the last one is its end."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = cubic
+    return [
+        (a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3)
+        for a, b, c, d in _weights(count)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _weights(count: int) -> list[tuple[float, float, float, float]]:
+    """What each of the four points of a cubic counts, at so many steps."""
+    steps = [step / count for step in range(1, count + 1)]
+    return [((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t, t**3) for t in steps]
 
 
 def split(cubic: Cubic, t: float) -> tuple[Cubic, Cubic]:

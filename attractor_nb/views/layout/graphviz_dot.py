@@ -16,15 +16,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.processes import command_environment
-from attractor_nb.views.layout.layered import placed
-from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.panels import panel_paths
-from attractor_nb.views.layout.result import RawLayout
-from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor_nb.views.layout.layers import Layered
+    from attractor_nb.views.layout.skeleton import Skeleton
     from attractor_nb.views.scene import Scene
 
 TIMEOUT_SECONDS: Final = 5.0
@@ -42,23 +40,18 @@ def find_dot() -> str | None:
     return shutil.which(str(DOT_BINARY))
 
 
-def lay_out_with_dot(scene: Scene) -> RawLayout:
-    """Coordinates for a scene whose layers ``dot`` has put in order.
+def places_by_dot(skeleton: Skeleton, layered: Layered) -> dict[int, float]:
+    """Where ``dot`` would place each vertex of a scene across the flow.
 
     Raises:
         DotFailed: It is missing, failed, timed out or answered something else.
     """
-    if not scene.boxes:
-        return RawLayout([], [], [], [])
-    skeleton = skeleton_of(scene)
-    layered = layer_scene(skeleton)
     answer = _ask_dot("\n".join(_dot_lines(skeleton, layered)))
     try:
         places = _read(json.loads(answer))
-        order_layers(skeleton, layered, {vertex: places[vertex] for vertex in layered.keys})
+        return {vertex: places[vertex] for vertex in layered.keys}
     except (ValueError, KeyError, IndexError) as unreadable:
         raise DotFailed("its output has no coordinates") from unreadable
-    return placed(skeleton, layered)
 
 
 def _ask_dot(text: str) -> bytes:

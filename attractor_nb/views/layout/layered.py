@@ -7,6 +7,7 @@ through a box or a label.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -15,13 +16,15 @@ from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.places import BESIDE, Places
 from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
+from attractor_nb.views.layout.rows import RUN, Strip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
 from attractor_nb.views.outlines import outline
 from attractor_nb.views.scene import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from attractor_nb.views.layout.layers import Keys
     from attractor_nb.views.scene import Scene
 
 _PORT_GAP: Final = 16.0
@@ -37,27 +40,32 @@ _FAR: Final = 1e9
 _Bound = tuple[float, int]
 
 
-def lay_out_in_layers(scene: Scene) -> RawLayout:
-    """Coordinates for a scene, computed in this process."""
+def lay_out_in_layers(
+    scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None
+) -> RawLayout:
+    """Coordinates for a scene; an orderer says where else each vertex may stand across the flow."""
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
     layered = layer_scene(skeleton)
-    order_layers(skeleton, layered)
-    return placed(skeleton, layered)
-
-
-def placed(skeleton: Skeleton, layered: Layered) -> RawLayout:
-    """Coordinates for what has its layers and its order."""
-    return _Drawing(skeleton, layered).result()
+    order_layers(skeleton, layered, orderer(skeleton, layered) if orderer else None)
+    drawing = _Drawing(skeleton, layered)
+    longest = skeleton.scene.longest
+    if longest and not skeleton.scene.direction.is_vertical:
+        gaps = gaps_between_layers(layered, drawing.across)
+        breaks = row_breaks(drawing.tops, drawing.bottoms, gaps, longest)
+        if breaks:
+            drawing = _Drawing(skeleton, layered, with_turns(layered, breaks))
+    return drawing.result()
 
 
 class _Drawing(Places):
     """The ways of a scene's edges between what has its places, and all of it in the final axes."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
-        super().__init__(skeleton, layered)
+    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
+        super().__init__(skeleton, layered, turns)
         self.free = self._free_rooms()
+        self.row_of_rank = [bisect_left(self.turns, rank) for rank in range(len(layered.layers))]
 
     def _free_rooms(self) -> dict[int, tuple[_Bound, _Bound]]:
         """Between what an edge through each vertex has to stay across the flow, in its layer."""
@@ -85,21 +93,68 @@ class _Drawing(Places):
 
     def result(self) -> RawLayout:
         """Everything in the final axes."""
-        turn = self._turn()
-        centres = [turn((self.across[box], self._middle(box))) for box in range(len(self.scene.boxes))]
-        courses = self._courses()
+        turn, courses = self._turn(), self._courses()
+        strip = self._strip(courses)
+        shifts = strip.shifts()
+
+        def placed_at(vertex: int, point: Point) -> Point:
+            """The final place of a point in the row of a vertex."""
+            (across, along), (x, y) = shifts[self._row(vertex)], point
+            return turn((x + across, y + along))
+
         paths: list[list[Cubic]] = []
         labels: list[Point | None] = []
         for position in range(len(self.scene.links)):
             if position in courses:
-                path, label = courses[position].path, self._label(position)
+                path, vertex = self._whole_way(position, courses[position], strip), self.layered.beads.get(position)
+                path = [(turn(a), turn(b), turn(c), turn(d)) for a, b, c, d in path]
                 path = path if self.skeleton.is_forward[position] else reversed_path(path)
+                label = None if vertex is None else placed_at(vertex, self._label(position, vertex))
             else:
                 box = self.scene.links[position].source
-                path, label = self.skeleton.loop_path(position, (self.across[box], self._middle(box)))
-            paths.append([(turn(a), turn(b), turn(c), turn(d)) for a, b, c, d in path])
-            labels.append(None if label is None else turn(label))
-        return RawLayout(centres, paths, labels, self._panel_rects(turn))
+                loop, place = self.skeleton.loop_path(position, (self.across[box], self._middle(box)))
+                path = [tuple(placed_at(box, point) for point in cubic) for cubic in loop]
+                label = None if place is None else placed_at(box, place)
+            paths.append(path)
+            labels.append(label)
+        boxes = range(len(self.scene.boxes))
+        centres = [placed_at(box, (self.across[box], self._middle(box))) for box in boxes]
+        return RawLayout(centres, paths, labels, self._panel_rects(placed_at))
+
+    def _row(self, vertex: int) -> int:
+        return self.row_of_rank[self.layered.ranks[vertex]]
+
+    def _strip(self, courses: Mapping[int, list[Course]]) -> Strip:
+        """What a flow that is broken into rows is before it is broken."""
+        lows, highs = [_FAR] * (len(self.turns) + 1), [-_FAR] * (len(self.turns) + 1)
+        for rank, layer in enumerate(self.layered.layers):
+            row = self.row_of_rank[rank]
+            for vertex in layer:
+                before, behind, _ = self.extents.get(vertex, (0.0, 0.0, 0.0))
+                lows[row] = min(lows[row], self.across[vertex] - before)
+                highs[row] = max(highs[row], self.across[vertex] + behind)
+        for position, pieces in courses.items():
+            first = self._row(self.layered.chains[position][0])
+            for row, piece in enumerate(pieces, first):
+                across = [point[0] for cubic in piece.path for point in cubic]
+                lows[row], highs[row] = min(lows[row], *across), max(highs[row], *across)
+        begins = [self.tops[0], *(self.tops[rank + 1] for rank in self.turns)]
+        return Strip(begins, lows, highs, [len(self.layered.layers[rank]) for rank in self.turns])
+
+    def _whole_way(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
+        """The way of a link over all its rows, moved to where they are."""
+        shifts = strip.shifts()
+        turns = [vertex for vertex in self.layered.chains[position] if self.layered.ranks[vertex] in self.turns]
+        row = self._row(self.layered.chains[position][0])
+        path: list[Cubic] = []
+        for number, piece in enumerate(pieces):
+            across, along = shifts[row + number]
+            moved = [tuple((x + across, y + along) for x, y in cubic) for cubic in piece.path]
+            if number:
+                place = self.places_in_row[turns[number - 1]]
+                path += strip.way_back(row + number - 1, place, path[-1][3], moved[0][0])
+            path += moved
+        return path
 
     def _turn(self) -> Callable[[Point], Point]:
         end = self.bottoms[-1]
@@ -113,25 +168,31 @@ class _Drawing(Places):
             case Direction.LEFT:
                 return lambda p: (end - p[1], p[0])
 
-    def _courses(self) -> dict[int, Course]:
-        """The way of each link between two boxes, from the upper one to the lower one."""
+    def _courses(self) -> dict[int, list[Course]]:
+        """The way of each link between two boxes, from the upper one to the lower one; in each row a piece."""
         sides = self._sides()
         ports = {
             (position, box): place
             for (box, _), positions in sides.items()
             for position, place in zip(positions, self._ports(box, positions), strict=True)
         }
-        courses: dict[int, Course] = {}
+        courses: dict[int, list[Course]] = {}
         for position, chain in enumerate(self.layered.chains):
             if chain:
                 start, end = ports[position, chain[0]], ports[position, chain[-1]]
-                courses[position] = course(
-                    (start, self._rim(chain[0], start, is_below=True)),
-                    [door for vertex in chain for door in self._doors(position, vertex)],
-                    (end, self._rim(chain[-1], end, is_below=False)),
-                )
-        for positions in sides.values():
-            keep_apart([courses[position] for position in positions])
+                here, doors = (start, self._rim(chain[0], start, is_below=True)), list[Door]()
+                courses[position] = []
+                for vertex in chain:
+                    if self.layered.ranks[vertex] in self.turns:
+                        place, along = there = self.across[vertex], self._middle(vertex)
+                        courses[position].append(course(here, [*doors, Door(along - RUN, place, place)], there))
+                        here, doors = there, [Door(along + RUN, place, place)]
+                    else:
+                        doors += self._doors(position, vertex)
+                there = end, self._rim(chain[-1], end, is_below=False)
+                courses[position].append(course(here, doors, there))
+        for (_, is_below), positions in sides.items():
+            keep_apart([courses[position][0 if is_below else -1] for position in positions])
         return courses
 
     def _neighbour(self, position: int, box: int) -> int:
@@ -228,22 +289,22 @@ class _Drawing(Places):
             case Direction.LEFT:
                 return y, -x
 
-    def _label(self, position: int) -> Point | None:
-        bead = self.layered.beads.get(position)
-        if bead is None:
-            return None
+    def _label(self, position: int, bead: int) -> Point:
         link = self.scene.links[position]
         room = self.skeleton.turned(link.width, link.height)[0] / 2 + BESIDE
         return self.across[bead] + self.label_sides.get(position, 0) * room, self._middle(bead)
 
-    def _panel_rects(self, turn: Callable[[Point], Point]) -> list[Rect]:
+    def _panel_rects(self, placed_at: Callable[[int, Point], Point]) -> list[Rect]:
         ranks = self._panel_ranks()
         rects = [Rect(0, 0, 0, 0)] * len(self.scene.panels)
         for panel, (first, last) in ranks.items():
             before, after = self._panel_depths(panel)
             left, right = self.layered.borders[panel][0]
             start, end = self.tops[first] - before, self.bottoms[last] + after
-            (x0, y0), (x1, y1) = turn((self.across[left], start)), turn((self.across[right], end))
+            (x0, y0), (x1, y1) = (
+                placed_at(left, (self.across[left], start)),
+                placed_at(right, (self.across[right], end)),
+            )
             x, y, width, height = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
             rects[panel] = Rect(x, y, width, height)
         return rects

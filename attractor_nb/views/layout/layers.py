@@ -8,6 +8,7 @@ the text, of the library and of Graphviz, and keeps the members of a panel toget
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -24,9 +25,9 @@ from attractor_nb.views.layout.ordering import (
 from attractor_nb.views.layout.panels import fenced, panel_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from attractor_nb.views.layout.skeleton import Skeleton
+
+Keys = Mapping[int, float]
 
 _SPACING: Final = 10.0
 _MANY_LEGS: Final = 1000
@@ -90,22 +91,25 @@ def layer_scene(skeleton: Skeleton) -> Layered:
 
 
 def order_layers(
-    skeleton: Skeleton, layered: Layered, graphviz_keys: Mapping[int, float] | None = None
+    skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | None = None
 ) -> None:
     """Put the vertices of each layer into the best order found, and the borders of panels between them.
 
     Args:
         skeleton: The scene, and which links go back.
         layered: Its layers; changed in place.
-        graphviz_keys: Where Graphviz would place each vertex across the flow.
+        graphviz_keys: Where Graphviz would place each vertex across the flow; tried where the other orders
+            have crossings.
     """
     children, branches = _in_text_order(skeleton, layered)
     text = text_keys(_roots(skeleton, layered), children, layered.keys)
     paths = panel_paths(skeleton.scene, layered.chains)
     long = [chain[1:-1] for chain in layered.chains if len(chain) > 2]
+    neighbours = Neighbours(layered.edges)
     best: tuple[tuple[int, int, int], Rows, list[list[tuple[int, int]]]] | None = None
-    for keys in (text, *([graphviz_keys] if graphviz_keys else ()), layered.keys):
-        neighbours = Neighbours(layered.edges)
+    for keys in (text, layered.keys, *([graphviz_keys] if graphviz_keys else ())):
+        if keys is graphviz_keys and best is not None and not best[0][0]:
+            break
         rows = [sorted(layer, key=lambda vertex, at=keys: (at[vertex], vertex)) for layer in layered.layers]
         if keys is not graphviz_keys:
             rows = improved(rows, neighbours, long)

@@ -40,15 +40,27 @@ class Neighbours:
 
     def crossings(self, rows: Rows) -> int:
         """How many pairs of edges cross."""
+        place = {vertex: number for row in rows for number, vertex in enumerate(row)}
         total = 0
-        for above, below in pairwise(rows):
-            place = {vertex: number for number, vertex in enumerate(below)}
-            seen: list[int] = []
-            for upper in above:
-                for end in sorted(place[lower] for lower in self.below.get(upper, ())):
-                    total += len(seen) - bisect_right(seen, end)
-                    insort(seen, end)
+        for row in rows:
+            ends: list[int] = []
+            for upper in row:
+                lower = self.below.get(upper, ())
+                ends += (place[lower[0]],) if len(lower) == 1 else sorted([place[one] for one in lower])
+            total += _turned(ends)
         return total
+
+
+def _turned(numbers: list[int]) -> int:
+    """How many pairs of numbers stand in the wrong order."""
+    if numbers == sorted(numbers):
+        return 0
+    total = 0
+    seen: list[int] = []
+    for number in numbers:
+        total += len(seen) - bisect_right(seen, number)
+        insort(seen, number)
+    return total
 
 
 def improved(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]) -> Rows:
@@ -119,37 +131,43 @@ def swap_neighbours(
         neighbours: Their edges.
         homes: The panel of each vertex, -1 for a border: only two of one panel are swapped.
     """
-    changed = set(range(len(rows)))
+    place = {vertex: number for row in rows for number, vertex in enumerate(row)}
+    changed = {rank for rank, row in enumerate(rows) if len(row) > 1}
     for _ in range(12):
         todo, changed = changed, set[int]()
         for rank in sorted(todo):
-            if _swap_in(rows, rank, neighbours, homes):
+            if _swap_in(rows[rank], place, neighbours, homes):
                 changed |= {rank - 1, rank, rank + 1} & set(range(len(rows)))
         if not changed:
             break
 
 
-def _swap_in(rows: Rows, rank: int, neighbours: Neighbours, homes: Mapping[int, int | None] | None) -> bool:
-    row = rows[rank]
-    ends: dict[int, tuple[list[int], list[int]]] = {}
-    places = [
-        {vertex: number for number, vertex in enumerate(rows[other])} if 0 <= other < len(rows) else {}
-        for other in (rank - 1, rank + 1)
-    ]
-    for vertex in row:
-        ends[vertex] = (
-            [places[0][other] for other in neighbours.above.get(vertex, ())],
-            [places[1][other] for other in neighbours.below.get(vertex, ())],
+def _swap_in(
+    row: list[int],
+    place: dict[int, int],
+    neighbours: Neighbours,
+    homes: Mapping[int, int | None] | None,
+) -> bool:
+    above, below = neighbours.above, neighbours.below
+    ends = [
+        (
+            [place[other] for other in above.get(vertex, ())],
+            [place[other] for other in below.get(vertex, ())],
         )
+        for vertex in row
+    ]
     is_changed = False
     for number in range(len(row) - 1):
+        (up, down), (next_up, next_down) = ends[number], ends[number + 1]
+        if _saved(up, next_up) + _saved(down, next_down) <= 0:
+            continue
         a, b = row[number], row[number + 1]
         if homes is not None and (homes.get(a) != homes.get(b) or homes.get(a) == -1):
             continue
-        saved = _saved(ends[a][0], ends[b][0]) + _saved(ends[a][1], ends[b][1])
-        if saved > 0:
-            row[number], row[number + 1] = b, a
-            is_changed = True
+        row[number], row[number + 1] = b, a
+        place[a], place[b] = number + 1, number
+        ends[number], ends[number + 1] = ends[number + 1], ends[number]
+        is_changed = True
     return is_changed
 
 
@@ -157,6 +175,8 @@ def _saved(left: list[int], right: list[int]) -> int:
     """How many crossings a swap saves, by where the edges of the left and of the right one end."""
     if len(left) == 1 == len(right):
         return (left[0] > right[0]) - (left[0] < right[0])
+    if not left or not right:
+        return 0
     return sum((a > b) - (a < b) for a in left for b in right)
 
 
@@ -207,34 +227,50 @@ def _crossing_vertices(rows: Rows, neighbours: Neighbours) -> set[int]:
 
 def _cheapest_gaps(
     rows: Rows, neighbours: Neighbours, chain: Sequence[int], touched: range, old: Sequence[int]
-) -> list[int]:
-    """The gap in each layer, of those that cross least the ones nearest to where the edge was."""
+) -> Sequence[int]:
+    """The gap in each layer, of those that cross least the ones nearest to where the edge was.
+
+    No way is followed further than to where it crosses as many edges as the old one does.
+    """
     upper, lower = neighbours.above[chain[0]][0], neighbours.below[chain[-1]][0]
     chained = set(chain)
-    costs = {2 * rows[touched[0] - 1].index(upper) + 1: 0.0}
+    segments = [
+        _segments(rows, rank, neighbours, chained) for rank in range(touched[0], touched[-1] + 2)
+    ]
+    begin, end = 2 * rows[touched[0] - 1].index(upper) + 1, 2 * rows[touched[-1] + 1].index(lower) + 1
+    places = [begin, *(2 * gap for gap in old), end]
+    most = sum(map(_crossed_between, segments, places, places[1:]))
+    if not most:
+        return old
+    costs = {begin: 0.0}
     ways: list[dict[int, int]] = []
-    for rank, before in zip(touched, old, strict=True):
-        segments = _segments(rows, rank, neighbours, chained)
+    for rank, before, between in zip(touched, old, segments, strict=False):
         width = len(rows[rank])
-        best = [float("inf")] * (width + 1)
+        best: dict[int, float] = {}
         way: dict[int, int] = {}
         for start, cost in costs.items():
-            for gap, crossed in enumerate(_crossed(segments, start, width)):
-                total = cost + crossed + 0.001 * abs(gap - before)
-                if total < best[gap]:
-                    best[gap], way[2 * gap] = total, start
-        costs = {2 * gap: cost for gap, cost in enumerate(best)}
+            for gap, crossed in enumerate(_crossed(between, start, width)):
+                if cost + crossed < most:
+                    total = cost + crossed + 0.001 * abs(gap - before)
+                    if total < best.get(2 * gap, most):
+                        best[2 * gap], way[2 * gap] = total, start
+        costs = best
         ways.append(way)
-    segments = _segments(rows, touched[-1] + 1, neighbours, chained)
-    end = 2 * rows[touched[-1] + 1].index(lower) + 1
-    here = min(
-        costs, key=lambda at: (costs[at] + sum((a - at) * (2 * b + 1 - end) < 0 for a, b in segments), at)
-    )
+        if not best:
+            return old
+    total, here = min((costs[at] + _crossed_between(segments[-1], at, end), at) for at in costs)
+    if total >= most:
+        return old
     gaps = [here // 2]
     for way in ways[:0:-1]:
         here = way[here]
         gaps.append(here // 2)
     return gaps[::-1]
+
+
+def _crossed_between(segments: Sequence[tuple[int, int]], start: int, end: int) -> int:
+    """How many edges one crosses that goes from a place to a place of the next layer."""
+    return sum((a - start) * (2 * b + 1 - end) < 0 for a, b in segments)
 
 
 def _segments(rows: Rows, rank: int, neighbours: Neighbours, left_out: set[int]) -> list[tuple[int, int]]:

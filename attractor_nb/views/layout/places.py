@@ -11,10 +11,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
+from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.scene import Direction
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.layout.skeleton import Skeleton
     from attractor_nb.views.scene import Scene
@@ -25,6 +28,9 @@ _ROW_GAP: Final = 18.0
 _EDGE_ROW_GAP: Final = 8.0
 """Between two boxes, and between an edge and what is beside it; smaller where they lie under one another."""
 _PANEL_PADDING: Final = 10.0
+_LANE_PADDING: Final = 5.0
+_LANE_GAP: Final = 4.0
+"""Lanes have no borders that are seen, and no titles: they take no more width than boxes without lanes."""
 _PANEL_TITLE: Final = 18.0
 _PANEL_GAP: Final = 8.0
 _PANEL_ROW_GAP: Final = 32.0
@@ -43,7 +49,9 @@ _BEND: Final = 4.0
 class Places:
     """The sizes of what a scene has in each layer, and where it stands, across and along the flow."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
+    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
+        """Place everything; ``turns`` are the layers where one row ends and the next begins."""
+        self.turns = turns
         self.skeleton = skeleton
         self.scene = skeleton.scene
         self.layered = layered
@@ -51,6 +59,9 @@ class Places:
         self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
         self.panel_of_border = {
             v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair
+        }
+        self.lane_borders = {
+            v for v, panel in self.panel_of_border.items() if self.scene.panels[panel].is_lane
         }
         self.places_in_row = {
             vertex: number for layer in layered.layers for number, vertex in enumerate(layer)
@@ -109,7 +120,7 @@ class Places:
             missing = 2 * (text_width(panel.title, 11) + 18) + _EDGE_GAP - width - 2 * _PANEL_PADDING
             if missing > 0:
                 room = min(missing, 160.0) / 2
-                extents.update(dict.fromkeys(rows[0], (room, room, 0.0)))
+                extents[rows[0][0]], extents[rows[0][1]] = (0.0, room, 0.0), (room, 0.0, 0.0)
 
     def _priorities(self) -> dict[tuple[int, int], int]:
         """How much it counts that each edge between two layers is straight."""
@@ -128,9 +139,12 @@ class Places:
         none = (0.0, 0.0, 0.0)
         widths = self.extents.get(a, none)[1] + self.extents.get(b, none)[0]
         if a in self.borders and b in self.borders and self.borders[a] != self.borders[b]:
-            gap = _PANEL_GAP
+            gap = _LANE_GAP if a in self.lane_borders and b in self.lane_borders else _PANEL_GAP
         elif a in self.borders or b in self.borders:
-            gap = _PANEL_PADDING
+            is_lane = (a in self.lane_borders or a not in self.borders) and (
+                b in self.lane_borders or b not in self.borders
+            )
+            gap = _LANE_PADDING if is_lane else _PANEL_PADDING
         elif a < len(self.scene.boxes) and b < len(self.scene.boxes):
             gap = _BOX_GAP if self.is_vertical else _ROW_GAP
         else:
@@ -154,8 +168,11 @@ class Places:
         for a, b in self.layered.edges:
             if a < count and b < count:
                 gaps[self.layered.ranks[b]] = _LAYER_GAP
-        for rank, step in enumerate(self._widest_steps()):
+        steps = self._widest_steps()
+        for rank, step in enumerate(steps):
             gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
+        for rank in (*self.turns, *(turn + 1 for turn in self.turns)):
+            gaps[rank] = approach(steps[rank])
         tops: list[float] = []
         bottoms: list[float] = []
         for rank, layer in enumerate(self.layered.layers):

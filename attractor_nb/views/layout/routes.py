@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.layout.geometry import Cubic, Point, point_at, straight
+from attractor_nb.views.layout.geometry import Cubic, Point, points_at, straight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def _cross(one: Sequence[Point], other: Sequence[Point]) -> bool:
 
 
 def _samples(path: Sequence[Cubic], count: int) -> list[Point]:
-    return [path[0][0], *(point_at(cubic, step / count) for cubic in path for step in range(1, count + 1))]
+    return [path[0][0], *(point for cubic in path for point in points_at(cubic, count))]
 
 
 def _string(start: Point, doors: Sequence[Door], end: Point) -> list[Point]:

@@ -154,7 +154,7 @@ export function makeContextEditor(ask) {
     for (const element of [...body.children]) if (!wanted.includes(element)) element.remove();
     for (const [number, { key, text }] of look.context.entries()) {
       const { element: row, value, isFixed } = rows.get(key);
-      if (isFixed) value.textContent = text;
+      if (isFixed) value.textContent = text || "(empty)";
       else put(value, text);
       if (body.children[number] !== row) body.insertBefore(row, body.children[number] || null);
     }

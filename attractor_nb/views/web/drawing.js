@@ -31,8 +31,9 @@ function pathOf(element, id) {
   return child ? child.dataset.child + CHILD_SEPARATOR + id : id;
 }
 
-// `onNode(id)` and `onEdge(index)` are called for a click or Enter; `now()` gives the kernel's seconds.
-export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
+// `onNode(id)` and `onEdge(index)` are called for a click or Enter; `now()` gives the kernel's seconds;
+// `look` is that of a drawing before this one, which is then seen in the same way.
+export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) {
   const svg = importDrawing(svgText);
   const element = make("div", "ad-drawing");
   const frame = make("div", "ad-frame");
@@ -46,7 +47,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
 
   const nodes = readNodes(svg);
   const { edges, links } = readEdges(svg);
-  const viewport = makeViewport(frame, svg);
+  const viewport = makeViewport(frame, svg, look);
   const walk = makeWalk(links, (id) => middleOf(nodes.has(id) && (folds.boxOf(id) || nodes.get(id).element)));
   const colours = new Map(); // of nodes in the small map, by state
   let placesAsDrawn = null;
@@ -255,6 +256,9 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
   return {
     element,
     size: viewport.size, // of the drawing as it is, in px
+    get look() {
+      return viewport.look;
+    },
     ids: [...nodes.keys()],
     edgeIds: [...edges.keys()],
     // The ends of each edge: { index, from, to }.
@@ -266,6 +270,8 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now } = {}) {
     },
     nameOf: (id) => (nodes.has(id) ? nodes.get(id).name : id),
     stateOf: (id) => (nodes.has(id) ? nodes.get(id).state : PENDING),
+    // The paths of the marks of states, of a caller that learns them later.
+    setMarks: (given) => Object.assign(marks, given),
     setNode,
     setEdge,
     setEnded: (isEnded) => svg.classList.toggle("ended", Boolean(isEnded)),

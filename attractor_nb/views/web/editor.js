@@ -1,6 +1,7 @@
 // The editor of a pipeline's text: the graph to choose from, a form for what was chosen, the text with its changed lines,
 // the findings. Python makes every change; what stands here is always the whole state that it sent last.
 
+import { makeConnecting } from "./connecting.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeEditorForm } from "./editor_form.js";
@@ -13,6 +14,8 @@ import { makeDiff, makeSourcePane } from "./source_pane.js";
 const EDITOR_SILENCE_MS = 4000;
 const EDITOR_STILL = "Nothing can be changed here: there is no kernel. In a notebook pipeline.edit() makes changes.";
 const EDITOR_GONE = "The kernel does not answer; the last change may not have been made. Run the cell again.";
+const SERVER_GONE = "The server does not answer; the last change may not have been made.";
+const STALE_DRAWING = "The text cannot be read now: this is the drawing of the last one that could.";
 
 export default asWidget(showElsewhere, standEditor);
 
@@ -20,7 +23,12 @@ function standEditor(host) {
   return standIn(host.get("place"), (el) => showEditor(host, el));
 }
 
-export function showEditor(host, el) {
+// Where the text stands beside the view (`host.get("is_beside")`), it is not shown here once more. `onChosen(target)` is
+// called when something was chosen here, and a message of kind "point" says what was chosen there; `onDraw(drawing)` is
+// called for each new drawing; `tools` are elements for the bar.
+export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {}, onDraw = () => {} } = {}) {
+  const isBeside = Boolean(host.get("is_beside"));
+  const gone = host.who === "server" ? SERVER_GONE : EDITOR_GONE;
   const root = make("div", "attractor-ui ax-editor");
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", "Editor of a pipeline");
@@ -33,7 +41,7 @@ export function showEditor(host, el) {
   const findings = makeFindingTable({
     onFix: host.isLive ? (finding) => ask({ kind: "fix", number: finding.number, version: state.version }) : undefined,
     onFixAll: host.isLive ? () => ask({ kind: "fix_all" }) : undefined,
-    onGo: (line) => source.reveal(line, state.first_line),
+    onGo: (line, finding) => (isBeside ? host.send({ kind: "go", finding }) : source.reveal(line, state.first_line)),
   });
   const form = makeEditorForm({
     onSet: (name, value) => ask({ kind: "set", target: chosen, name, value }),
@@ -43,7 +51,8 @@ export function showEditor(host, el) {
     onClose: () => choose(null),
   });
   const difference = make("details", "ax-difference");
-  root.append(bar, stage, said, findings.element, source.element, difference);
+  root.append(bar, stage, said, findings.element);
+  if (!isBeside) root.append(source.element, difference);
   el.append(root);
 
   let state = host.get("state");
@@ -53,10 +62,10 @@ export function showEditor(host, el) {
   let silence = 0;
 
   const tools = makeTools();
-  bar.append(...tools.elements);
+  bar.append(...tools.elements, ...moreTools);
 
   function makeTools() {
-    if (!host.isLive) return { elements: [make("span", "al-dim", EDITOR_STILL)], show() {} };
+    if (!host.isLive) return { elements: [make("span", "al-dim", host.get("still") || EDITOR_STILL)], show() {} };
     const undo = makeButton("al-button", "Undo", "Take the last change back", () => ask({ kind: "undo" }));
     const redo = makeButton("al-button", "Redo", "Make it again", () => ask({ kind: "redo" }));
     const id = make("input", "ae-input ax-id");
@@ -106,7 +115,7 @@ export function showEditor(host, el) {
 
   function ask(message) {
     clearTimeout(silence);
-    silence = setTimeout(() => say(EDITOR_GONE, true), EDITOR_SILENCE_MS);
+    silence = setTimeout(() => say(gone, true), EDITOR_SILENCE_MS);
     host.send(message);
   }
 
@@ -115,9 +124,11 @@ export function showEditor(host, el) {
     said.classList.toggle("is-error", Boolean(isError));
   }
 
-  function choose(target) {
+  // `isTold`: it was chosen in the text.
+  function choose(target, isTold = false) {
     chosen = target;
     showChosen();
+    if (!isTold) onChosen(target);
     if (target === null || !host.isLive) return form.hide();
     if (target.node) tools.point(target.node);
     ask({ kind: "form", target });
@@ -133,14 +144,40 @@ export function showEditor(host, el) {
     if (drawn === state.svg) return;
     drawn = state.svg;
     const before = drawing;
+    const focused = before && before.element.contains(document.activeElement) ? before.idOf(document.activeElement) : undefined;
     drawing = makeDrawing(state.svg, {}, {
       onNode: (id) => choose({ node: id }),
       onEdge: (index) => choose({ edge: Number(index) }),
+      look: before ? before.look : null,
     });
+    if (host.isLive) {
+      makeConnecting(drawing, {
+        onConnect: (from, to) => ask({ kind: "add_edge", source: from, target: to }),
+        onSaid: (words) => say(words, false),
+      });
+    }
     if (before) {
       before.close();
       before.element.replaceWith(drawing.element); // the form keeps the keyboard
+      if (focused !== undefined) keepFocus(focused);
     } else stage.append(drawing.element, form.element);
+    onDraw(drawing);
+  }
+
+  // The keyboard stays at the node where it was, or at the drawing.
+  function keepFocus(id) {
+    if (id !== null && drawing.ids.includes(id)) drawing.focus(id);
+    else drawing.element.querySelector(".ad-frame").focus({ preventScroll: true });
+  }
+
+  // What the cursor stands in is marked; the form follows it while it is open.
+  function point(target) {
+    if (chosen !== null) {
+      if (target !== null && JSON.stringify(target) !== JSON.stringify(chosen)) choose(target, true);
+      return;
+    }
+    drawing.select(target && target.node !== undefined ? target.node : null);
+    drawing.selectEdge(target && target.edge !== undefined ? target.edge : null);
   }
 
   function show() {
@@ -148,6 +185,8 @@ export function showEditor(host, el) {
     showChosen();
     tools.show();
     findings.show(state.findings);
+    root.classList.toggle("is-stale", Boolean(state.is_stale));
+    if (isBeside) return;
     source.show(state.source, state.changed, state.findings, state.first_line);
     difference.hidden = !state.diff;
     difference.replaceChildren(make("summary", "", "All changes"), makeDiff(state.diff));
@@ -165,25 +204,41 @@ export function showEditor(host, el) {
       form.hide();
     } else if (message.kind === "checked") form.say(message.name, message.words);
     else if (message.kind === "said") say(message.words, message.is_error);
+    else if (message.kind === "point") point(message.target);
   }
 
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && chosen !== null) {
       event.stopPropagation();
       choose(null);
-    }
+    } else if (host.isLive && !event.target.closest("input, textarea, select")) pressed(event);
   });
+
+  function pressed(event) {
+    const isCommand = event.ctrlKey || event.metaKey;
+    const key = event.key.toLowerCase();
+    if (key === "delete" && !isCommand) {
+      const node = drawing.element.contains(event.target) ? drawing.idOf(event.target) : null;
+      const target = chosen && (chosen.edge !== undefined || chosen.node) ? chosen : node === null ? null : { node };
+      if (target === null) return;
+      ask({ kind: "remove", target });
+    } else if (isCommand && (key === "y" || (key === "z" && event.shiftKey))) ask({ kind: "redo" });
+    else if (isCommand && key === "z") ask({ kind: "undo" });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
   show();
   const stops = [
     switchOffWhenLost(host, root),
     host.on("state", (value) => {
       clearTimeout(silence);
       state = value;
-      say("", false);
+      say(state.is_stale ? STALE_DRAWING : "", false);
       show();
     }),
     host.listen(hear),
-    host.onLost(() => say(EDITOR_GONE, true)),
+    host.onLost(() => say(gone, true)),
   ];
   return () => {
     for (const stop of stops) stop();

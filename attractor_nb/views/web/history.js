@@ -99,6 +99,8 @@ export function showHistory(host, el) {
     else if (!found.length) body.append(makeEmpty("No run has this text."));
   }
 
+  const textOf = (name, row) => HISTORY_COLUMNS.find((column) => column.name === name).text(row);
+
   function makeEmpty(words) {
     const line = make("tr");
     const cell = make("td", "al-dim", words);
@@ -118,7 +120,7 @@ export function showHistory(host, el) {
       // What a narrow list leaves out (history.css) is told where there is room for the rest.
       if (column.name === "key" || column.name === "note") cell.title = column.text(row);
       if (column.name === "status") cell.title = row.note;
-      if (column.name === "pipeline") cell.title = `${column.text(row)}\n${row.key}`;
+      if (column.name === "pipeline") cell.title = `${column.text(row)}\nstarted ${textOf("started", row)}, took ${textOf("took", row)}\n${row.key}`;
       cell.dataset.column = column.name;
       line.append(cell);
     }

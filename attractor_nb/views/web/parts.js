@@ -58,4 +58,6 @@ export function clock(value) {
 export function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "true";
   element.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
+  // JupyterLab takes the line break from whatever is in a cell when it has seen the key; it must not see that one comes.
+  element.addEventListener("beforeinput", (event) => event.inputType === "insertLineBreak" && event.stopPropagation(), true);
 }

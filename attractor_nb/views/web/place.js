@@ -14,19 +14,34 @@ export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attra
 // the new one as it is: with what is open, chosen and scrolled. Returns a function that ends all.
 export function standIn(key, show) {
   const shown = new Map(); // by place: what stands there
+  const seen = new WeakMap(); // by place that nothing stands in yet: since when
   let timer = 0;
   const places = () => document.querySelectorAll(`[data-attractor-place="${CSS.escape(key)}"]`);
   const look = () => {
     const left = [...shown].filter(([place]) => !place.isConnected);
+    let isAnyNew = false;
     for (const place of places()) {
       if (shown.has(place)) continue;
+      if (!left.length && shown.size && isNew(place)) {
+        isAnyNew = true;
+        continue;
+      }
       const [old, standing] = left.shift() || [null, makeStanding(show)];
       if (old) shown.delete(old);
       shown.set(place, standing);
       standing.moveTo(place);
     }
     clearTimeout(timer);
-    timer = left.length ? setTimeout(forget, PLACE_GONE_MS) : 0;
+    timer = left.length || isAnyNew ? setTimeout(lookAgain, PLACE_GONE_MS) : 0;
+  };
+  // Beside one that is there: it may be the same output, drawn anew before the old one has gone.
+  const isNew = (place) => {
+    if (!seen.has(place)) seen.set(place, performance.now());
+    return performance.now() - seen.get(place) < PLACE_GONE_MS - 1;
+  };
+  const lookAgain = () => {
+    forget();
+    look();
   };
   const forget = () => {
     for (const [place, standing] of shown) {

@@ -37,7 +37,7 @@ export function showReplay(host, el) {
   const clock = () => (host.get("replay").started || 0) + timeOf(count);
   const timeOf = (n) => (n ? moments.frames[n - 1].at : 0);
 
-  const stage = make("div", "al-stage");
+  const stage = make("div", "ar-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
   const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act });
   stage.append(drawing.element, inspector.element);

@@ -1,8 +1,9 @@
 // The context at a moment as a table; what the event at hand has set comes first and is marked.
 
-import { make } from "./parts.js";
+import { make, makeButton } from "./parts.js";
 
 const SHOWN_KEYS = 300;
+const LONG = 60; // characters that have room in a line of a narrow table
 
 export function makeContextTable() {
   const element = make("details", "ar-context");
@@ -28,8 +29,8 @@ export function makeContextTable() {
 
   const makeRow = (key, value, word) => {
     const line = make("tr", word ? "is-changed" : "");
-    line.append(make("td", "ar-change", word), make("td", "ar-key", key), make("td", "ar-value", spelled(value)));
-    line.lastChild.title = key;
+    line.append(make("td", "ar-change", word), make("td", "ar-key", key), make("td", "ar-value"));
+    setValue(line.lastChild, key, value);
     return line;
   };
 
@@ -68,7 +69,7 @@ export function makeContextTable() {
         else rest.prepend(row.line);
       } else if (row.value !== values[key]) {
         row.value = values[key];
-        row.line.lastChild.textContent = spelled(row.value);
+        setValue(row.line.lastChild, key, row.value);
       }
       after = row.line;
     }
@@ -85,3 +86,24 @@ export function makeContextTable() {
 }
 
 const spelled = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+// What has no room in a line opens by a click, and stays open while it changes.
+function setValue(cell, key, value) {
+  const text = spelled(value);
+  if (text.length <= LONG && !text.includes("\n")) {
+    cell.textContent = text;
+    return;
+  }
+  let button = cell.querySelector("button");
+  if (!button) {
+    button = makeButton("ar-long", "", `Show all of ${key}, or one line of it`, () => open(button.getAttribute("aria-expanded") !== "true"));
+    button.setAttribute("aria-expanded", "false");
+    cell.replaceChildren(button);
+  }
+  const open = (isOpen) => {
+    button.setAttribute("aria-expanded", String(isOpen));
+    button.textContent = isOpen && typeof button.shown !== "string" ? JSON.stringify(button.shown, null, 2) : spelled(button.shown);
+  };
+  button.shown = value;
+  open(button.getAttribute("aria-expanded") === "true");
+}

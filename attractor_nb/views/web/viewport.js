@@ -16,8 +16,8 @@ const PAN_PX = 60;
 const DRAG_PX = 4;
 const UNCOVER_PX = 12;
 
-// Puts a drawing into a frame.
-export function makeViewport(frame, svg) {
+// Puts a drawing into a frame. `before` is what was seen of the drawing that it takes the place of (`look`).
+export function makeViewport(frame, svg, before = null) {
   const box = svg.viewBox ? svg.viewBox.baseVal : null;
   let size = { width: (box && box.width) || 340, height: (box && box.height) || 120 };
   const sheet = make("div", "ad-sheet");
@@ -51,6 +51,11 @@ export function makeViewport(frame, svg) {
     frame.style.height = `${Math.ceil(Math.min(most, size.height * scale)) + 2}px`;
     resize(scale);
     isPlaced = true;
+    if (!before || before.isFitted) return;
+    isFitted = false;
+    resize(before.scale);
+    frame.scrollLeft = before.left;
+    frame.scrollTop = before.top;
   }
 
   function fit() {
@@ -131,6 +136,10 @@ export function makeViewport(frame, svg) {
   return {
     get size() {
       return size;
+    },
+    // What is seen, for the drawing that comes after this one.
+    get look() {
+      return isPlaced ? { scale, isFitted, left: frame.scrollLeft, top: frame.scrollTop } : before;
     },
     fit,
     reveal,

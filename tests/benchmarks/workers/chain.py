@@ -2,6 +2,7 @@
 
 chain.py CONTENDER STEPS REPEATS: CPU and wall seconds of each repeat, bytes written, memory.
 The first run is not counted: it compiles the graph, as building a graph does in other engines.
+CONTENDER is ours:DURABILITY, model:DURABILITY (each stage asks a model that answers at once), await, files or sequence.
 """
 
 import json
@@ -21,10 +22,10 @@ LINE += b" " * (330 - len(LINE)) + b"\n"
 PREALLOCATED_BYTES = 64 * 1024 * 1024
 
 
-def chain_text(steps):
+def chain_text(steps, attributes='type="count"'):
     lines = ["digraph chain {", f"  graph [max_steps={steps + 10}]"]
     lines += ["  start [shape=Mdiamond]", "  exit [shape=Msquare]"]
-    lines += [f'  n{number} [type="count"]' for number in range(steps)]
+    lines += [f"  n{number} [{attributes}]" for number in range(steps)]
     names = ["start", *(f"n{number}" for number in range(steps)), "exit"]
     lines += [f"  {source} -> {target}" for source, target in pairwise(names)]
     return "\n".join([*lines, "}"])
@@ -43,6 +44,22 @@ def ours(durability, steps):
         place = {} if durability == "none" else {"logs_root": folder / "run"}
         result = pipeline.run(wait=True, durability=durability, **place)
         assert result.context.get("i") == steps, result.reason
+
+    return run
+
+
+def model(durability, steps):
+    from attractor_nb import Pipeline
+
+    class Quick:
+        async def run(self, node, prompt, context):
+            return "done it"
+
+    pipeline = Pipeline(chain_text(steps, 'prompt="Do it."'), backend=Quick())
+
+    def run(folder):
+        result = pipeline.run(wait=True, durability=durability, logs_root=folder / "run")
+        assert result.status == "success", result.reason
 
     return run
 
@@ -115,7 +132,8 @@ def peak_bytes():
 def main(contender, steps, repeats):
     kind, _, durability = contender.partition(":")
     bare = {"await": bare_await, "files": bare_files, "sequence": bare_sequence}
-    run = ours(durability, steps) if kind == "ours" else bare[kind](steps)
+    own = {"ours": ours, "model": model}
+    run = own[kind](durability, steps) if kind in own else bare[kind](steps)
     cpu, wall, written = [], [], []
     before = peak_bytes()
     grown = 0

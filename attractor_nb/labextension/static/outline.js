@@ -1,0 +1,140 @@
+// The nodes of pipelines in JupyterLab's table of contents: below the section that a cell stands in, and of a file alone.
+//
+// A notebook's own headings, their numbers and their marks of running cells stay JupyterLab's; what it keeps by their
+// positions it is told of its own headings only.
+
+import { DOT_MIME, bodyOf, isPipeline } from "./cells.js";
+import { rangeOf } from "./editor_text.js";
+import { magicOf } from "./run_cell.js";
+
+const IDLE = -1;
+
+// `wanted` promises whether there is to be an outline: the registry may be asked before the settings are read.
+export function addOutlines(registry, { toc, notebooks, editors }, server, { wanted, words }) {
+  const getModel = registry.getModel.bind(registry);
+  registry.getModel = (widget, configuration) => {
+    const model = getModel(widget, configuration);
+    if (model && notebooks?.has(widget)) weaveNodes(model, widget.content, server, { wanted, words });
+    return model;
+  };
+  if (editors) registry.add(fileOutline(toc, editors, server, wanted));
+}
+
+const textOf = ({ node, label }) => (label === node ? node : `${node}: ${label}`);
+
+function weaveNodes(model, notebook, server, { wanted, words }) {
+  const nodeOf = new WeakMap(); // the node of each heading that is ours; null for a pipeline as a whole
+  const isTheirs = (heading) => !nodeOf.has(heading);
+  const getHeadings = model.getHeadings.bind(model);
+  const updateRunningStatus = model.updateRunningStatus.bind(model);
+
+  function headingOf(cell, level, text, node) {
+    const heading = { text, level, prefix: "", cellRef: cell, collapsed: false };
+    nodeOf.set(heading, node);
+    return still(heading);
+  }
+
+  async function headingsOf(cell, level) {
+    const source = cell.model.sharedModel.getSource();
+    if (cell.model.type !== "code" || !isPipeline(source)) return [];
+    const nodes = await server.outlineOf(bodyOf(source).text);
+    if (!nodes?.length) return [];
+    const whole = headingOf(cell, level, magicOf(source).name || words.__("pipeline"), null);
+    return [whole, ...nodes.map((node) => headingOf(cell, level + 1, textOf(node), node.node))];
+  }
+
+  model.getHeadings = async () => {
+    const theirs = await getHeadings();
+    if (!model.isActive || !theirs || !(await wanted)) return theirs;
+    const { widgets: cells } = notebook;
+    const ofCell = groupedByCell(theirs);
+    const levels = levelsAbove(cells, ofCell);
+    const ours = await Promise.all(cells.map((cell, index) => headingsOf(cell, levels[index] + 1)));
+    return cells.flatMap((cell, index) => [...ours[index], ...(ofCell.get(cell) ?? [])]);
+  };
+  model.getCellHeadings = (cell) => model.headings.filter((heading) => isTheirs(heading) && heading.cellRef === cell);
+  model.updateRunningStatus = (headings) => {
+    updateRunningStatus(headings.filter(isTheirs));
+    headings.filter((heading) => !isTheirs(heading)).forEach(still);
+  };
+
+  // Nodes are asked for while the table is seen.
+  let { isActive } = model;
+  Object.defineProperty(model, "isActive", {
+    get: () => isActive,
+    set(value) {
+      isActive = value;
+      if (isActive) model.refresh();
+    },
+  });
+
+  model.activeHeadingChanged.connect((_, heading) => {
+    if (heading && nodeOf.get(heading)) goToNode(notebook, heading.cellRef, nodeOf.get(heading), server);
+  });
+}
+
+function still(heading) {
+  heading.isRunning = IDLE;
+  heading.dataset = { ...heading.dataset, "data-running": String(IDLE) };
+  return heading;
+}
+
+function groupedByCell(headings) {
+  const ofCell = new Map();
+  for (const heading of headings) ofCell.set(heading.cellRef, [...(ofCell.get(heading.cellRef) ?? []), heading]);
+  return ofCell;
+}
+
+// For each cell the level of the heading that it stands below.
+function levelsAbove(cells, ofCell) {
+  let level = 0;
+  return cells.map((cell) => {
+    const above = level;
+    level = ofCell.get(cell)?.at(-1).level ?? level;
+    return above;
+  });
+}
+
+// JupyterLab itself scrolls to the cell at the same time; the node's line comes last.
+async function goToNode(notebook, cell, node, server) {
+  await notebook.scrollToItem(notebook.widgets.indexOf(cell), "start", 0);
+  await cell.ready;
+  if (!cell.editor) return;
+  notebook.mode = "edit";
+  await goToNodeIn(cell.editor.editor, node, server);
+}
+
+async function goToNodeIn(editor, wanted, server) {
+  const { doc } = editor.state;
+  const { offset, text } = bodyOf(doc.toString());
+  const found = (await server.outlineOf(text))?.find(({ node }) => node === wanted);
+  if (!found?.line || editor.state.doc !== doc) return;
+  editor.dispatch({ selection: { anchor: rangeOf(doc, offset, found).from }, scrollIntoView: true });
+  editor.focus();
+}
+
+function fileOutline({ TableOfContentsFactory, TableOfContentsModel }, editors, server, wanted) {
+  class FileModel extends TableOfContentsModel {
+    get documentType() {
+      return "attractor";
+    }
+    async getHeadings() {
+      if (!this.isActive || !(await wanted)) return [];
+      const nodes = await server.outlineOf(bodyOf(this.widget.content.model.sharedModel.getSource()).text);
+      return (nodes ?? []).map((node) => ({ text: textOf(node), level: 1, prefix: "", node: node.node }));
+    }
+  }
+
+  class FileFactory extends TableOfContentsFactory {
+    isApplicable(widget) {
+      return super.isApplicable(widget) && widget.content.model?.mimeType === DOT_MIME;
+    }
+    _createNew(widget, configuration) {
+      const model = new FileModel(widget, configuration);
+      model.activeHeadingChanged.connect((_, heading) => heading && goToNodeIn(widget.content.editor.editor, heading.node, server));
+      return model;
+    }
+  }
+
+  return new FileFactory(editors);
+}

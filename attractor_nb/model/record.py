@@ -1,0 +1,108 @@
+"""What all records are: typed values that are written as JSON and read with their types checked.
+
+A record says once what its fields are, which values they may have and how they are called in JSON; nobody
+writes or reads one field by field. A field that has its default is left out of the JSON, one made by
+``always`` never.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, Any, Final, Self, TypeVar, cast
+
+import msgspec
+
+_T = TypeVar("_T")
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""How many, or the number of something."""
+
+no_values: Final[Callable[[], dict[str, Any]]] = dict
+"""An empty dict, as a default: written as ``dict`` itself, whose empty values msgspec leaves out."""
+
+
+def always(value: _T) -> _T:
+    """The default of a field that is written even when it has its default."""
+    return cast("_T", msgspec.field(default_factory=partial(type(value), value)))  # type: ignore[call-overload]
+
+
+class _Plain:
+    """The form in JSON, and the way back."""
+
+    __slots__ = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values by the names of the JSON form; fields that have their default are left out."""
+        return msgspec.to_builtins(self, enc_hook=plain_value)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The inverse of ``to_plain``; what a record of that type does not have is left out.
+
+        Raises:
+            ValueError: A value is missing, of another type or out of bounds; the message says where.
+        """
+        try:
+            return msgspec.convert(plain, cls)
+        except msgspec.ValidationError as error:
+            raise in_words(error) from None
+
+
+class Record(_Plain, msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that nobody changes."""
+
+
+class OpenRecord(_Plain, msgspec.Struct, omit_defaults=True):
+    """A value that is completed after it was made."""
+
+
+def plain_value(value: object) -> object:
+    """What stands for a value that has a JSON form, but of whose class msgspec knows nothing.
+
+    Raises:
+        TypeError: It has none.
+    """
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+
+
+_encoder: Final = msgspec.json.Encoder(enc_hook=plain_value)
+encode: Final = _encoder.encode
+"""A record as compact JSON. A lone surrogate raises ``UnicodeEncodeError``: only escapes can spell it."""
+
+
+class RecordProblem(ValueError):
+    """What is wrong in a record, in words that complete "the record …"."""
+
+
+_PLACE: Final = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
+_WORDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
+
+
+def in_words(error: msgspec.ValidationError) -> RecordProblem:
+    """What is wrong with a value, and where.
+
+    >>> try:
+    ...     msgspec.convert("1", Count)
+    ... except msgspec.ValidationError as error:
+    ...     print(in_words(error))
+    has a wrong value: expected a whole number, got a text
+    """
+    found = _PLACE.fullmatch(str(error))
+    what, where = (found["what"], found["where"]) if found else (str(error), None)
+    what = re.sub(r"`(\w+)`", lambda word: _WORDS.get(word[1], word[1]), what)
+    place = f" in {where}" if where else ""
+    return RecordProblem(f"has a wrong value{place}: {what[:1].lower()}{what[1:]}")

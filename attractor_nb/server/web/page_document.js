@@ -1,0 +1,299 @@
+// A graph beside its text: the editor of cells, whose changes are made by the server in the text that somebody else keeps.
+//
+// `keeper` is where the text is:
+//   value, canUndo, canRedo      the text now, and whether it can be taken back or made again
+//   name, canSave                of its file; whether Save is offered here
+//   listen({ onText, onCursor }) call when the text is another one, and with the cursor's place { line, column }
+//   change(before, after)        puts the smallest change in, if the text is still `before`; whether it was
+//   select(place)                selects what stands at { line, column, end_line, end_column }
+//   undo(), redo(), save()
+//   openRun(id, name)            shows a run as a whole
+
+import { showEditor } from "./editor.js";
+import { followOnDrawing } from "./page_document_run.js";
+import { makeExport } from "./page_export.js";
+import { makePageHost } from "./page_host.js";
+import { makeLauncher } from "./page_launch.js";
+import { Silence } from "./page_server.js";
+import { make, makeButton } from "./parts.js";
+
+const CHANGED_MEANWHILE = "The text has just changed. Nothing was done: do it again.";
+const BEGINNING = `digraph pipeline {
+    start [shape=Mdiamond]
+    plan  [prompt="Plan the change"]
+    done  [shape=Msquare]
+    start -> plan -> done
+}
+`;
+
+export function showDocument(server, el, keeper) {
+  const root = make("div", "ad-document");
+  const note = make("p", "ad-note al-dim");
+  note.setAttribute("role", "status");
+  const begin = makeButton("al-button", "Begin with three stages", "Put a small pipeline into the file", () => keeper.change(keeper.value, BEGINNING));
+  begin.hidden = true;
+  const trouble = make("p", "ap-said");
+  trouble.setAttribute("role", "alert");
+  const stage = make("div", "ad-stage");
+  const launch = make("section", "ad-launch");
+  launch.setAttribute("aria-label", "Run this pipeline");
+  launch.hidden = true;
+  const runs = make("div", "ad-run");
+  root.append(trouble, note, begin, stage, runs, launch);
+  el.append(root);
+
+  let host = null;
+  let endView = () => {};
+  let known = null; // the text that the state is of
+  let state = null;
+  let places = [];
+  let cursor = null;
+  let round = 0; // of states: a fix is of one of them
+  let looking = null;
+  let isClosed = false;
+  let validated = null; // { text, answer }
+  let following = null;
+  let drawing = null;
+
+  const run = makeButton("al-button ad-run-open", "Run…", "Inputs, backend, and Run", () => openLaunch(launch.hidden));
+  run.setAttribute("aria-expanded", "false");
+  const lint = makeButton("al-button", "Lint", "Show or hide what lint finds", () => {
+    const isHidden = root.classList.toggle("has-no-lint");
+    lint.setAttribute("aria-pressed", String(!isHidden));
+  });
+  lint.setAttribute("aria-pressed", "true");
+  const exporting = makeExport(server, { textOf: () => keeper.value, nameOf: () => keeper.name, onSaid: sayTrouble });
+
+  const launcher = makeLauncher(server, {
+    draft: { key: "" },
+    textOf: () => keeper.value,
+    obstacleOf: obstacle,
+    look: validate,
+    onChange() {},
+    onBegun: follow,
+  });
+  launch.append(launcher.commands.element, launcher.more, launcher.bar);
+
+  function sayTrouble(words) {
+    trouble.textContent = words;
+  }
+
+  function sayProblem(problem) {
+    if (!(problem instanceof Silence)) sayTrouble([problem.message, problem.hint].filter(Boolean).join(" · "));
+  }
+
+  // One question at a time, about the text as it is then.
+  function look() {
+    if (isClosed || keeper.value === known) return looking || Promise.resolve();
+    looking ||= lookAt(keeper.value).finally(() => {
+      looking = null;
+      if (!isClosed && known !== null && keeper.value !== known) look();
+    });
+    return looking;
+  }
+
+  async function lookAt(text) {
+    try {
+      const answer = text.trim() ? await server.post("edit", { source: text }) : { state: null, places: [], diagnostics: [] };
+      if (isClosed) return;
+      sayTrouble("");
+      known = text;
+      show(answer, !text.trim());
+    } catch (problem) {
+      if (isClosed) return;
+      if (!(problem instanceof Silence)) known = text; // of this text there is nothing else to hear
+      sayProblem(problem);
+    }
+  }
+
+  // What the server said of the text that is known.
+  function show(answer, isBlank = false) {
+    round += 1;
+    if (answer.state) {
+      places = answer.places;
+      state = { ...answer.state, is_stale: false };
+    } else {
+      places = [];
+      const findings = answer.diagnostics.map((finding) => ({ ...finding, can_fix: false }));
+      if (state) state = { ...state, findings, is_stale: !isBlank };
+      note.textContent = state ? "" : isBlank ? "There is no text yet." : `The text cannot be read: ${answer.diagnostics[0]?.message || ""}`;
+    }
+    begin.hidden = !isBlank || state !== null || !keeper.canChange;
+    if (!state) return;
+    note.textContent = "";
+    state = { ...state, version: round, can_undo: keeper.canUndo, can_redo: keeper.canRedo, file: keeper.canSave ? keeper.name : "" };
+    if (host) host.set("state", state);
+    else makeView();
+    pointAtCursor();
+    if (validated && validated.text !== known) {
+      launcher.commands.forget();
+      if (!launch.hidden) validate(false);
+    }
+    launcher.showState();
+    if (following) following.textChanged(known);
+  }
+
+  function makeView() {
+    const still = "It is only shown here: the server was started without --edit.";
+    host = { ...makePageHost({ state, is_beside: true, still }, hear), isLive: keeper.canChange };
+    const tools = [run, lint, exporting.element];
+    endView = showEditor(host, stage, { tools, onChosen: choose, onDraw: drawn });
+  }
+
+  function drawn(next) {
+    drawing = next;
+    if (following) following.show(next);
+  }
+
+  function choose(target) {
+    const place = target && placeOfTarget(target);
+    if (place) keeper.select(place);
+  }
+
+  const placeOfTarget = ({ node, edge }) => places.find((place) => (edge !== undefined ? place.edge === edge : node !== undefined && place.node === node));
+
+  // The smallest thing of the text that the cursor stands in.
+  function pointAtCursor() {
+    if (!host || !cursor || keeper.value !== known) return;
+    const { line, column } = cursor;
+    const isBefore = (one, other) => one[0] < other[0] || (one[0] === other[0] && one[1] <= other[1]);
+    const holds = ({ whole }) => isBefore([whole.line, whole.column], [line, column]) && isBefore([line, column], [whole.end_line, whole.end_column]);
+    const sizeOfPlace = ({ whole }) => (whole.end_line - whole.line) * 10_000 + whole.end_column - whole.column;
+    const [found] = places.filter(holds).sort((one, other) => sizeOfPlace(one) - sizeOfPlace(other));
+    const target = found ? (found.edge !== undefined ? { edge: found.edge } : { node: found.node }) : null;
+    host.tell({ kind: "point", target });
+  }
+
+  function hear(message) {
+    if (message.kind === "undo") keeper.undo();
+    else if (message.kind === "redo") keeper.redo();
+    else if (message.kind === "save") keeper.save();
+    else if (message.kind === "go") keeper.select(message.finding);
+    else edit(message);
+  }
+
+  const refuse = (words) => host.tell({ kind: "said", words, is_error: true });
+
+  // Has the server make a change of the text that is shown, and puts it where the text is.
+  async function edit(message) {
+    const before = known;
+    if (keeper.value !== before || (message.kind === "fix" && message.version !== round)) {
+      refuse(CHANGED_MEANWHILE);
+      return;
+    }
+    try {
+      const asked = message.kind === "fix" ? { ...message, version: 0 } : message;
+      const answer = await server.post("edit", { source: before, message: asked });
+      if (isClosed) return;
+      if (answer.source) {
+        known = answer.source;
+        if (keeper.value !== before || !keeper.change(before, answer.source)) {
+          known = before;
+          refuse(CHANGED_MEANWHILE);
+          look();
+          return;
+        }
+        show(answer);
+      } else if (answer.diagnostics.length) refuse(answer.diagnostics[0].message);
+      for (const reply of answer.replies) host.tell(reply);
+    } catch (problem) {
+      if (problem instanceof Silence || isClosed) return;
+      refuse([problem.message, problem.hint].filter(Boolean).join(" · "));
+    }
+  }
+
+  function openLaunch(isWanted) {
+    launch.hidden = !isWanted;
+    run.setAttribute("aria-expanded", String(isWanted));
+    if (!isWanted) return;
+    launcher.showState();
+    validate(false);
+    launch.scrollIntoView({ block: "nearest" });
+    launch.querySelector("input, select, textarea, button")?.focus({ preventScroll: true });
+  }
+
+  // What it would run with: inputs and commands.
+  async function validate(isAnew) {
+    const text = keeper.value;
+    if (!text.trim() || (!isAnew && validated?.text === text)) return;
+    try {
+      const answer = await server.post("validate", { source: text });
+      if (isClosed) return;
+      validated = { text, answer };
+      if (keeper.value === text) launcher.show(answer);
+    } catch (problem) {
+      sayProblem(problem);
+    }
+  }
+
+  const toText = () => keeper.select({ line: 1, column: 1, end_line: 1, end_column: 1 });
+
+  function obstacle() {
+    if (!keeper.value.trim()) return { words: "There is no text yet.", go: toText };
+    if (!validated || validated.text !== keeper.value) return { words: "The text is being looked at.", go: toText };
+    const errors = validated.answer.diagnostics.filter((finding) => finding.severity === "error");
+    if (!errors.length) return null;
+    const words = errors.length === 1 ? "The text has an error." : `The text has ${errors.length} errors.`;
+    return { words, go: () => keeper.select(errors[0]) };
+  }
+
+  // A run that was begun here is shown on the drawing.
+  function follow(id, text) {
+    openLaunch(false);
+    if (following) following.close();
+    runs.replaceChildren();
+    following = followOnDrawing(server, id, runs, {
+      text,
+      name: keeper.name || id,
+      onOpen: keeper.openRun,
+      onClose() {
+        following.close();
+        following = null;
+        runs.replaceChildren();
+      },
+    });
+    if (drawing) following.show(drawing);
+    following.textChanged(known);
+    run.focus({ preventScroll: true });
+  }
+
+  const keys = (event) => {
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (isCommand && event.key === "Enter") {
+      if (launch.hidden) openLaunch(true);
+      else launcher.run();
+    } else if (isCommand && event.key.toLowerCase() === "s") keeper.save();
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener("keydown", keys);
+  keeper.listen({
+    onText() {
+      if (host && keeper.value === known) host.set("state", (state = { ...state, can_undo: keeper.canUndo, can_redo: keeper.canRedo }));
+      else look();
+    },
+    onCursor(place) {
+      cursor = place;
+      pointAtCursor();
+    },
+  });
+  look();
+
+  return {
+    look,
+    lose: () => host && host.lose(),
+    find() {
+      if (host) host.tell({ kind: "beat" });
+      if (known === null || keeper.value !== known) look();
+      if (following) following.refresh();
+    },
+    close() {
+      isClosed = true;
+      launcher.close();
+      if (following) following.close();
+      document.removeEventListener("keydown", keys);
+      endView();
+      root.remove();
+    },
+  };
+}

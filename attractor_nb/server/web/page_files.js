@@ -1,0 +1,85 @@
+// The DOT files below the folder that is served: each opens as a graph beside its text.
+
+import { make, makeButton } from "./parts.js";
+import { Silence } from "./page_server.js";
+import { sizeOf } from "./texts.js";
+
+const MOST_FILES = 300; // what is in the page; a filter finds the others
+const fileHash = (path) => `file=${encodeURIComponent(path)}`;
+
+export function showFiles(server, el, { way }) {
+  document.title = "Files · attractor_nb";
+  const back = make("a", "", "Runs");
+  back.href = "#";
+  way.append("/ ", back);
+  const root = make("div", "ap-files");
+  const said = make("p", "al-dim");
+  said.setAttribute("role", "status");
+  const trouble = make("p", "ap-said");
+  trouble.setAttribute("role", "alert");
+  const filter = make("input", "ap-field");
+  filter.type = "search";
+  filter.placeholder = "Filter files";
+  filter.setAttribute("aria-label", "Filter files");
+  const list = make("ul", "ap-file-list");
+  list.setAttribute("aria-label", "DOT files");
+  const fresh = make("div", "ap-row");
+  const name = make("input", "ap-field");
+  name.placeholder = "folder/name.dot";
+  name.setAttribute("aria-label", "Name of a new file");
+  const create = () => {
+    const path = name.value.trim().replace(/^\/+/, "");
+    if (path) location.hash = `${fileHash(/\.(dot|gv)$/.test(path) ? path : `${path}.dot`)}&new`;
+    else name.focus();
+  };
+  name.addEventListener("keydown", (event) => event.key === "Enter" && create());
+  fresh.append(name, makeButton("al-button", "New file", "", create));
+  fresh.hidden = true;
+  root.append(make("h1", "ap-title", "Files"), trouble, fresh, filter, list, said);
+  el.append(root);
+  let files = [];
+  let isCut = false;
+  let isClosed = false;
+
+  function show() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = files.filter(({ path }) => words.every((word) => path.toLowerCase().includes(word)));
+    list.replaceChildren(...found.slice(0, MOST_FILES).map(makeFile));
+    const count = found.length > MOST_FILES ? `The first ${MOST_FILES} of ${found.length} files.` : found.length === 1 ? "1 file." : `${found.length} files.`;
+    said.textContent = [count, isCut ? "The folder has more than are looked at." : ""].filter(Boolean).join(" ");
+  }
+
+  function makeFile({ path, bytes, modified }) {
+    const link = make("a", "ap-file", path);
+    link.href = `#${fileHash(path)}`;
+    const facts = make("span", "al-dim", [sizeOf(bytes), new Date(modified * 1000).toISOString().slice(0, 16).replace("T", " ")].join(" · "));
+    const item = make("li", "");
+    item.append(link, facts);
+    return item;
+  }
+
+  async function look() {
+    try {
+      const answer = await server.get("documents");
+      if (isClosed) return;
+      files = answer.documents;
+      isCut = answer.is_cut;
+      trouble.textContent = answer.is_served ? "" : "This server shows no files: start it with --documents DIR.";
+      filter.hidden = list.hidden = said.hidden = !answer.is_served;
+      fresh.hidden = !answer.is_editable;
+      show();
+    } catch (problem) {
+      if (!isClosed && !(problem instanceof Silence)) trouble.textContent = problem.message;
+    }
+  }
+
+  filter.addEventListener("input", show);
+  look();
+  return {
+    find: look,
+    close() {
+      isClosed = true;
+      root.remove();
+    },
+  };
+}

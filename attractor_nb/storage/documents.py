@@ -1,0 +1,234 @@
+"""DOT files below a folder, read and written for others: no link is followed, and none lies outside."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+SUFFIXES: Final = (".dot", ".gv")
+MAX_BYTES: Final = 500_000
+MAX_LISTED: Final = 1_000
+MAX_SEEN: Final = 50_000
+"""After so many entries of folders the list is cut off."""
+_MAX_NAME_BYTES: Final = 255
+_SKIPPED: Final = frozenset({"__pycache__", "node_modules"})
+_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+
+
+class NoDocument(Exception):
+    """There is no such file that may be shown; the words say why."""
+
+
+class DocumentConflict(Exception):
+    """The file holds something else than who saves it has read.
+
+    Attributes:
+        document: What it holds; None when it is gone.
+    """
+
+    def __init__(self, document: Document | None) -> None:
+        super().__init__("it is gone" if document is None else "it has changed since it was read")
+        self.document = document
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLine:
+    """A file of the list.
+
+    Attributes:
+        path: Below the folder, with ``/`` between its parts.
+        size: In bytes.
+        modified: Seconds since 1970.
+    """
+
+    path: str
+    size: int
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as it was read.
+
+    Attributes:
+        path: Below the folder.
+        text: What it holds.
+        digest: Of its bytes; who saves says by it what was read.
+        modified: Seconds since 1970.
+    """
+
+    path: str
+    text: str
+    digest: str
+    modified: float
+
+
+class DocumentFolder:
+    """The DOT files below a folder. Hidden ones and those behind links are none of them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._saving = threading.Lock()
+
+    @staticmethod
+    def is_possible() -> bool:
+        """Whether this system opens files by their folder, which no link can turn elsewhere."""
+        return {os.open, os.rename, os.link, os.unlink} <= os.supports_dir_fd
+
+    def list(self) -> tuple[list[DocumentLine], bool]:
+        """The files by their paths, and whether there are more than that."""
+        found: list[DocumentLine] = []
+        for seen, entry in enumerate(self._entries()):
+            if len(found) == MAX_LISTED or seen == MAX_SEEN:
+                return sorted(found, key=lambda line: line.path), True
+            with contextlib.suppress(OSError):
+                if entry.name.endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
+                    facts = entry.stat(follow_symlinks=False)
+                    path = os.path.relpath(entry.path, self.root).replace(os.sep, "/")
+                    found.append(DocumentLine(path, facts.st_size, facts.st_mtime))
+        return sorted(found, key=lambda line: line.path), False
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
+        waiting = [str(self.root)]
+        while waiting:
+            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.name.startswith(".") or entry.name in _SKIPPED:
+                        continue
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+
+    def read(self, path: str) -> Document:
+        """A file.
+
+        Raises:
+            NoDocument: There is none of that name that may be shown.
+        """
+        with self._folder_of(path) as (folder, name):
+            return self._read(folder, name, path)
+
+    def write(self, path: str, text: str, digest: str) -> Document:
+        """Write a file whole, or not at all.
+
+        Args:
+            path: Of the file; its folder is there already.
+            text: What it shall hold.
+            digest: Of what was read; empty for a file that is not there yet.
+
+        Returns:
+            What it holds now.
+
+        Raises:
+            NoDocument: The name is none, or its folder is not there.
+            DocumentConflict: It holds something else, which stays.
+            OSError: The disk refused; what was there is intact.
+        """
+        with self._folder_of(path) as (folder, name), self._saving:
+            there = None
+            with contextlib.suppress(FileNotFoundError):
+                os.stat(name, dir_fd=folder, follow_symlinks=False)
+                there = self._read(folder, name, path)
+            if (there.digest if there else "") != digest:
+                raise DocumentConflict(there)
+            self._put(folder, name, text.encode("utf-8"), is_new=there is None)
+            return self._read(folder, name, path)
+
+    def _put(self, folder: int, name: str, data: bytes, *, is_new: bool) -> None:
+        temporary = f".{secrets.token_hex(12)}.part"
+        mode = 0o666 if is_new else stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        descriptor = os.open(temporary, _WRITE_FLAGS, mode, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if not is_new:
+                    os.fchmod(descriptor, mode)
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            if is_new:  # a file that came meanwhile stays
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                os.unlink(temporary, dir_fd=folder)
+            else:
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+    def _read(self, folder: int, name: str, path: str) -> Document:
+        try:
+            descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+        except OSError as error:
+            raise NoDocument(_reason(error)) from None
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            os.close(descriptor)
+            raise NoDocument("it is no plain file")
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise NoDocument(f"it has more than {MAX_BYTES} bytes")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise NoDocument("it is no text in UTF-8") from None
+        return Document(path, text, hashlib.sha256(data).hexdigest(), facts.st_mtime)
+
+    @contextlib.contextmanager
+    def _folder_of(self, path: str) -> Generator[tuple[int, str]]:
+        """The folder of a file as a descriptor, come to step by step, and the file's name in it."""
+        *folders, name = _parts(path)
+        try:
+            here = os.open(self.root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        except OSError as error:
+            raise NoDocument(_reason(error)) from None
+        try:
+            for part in folders:
+                try:
+                    below = os.open(part, _FOLDER_FLAGS, dir_fd=here)
+                except OSError as error:
+                    raise NoDocument(_reason(error)) from None
+                os.close(here)
+                here = below
+            yield here, name
+        finally:
+            os.close(here)
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path.
+
+    Raises:
+        NoDocument: It may lead elsewhere, is hidden, or is no DOT file.
+    """
+    parts = path.split("/")
+    for part in parts:
+        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
+            raise NoDocument("the path has a part that is empty, hidden, or no name")
+        if len(part.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+            raise NoDocument("a part of the path is too long")
+    if not parts[-1].endswith(SUFFIXES):
+        raise NoDocument("its name ends neither with .dot nor with .gv")
+    return parts
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is none"
+    return (
+        "a link or no folder is on the way"
+        if isinstance(error, NotADirectoryError)
+        else "it cannot be opened"
+    )

@@ -1,0 +1,257 @@
+"""A flow to the right that is longer than a cell is wide: it goes on in the next row, as a text does (pure).
+
+The rule: all rows are read in the direction of the flow. A flow is broken between two layers, never within a
+panel, so that no row is longer than it may be, there are few rows, few lines lead from one to the next, and
+all are about equally long. Each line that does comes out at the end of its row, runs back between the two
+rows and comes in at the beginning of the next one. Of the lines of one break the first across the flow turns
+furthest outside at the end, runs furthest from the row that it leaves, and turns furthest inside at the
+beginning: so they stay side by side and never cross.
+
+To lay out a broken flow, each break gets a layer of *turns*, one vertex for each line. What stands before
+and behind is placed as if the flow were one strip, and then moved row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.views.layout.geometry import Cubic, Point, straight
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.views.layout.layers import Layered
+
+LANE: Final = 9.0
+"""Between two lines that run back side by side."""
+PADDING: Final = 18.0
+"""Between a row and the lines behind it: room for a bend that is not sharp."""
+RADIUS: Final = 12.0
+_APPROACH: Final = 30.0
+_WIDEST_APPROACH: Final = 90.0
+_STEEPNESS: Final = 1.3
+"""From a layer to its turns: least, most, and for each pixel that lines move across on the way."""
+_ROW_COST: Final = 4.0
+"""So many more lines may lead from row to row, if that saves a row."""
+RUN: Final = 12.0
+"""How far before and behind its turn a line runs straight."""
+_TRIES: Final = 4
+"""So often the rows are made shorter until the ways back fit, too."""
+_ROUND: Final = 0.448
+"""How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
+
+
+class Gap(NamedTuple):
+    """Between two layers, where a row may end: how many lines lead on, and how far they move across at most."""
+
+    lines: int
+    step: float = 0.0
+
+    @property
+    def room(self) -> float:
+        """How much of a row's length the turns take, at one end of it."""
+        return approach(self.step) + RADIUS + (self.lines - 1) * LANE
+
+
+def approach(step: float) -> float:
+    """How far turns are from the layer before or behind, for lines that move so far across on the way."""
+    return min(_WIDEST_APPROACH, max(_APPROACH, step * _STEEPNESS))
+
+
+def row_breaks(
+    starts: Sequence[float], ends: Sequence[float], gaps: Sequence[Gap | None], longest: float
+) -> list[int]:
+    """The layers behind which a flow is best broken; none where it is short enough, or cannot be broken.
+
+    Args:
+        starts: Where each layer begins along the flow.
+        ends: Where each ends.
+        gaps: Between each layer and the next; None where the flow must not be broken.
+        longest: How long a row may be, its turns included. What cannot be broken may be longer; then the
+            other rows may, too.
+    """
+    if not ends or ends[-1] - starts[0] <= longest:
+        return []
+    flow = _Flow(starts, ends, gaps)
+    shortest = max(flow.length(before, last) for before, last in pairwise((-1, *flow.stops)))
+    breaks: list[int] = []
+    for _ in range(_TRIES):
+        breaks = flow.breaks(max(longest, shortest))
+        beyond = flow.width(breaks) - longest
+        if beyond <= 0 or longest <= shortest:
+            break
+        longest -= beyond
+    return breaks
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """A flow that may be broken: where its layers begin and end, and what is between them."""
+
+    starts: Sequence[float]
+    ends: Sequence[float]
+    gaps: Sequence[Gap | None]
+
+    @property
+    def stops(self) -> list[int]:
+        """The layers that can be the last of a row."""
+        return [*(rank for rank, gap in enumerate(self.gaps) if gap), len(self.ends) - 1]
+
+    def _room(self, rank: int) -> float:
+        gap = self.gaps[rank] if 0 <= rank < len(self.gaps) else None
+        return gap.room if gap else 0.0
+
+    def _inner(self, before: int, last: int) -> float:
+        return self.ends[last] - self.starts[before + 1] + self._room(last)
+
+    def length(self, before: int, last: int) -> float:
+        """Of the row that begins behind one layer and ends with another."""
+        return self._room(before) + self._inner(before, last)
+
+    def width(self, breaks: Sequence[int]) -> float:
+        """Of all rows; their first layers stand below one another."""
+        rows = pairwise((-1, *breaks, len(self.ends) - 1))
+        return max(map(self._room, (-1, *breaks))) + max(self._inner(*row) for row in rows)
+
+    def breaks(self, longest: float) -> list[int]:
+        """The best places, if rows may be so long."""
+        best: dict[int, tuple[float, list[int]]] = {-1: (0.0, [])}
+        for last in self.stops:
+            found: list[tuple[float, list[int]]] = []
+            for before, (cost, breaks) in best.items():
+                used = self.length(before, last) / longest
+                if used <= 1:
+                    gap = self.gaps[before] if before >= 0 else None
+                    crossed = gap.lines - 1 if gap else 0
+                    found.append((cost + _ROW_COST + crossed + (1 - used) ** 2, [*breaks, last]))
+            best[last] = min(found)
+        return best[len(self.ends) - 1][1][:-1]
+
+
+def gaps_between_layers(layered: Layered, across: Mapping[int, float]) -> list[Gap | None]:
+    """What is between each layer and the next one; None between layers of one panel."""
+    lines, steps = [0] * len(layered.layers), [0.0] * len(layered.layers)
+    for upper, lower in layered.edges:
+        rank = layered.ranks[upper]
+        lines[rank] += 1
+        steps[rank] = max(steps[rank], abs(across[upper] - across[lower]))
+    found: list[Gap | None] = [Gap(*pair) for pair in zip(lines, steps, strict=True)]
+    for rungs in layered.borders:
+        for left, _ in rungs[:-1]:
+            found[layered.ranks[left]] = None
+    return found[:-1]
+
+
+def with_turns(layered: Layered, breaks: Sequence[int]) -> list[int]:
+    """Put a layer of turns behind each of some layers.
+
+    Args:
+        layered: Changed in place.
+        breaks: The layers, in order.
+
+    Returns:
+        The rank of each layer of turns.
+    """
+    place = {vertex: number for layer in layered.layers for number, vertex in enumerate(layer)}
+    fresh = 1 + max(layered.ranks)
+    turn_of: dict[tuple[int, int], int] = {}
+    turns: dict[int, list[int]] = {}
+    for rank in breaks:
+        pairs = [(a, b) for a, b in layered.edges if layered.ranks[a] == rank]
+        pairs.sort(key=lambda pair: (place[pair[0]] + place[pair[1]], place[pair[0]]))
+        turns[rank] = list(range(fresh, fresh + len(pairs)))
+        turn_of.update(zip(pairs, turns[rank], strict=True))
+        fresh += len(pairs)
+    layered.chains[:] = [_with_turns_between(chain, turn_of) for chain in layered.chains]
+    layered.edges[:] = [
+        step
+        for pair in layered.edges
+        for step in (((pair[0], turn_of[pair]), (turn_of[pair], pair[1])) if pair in turn_of else (pair,))
+    ]
+    layered.layers[:] = [
+        row
+        for rank, layer in enumerate(layered.layers)
+        for row in ((layer, turns[rank]) if rank in turns else (layer,))
+    ]
+    layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
+    return [rank + 1 + number for number, rank in enumerate(breaks)]
+
+
+def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -> list[int]:
+    longer = chain[:1]
+    for vertex in chain[1:]:
+        if (turn := turn_of.get((longer[-1], vertex))) is not None:
+            longer.append(turn)
+        longer.append(vertex)
+    return longer
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What is known of a broken flow while it is still one strip.
+
+    Attributes:
+        begins: Where the first layer of each row begins along the flow.
+        lows: Where each row begins across it.
+        highs: Where each ends across it.
+        lines: How many lines lead from each row to the next.
+    """
+
+    begins: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+    lines: Sequence[int]
+
+    def shifts(self) -> list[Point]:
+        """How each row is moved, across and along the flow, so that they lie below one another."""
+        steps = [
+            high - low + 2 * PADDING + (count - 1) * LANE
+            for high, low, count in zip(self.highs, self.lows[1:], self.lines, strict=False)
+        ]
+        return list(zip(accumulate(steps, initial=0.0), (-begin for begin in self.begins), strict=True))
+
+    def way_back(self, row: int, number: int, end: Point, start: Point) -> list[Cubic]:
+        """The way from the end of one row to the beginning of the next one, both moved already.
+
+        Args:
+            row: The row that is left.
+            number: The how many-th of the break's lines it is, across the flow.
+            end: Where the line comes out.
+            start: Where it comes in.
+        """
+        outside = self.lines[row] - 1 - number
+        lane = self.highs[row] + self.shifts()[row][0] + PADDING + outside * LANE
+        far, near = end[1] + RADIUS + outside * LANE, start[1] - RADIUS - number * LANE
+        corners = [end, (end[0], far), (lane, far), (lane, near), (start[0], near), start]
+        bend_out = min(RADIUS + outside * LANE, (lane - end[0]) / 2)
+        bend_in = min(RADIUS + number * LANE, (start[0] - lane) / 2)
+        return _bent(corners, [bend_out, bend_out, bend_in, bend_in])
+
+
+def _bent(points: Sequence[Point], radii: Sequence[float]) -> list[Cubic]:
+    """Straight lines that meet at right angles, with a quarter of a circle at each corner."""
+    path: list[Cubic] = []
+    here = points[0]
+    for before, corner, after, radius in zip(points, points[1:], points[2:], radii, strict=False):
+        first, last = _towards(corner, before, radius), _towards(corner, after, radius)
+        path += (
+            straight(here, first),
+            (
+                first,
+                _towards(corner, before, radius * _ROUND),
+                _towards(corner, after, radius * _ROUND),
+                last,
+            ),
+        )
+        here = last
+    whole = [*path, straight(here, points[-1])]
+    return [cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01]
+
+
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    """The point at a distance from another along an axis."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = abs(dx) + abs(dy) or 1.0
+    return start[0] + dx / length * distance, start[1] + dy / length * distance
