@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.deferred import deferred
+
 if TYPE_CHECKING:
     from attractor_nb.backends import ClaudeBackend as ClaudeBackend
     from attractor_nb.backends import CodexBackend as CodexBackend
@@ -67,62 +69,66 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.spec_names import run_pipeline as run_pipeline
     from attractor_nb.stage import current_stage as current_stage
     from attractor_nb.tracing import Tracing as Tracing
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "ClaudeBackend": "backends",
+            "CodexBackend": "backends",
+            "CommandLineBackend": "backends",
+            "FunctionBackend": "backends",
+            "GeminiBackend": "backends",
+            "LocalModelBackend": "backends",
+            "ProviderBackend": "backends",
+            "SimulatedBackend": "backends",
+            "Context": "context",
+            "AttractorError": "errors",
+            "RetryableError": "errors",
+            "TerminalError": "errors",
+            "ValidationError": "errors",
+            "AutoApproveInterviewer": "interviewers",
+            "CallbackInterviewer": "interviewers",
+            "ConsoleInterviewer": "interviewers",
+            "QueueInterviewer": "interviewers",
+            "RecordingInterviewer": "interviewers",
+            "parse_dot": "languages.dot",
+            "write_dot": "languages.dot",
+            "validate": "lint",
+            "validate_or_raise": "lint",
+            "Attachment": "model.attachment",
+            "Diagnostic": "model.diagnostic",
+            "Severity": "model.diagnostic",
+            "Edge": "model.graph",
+            "Graph": "model.graph",
+            "Node": "model.graph",
+            "Outcome": "model.outcome",
+            "StageStatus": "model.outcome",
+            "Usage": "model.outcome",
+            "Answer": "model.question",
+            "AnswerValue": "model.question",
+            "Option": "model.question",
+            "Question": "model.question",
+            "QuestionType": "model.question",
+            "diff": "pipeline.comparing",
+            "diagnose_run": "pipeline.diagnosis",
+            "heat": "pipeline.heating",
+            "runs": "pipeline.history",
+            "gates": "pipeline.inbox",
+            "lineage": "pipeline.lineage",
+            "load_pipeline": "pipeline.loading",
+            "Pipeline": "pipeline.pipeline",
+            "Run": "pipeline.run",
+            "RunResult": "pipeline.run_result",
+            "redact_also": "pipeline.secrets",
+            "load_checkpoint": "pipeline.spec_names",
+            "run_pipeline": "pipeline.spec_names",
+            "current_stage": "stage",
+            "Tracing": "tracing",
+        },
+    )
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Answer": "model.question",
-    "AnswerValue": "model.question",
-    "AttractorError": "errors",
-    "AutoApproveInterviewer": "interviewers",
-    "CallbackInterviewer": "interviewers",
-    "ClaudeBackend": "backends",
-    "CodexBackend": "backends",
-    "CommandLineBackend": "backends",
-    "ConsoleInterviewer": "interviewers",
-    "Attachment": "model.attachment",
-    "Context": "context",
-    "Diagnostic": "model.diagnostic",
-    "Edge": "model.graph",
-    "FunctionBackend": "backends",
-    "GeminiBackend": "backends",
-    "Graph": "model.graph",
-    "LocalModelBackend": "backends",
-    "Node": "model.graph",
-    "Option": "model.question",
-    "Outcome": "model.outcome",
-    "Pipeline": "pipeline.pipeline",
-    "ProviderBackend": "backends",
-    "Question": "model.question",
-    "QuestionType": "model.question",
-    "QueueInterviewer": "interviewers",
-    "RecordingInterviewer": "interviewers",
-    "RetryableError": "errors",
-    "Run": "pipeline.run",
-    "RunResult": "pipeline.run_result",
-    "Severity": "model.diagnostic",
-    "SimulatedBackend": "backends",
-    "StageStatus": "model.outcome",
-    "TerminalError": "errors",
-    "Tracing": "tracing",
-    "Usage": "model.outcome",
-    "ValidationError": "errors",
-    "current_stage": "stage",
-    "diagnose_run": "pipeline.diagnosis",
-    "diff": "pipeline.comparing",
-    "heat": "pipeline.heating",
-    "gates": "pipeline.inbox",
-    "lineage": "pipeline.lineage",
-    "load_checkpoint": "pipeline.spec_names",
-    "load_pipeline": "pipeline.loading",
-    "parse_dot": "languages.dot",
-    "redact_also": "pipeline.secrets",
-    "run_pipeline": "pipeline.spec_names",
-    "runs": "pipeline.history",
-    "validate": "lint",
-    "validate_or_raise": "lint",
-    "write_dot": "languages.dot",
-}
 __all__ = [
     "Answer",
     "AnswerValue",
@@ -178,15 +184,6 @@ __all__ = [
     "validate_or_raise",
     "write_dot",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'attractor_nb' has no attribute {name!r}")
-    value = getattr(import_module(f"attractor_nb.{home}"), name)
-    globals()[name] = value
-    return value
 
 
 def __dir__() -> list[str]:

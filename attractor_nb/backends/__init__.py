@@ -5,13 +5,11 @@ A backend knows a node, a prompt and the context; never a handler or a run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, CommandLineBackend, GeminiBackend
-from attractor_nb.backends.function import FunctionBackend
-from attractor_nb.backends.llm import ProviderBackend
-from attractor_nb.backends.local_model import LocalModelBackend
 from attractor_nb.backends.simulated import SimulatedBackend
+from attractor_nb.deferred import deferred
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.protocols import CodergenBackend
@@ -19,7 +17,31 @@ from attractor_nb.protocols import CodergenBackend
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor_nb.backends.agents.backend import AgentBackend as AgentBackend
+    from attractor_nb.backends.agents.backend import ClaudeBackend as ClaudeBackend
+    from attractor_nb.backends.agents.backend import CodexBackend as CodexBackend
+    from attractor_nb.backends.agents.backend import GeminiBackend as GeminiBackend
+    from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
+    from attractor_nb.backends.function import FunctionBackend as FunctionBackend
+    from attractor_nb.backends.llm.backend import ProviderBackend as ProviderBackend
+    from attractor_nb.backends.local_model import LocalModelBackend as LocalModelBackend
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "AgentBackend": "backends.agents.backend",
+            "ClaudeBackend": "backends.agents.backend",
+            "CodexBackend": "backends.agents.backend",
+            "GeminiBackend": "backends.agents.backend",
+            "CommandLineBackend": "backends.agents.command_line",
+            "FunctionBackend": "backends.function",
+            "ProviderBackend": "backends.llm.backend",
+            "LocalModelBackend": "backends.local_model",
+        },
+    )
+
 __all__ = [
+    "AgentBackend",
     "ClaudeBackend",
     "CodexBackend",
     "CommandLineBackend",
@@ -28,20 +50,45 @@ __all__ = [
     "LocalModelBackend",
     "ProviderBackend",
     "SimulatedBackend",
+    "is_agent",
+    "is_provider",
     "resolve_backend",
 ]
 
+
+def _maker(name: str, method: str = "") -> Callable[[], CodergenBackend]:
+    """What makes a backend, and imports it then."""
+
+    def make() -> CodergenBackend:
+        kind: Any = getattr(sys.modules[__name__], name)
+        return getattr(kind, method)() if method else kind()
+
+    return make
+
+
 NAMED: dict[str, Callable[[], CodergenBackend]] = {
     "simulated": SimulatedBackend,
-    "local": LocalModelBackend.installed,
-    "llm": ProviderBackend.installed,
-    "claude": ClaudeBackend,
-    "codex": CodexBackend,
-    "gemini": GeminiBackend,
+    "local": _maker("LocalModelBackend", "installed"),
+    "llm": _maker("ProviderBackend", "installed"),
+    "claude": _maker("ClaudeBackend"),
+    "codex": _maker("CodexBackend"),
+    "gemini": _maker("GeminiBackend"),
 }
 """The backends that an option can name."""
-UNINSTALLED: dict[str, Callable[[], CodergenBackend]] = {"llm": ProviderBackend}
+UNINSTALLED: dict[str, Callable[[], CodergenBackend]] = {"llm": _maker("ProviderBackend")}
 """Those that can say what goes into their calls without the libraries that make them."""
+
+
+def is_provider(backend: object) -> TypeGuard[ProviderBackend]:
+    """Whether models of providers answer. Imports nothing: who has such a backend has imported it."""
+    module = sys.modules.get("attractor_nb.backends.llm.backend")
+    return module is not None and isinstance(backend, module.ProviderBackend)
+
+
+def is_agent(backend: object) -> TypeGuard[AgentBackend]:
+    """Whether a coding agent answers. Imports nothing either."""
+    module = sys.modules.get("attractor_nb.backends.agents.backend")
+    return module is not None and isinstance(backend, module.AgentBackend)
 
 
 def resolve_backend(spec: str | CodergenBackend | Callable[..., object] | None) -> CodergenBackend:
@@ -70,6 +117,8 @@ def resolve_backend(spec: str | CodergenBackend | Callable[..., object] | None) 
     if isinstance(spec, CodergenBackend):
         return spec
     if callable(spec):
+        from attractor_nb.backends.function import FunctionBackend  # noqa: PLC0415 - for callers' functions
+
         return FunctionBackend(spec)
     raise OptionError(
         f"a {type(spec).__name__} is not a backend",

@@ -3,15 +3,45 @@
 Each wrapper stands before one seam and knows the tape; none knows a run or another wrapper.
 """
 
-from attractor_nb.cassettes.backends import (
-    AbsentBackend,
-    DescribedCalls,
-    OnDemandBackend,
-    RecordedBackend,
-)
-from attractor_nb.cassettes.commands import NoProcesses, RecordedProcesses
-from attractor_nb.cassettes.people import PresetInterviewer, RecordedPeople
-from attractor_nb.cassettes.tape import AUTO, MODES, RECORD, REPLAY, CassetteReport, Tape
+from typing import TYPE_CHECKING
+
+from attractor_nb.deferred import deferred
+
+if TYPE_CHECKING:
+    from attractor_nb.cassettes.backends import AbsentBackend as AbsentBackend
+    from attractor_nb.cassettes.backends import DescribedCalls as DescribedCalls
+    from attractor_nb.cassettes.backends import OnDemandBackend as OnDemandBackend
+    from attractor_nb.cassettes.backends import RecordedBackend as RecordedBackend
+    from attractor_nb.cassettes.commands import NoProcesses as NoProcesses
+    from attractor_nb.cassettes.commands import RecordedProcesses as RecordedProcesses
+    from attractor_nb.cassettes.people import PresetInterviewer as PresetInterviewer
+    from attractor_nb.cassettes.people import RecordedPeople as RecordedPeople
+    from attractor_nb.cassettes.tape import AUTO as AUTO
+    from attractor_nb.cassettes.tape import MODES as MODES
+    from attractor_nb.cassettes.tape import RECORD as RECORD
+    from attractor_nb.cassettes.tape import REPLAY as REPLAY
+    from attractor_nb.cassettes.tape import CassetteReport as CassetteReport
+    from attractor_nb.cassettes.tape import Tape as Tape
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "AbsentBackend": "cassettes.backends",
+            "DescribedCalls": "cassettes.backends",
+            "OnDemandBackend": "cassettes.backends",
+            "RecordedBackend": "cassettes.backends",
+            "NoProcesses": "cassettes.commands",
+            "RecordedProcesses": "cassettes.commands",
+            "PresetInterviewer": "cassettes.people",
+            "RecordedPeople": "cassettes.people",
+            "AUTO": "cassettes.tape",
+            "MODES": "cassettes.tape",
+            "RECORD": "cassettes.tape",
+            "REPLAY": "cassettes.tape",
+            "CassetteReport": "cassettes.tape",
+            "Tape": "cassettes.tape",
+        },
+    )
 
 __all__ = [
     "AUTO",

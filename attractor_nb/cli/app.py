@@ -19,6 +19,7 @@ from attractor_nb.cli.commands import (
     sharing,
 )
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.quick_values import QuickCommand, QuickValues
 
 HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 
@@ -39,7 +40,7 @@ Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
 """
 
 
-class Commands(typer.core.TyperGroup):
+class Commands(QuickValues, typer.core.TyperGroup):
     """The commands. A reader of stdout that goes away is no error; typer would end the program with 1."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:
@@ -89,31 +90,31 @@ def _frame(
     pass
 
 
-app.command("parse", help=looking.PARSE_HELP)(looking.parse)
-app.command("validate", help=looking.VALIDATE_HELP)(looking.validate)
-app.command("lint", help=looking.LINT_HELP)(looking.validate)
-app.command("run", help=running.RUN_HELP)(running.run)
-app.command("resume", help=running.RESUME_HELP)(running.resume)
-app.command("fork", help=forking.FORK_HELP)(forking.fork)
-app.command("map", help=mapping.MAP_HELP)(mapping.map_)
-app.command("commands", help=looking.COMMANDS_HELP)(looking.commands)
-app.command("models", help=looking.MODELS_HELP)(looking.models)
-app.command("estimate", help=looking.ESTIMATE_HELP)(looking.estimate)
-app.command("graph", help=looking.GRAPH_HELP)(looking.graph)
-app.command("handlers", help=looking.HANDLERS_HELP)(looking.handlers)
-app.command("runs", help=directories.RUNS_HELP)(directories.runs)
-app.command("watch", help=directories.WATCH_HELP)(directories.watch)
-app.command("answer", help=directories.ANSWER_HELP)(directories.answer)
-app.command("doctor", help=directories.DOCTOR_HELP)(directories.doctor)
-app.command("cache", help=directories.CACHE_HELP)(directories.cache)
-app.command("diff", help=sharing.DIFF_HELP)(sharing.diff)
-app.command("export", help=sharing.EXPORT_HELP)(sharing.export)
-app.command("serve", help=serving.SERVE_HELP)(serving.serve)
-app.command("submit", help=serving.SUBMIT_HELP)(serving.submit)
-app.command("cancel", help=serving.CANCEL_HELP)(serving.cancel)
-app.command("demo", help=running.DEMO_HELP)(running.demo)
-app.command("completion", help=equipping.COMPLETION_HELP)(equipping.completion)
-model_app.command("install", help=equipping.INSTALL_HELP)(equipping.install_model)
+app.command("parse", cls=QuickCommand, help=looking.PARSE_HELP)(looking.parse)
+app.command("validate", cls=QuickCommand, help=looking.VALIDATE_HELP)(looking.validate)
+app.command("lint", cls=QuickCommand, help=looking.LINT_HELP)(looking.validate)
+app.command("run", cls=QuickCommand, help=running.RUN_HELP)(running.run)
+app.command("resume", cls=QuickCommand, help=running.RESUME_HELP)(running.resume)
+app.command("fork", cls=QuickCommand, help=forking.FORK_HELP)(forking.fork)
+app.command("map", cls=QuickCommand, help=mapping.MAP_HELP)(mapping.map_)
+app.command("commands", cls=QuickCommand, help=looking.COMMANDS_HELP)(looking.commands)
+app.command("models", cls=QuickCommand, help=looking.MODELS_HELP)(looking.models)
+app.command("estimate", cls=QuickCommand, help=looking.ESTIMATE_HELP)(looking.estimate)
+app.command("graph", cls=QuickCommand, help=looking.GRAPH_HELP)(looking.graph)
+app.command("handlers", cls=QuickCommand, help=looking.HANDLERS_HELP)(looking.handlers)
+app.command("runs", cls=QuickCommand, help=directories.RUNS_HELP)(directories.runs)
+app.command("watch", cls=QuickCommand, help=directories.WATCH_HELP)(directories.watch)
+app.command("answer", cls=QuickCommand, help=directories.ANSWER_HELP)(directories.answer)
+app.command("doctor", cls=QuickCommand, help=directories.DOCTOR_HELP)(directories.doctor)
+app.command("cache", cls=QuickCommand, help=directories.CACHE_HELP)(directories.cache)
+app.command("diff", cls=QuickCommand, help=sharing.DIFF_HELP)(sharing.diff)
+app.command("export", cls=QuickCommand, help=sharing.EXPORT_HELP)(sharing.export)
+app.command("serve", cls=QuickCommand, help=serving.SERVE_HELP)(serving.serve)
+app.command("submit", cls=QuickCommand, help=serving.SUBMIT_HELP)(serving.submit)
+app.command("cancel", cls=QuickCommand, help=serving.CANCEL_HELP)(serving.cancel)
+app.command("demo", cls=QuickCommand, help=running.DEMO_HELP)(running.demo)
+app.command("completion", cls=QuickCommand, help=equipping.COMPLETION_HELP)(equipping.completion)
+model_app.command("install", cls=QuickCommand, help=equipping.INSTALL_HELP)(equipping.install_model)
 
 
 @model_app.callback()

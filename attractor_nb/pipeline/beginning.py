@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import ProviderBackend, SimulatedBackend
-from attractor_nb.cassettes import REPLAY
+from attractor_nb import backends
+from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.model_choices import is_model_asked
@@ -157,10 +157,10 @@ def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
     backend = options.backend
     if backend == "llm":
         try:
-            backend = ProviderBackend()
+            backend = backends.ProviderBackend()
         except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
             return {}
-    if not isinstance(backend, ProviderBackend) or type(backend) is not ProviderBackend:
+    if not backends.is_provider(backend) or type(backend) is not backends.ProviderBackend:
         return {}  # what a class of somebody's own is made of is not known
     return {"backend_facts": backend.recorded(graph)}
 
@@ -169,7 +169,7 @@ def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
     """Whether prompts are answered by nobody: no model is asked, and no recording has an answer."""
     backend = options.backend
     is_made_up = backend in (None, "simulated") or isinstance(backend, SimulatedBackend)
-    return is_made_up and options.cassette_mode != REPLAY and is_model_asked(graph)
+    return is_made_up and options.cassette_mode != "replay" and is_model_asked(graph)
 
 
 def _new_store(

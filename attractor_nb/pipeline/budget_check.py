@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import ProviderBackend
-from attractor_nb.backends.agents import AgentBackend
-from attractor_nb.backends.agents.list_prices import priced_model
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb import backends
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
+from attractor_nb.pipeline import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from attractor_nb.backends import AgentBackend, ProviderBackend
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
 
@@ -47,9 +46,9 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
 
 def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
     """What is asked and has no known price; empty when there is nothing, or nobody can tell."""
-    if isinstance(backend, AgentBackend):
+    if backends.is_agent(backend):
         return "" if backend.dialect.tells_price else _unpriced_by_agent(graph, backend)
-    if isinstance(backend, ProviderBackend):
+    if backends.is_provider(backend):
         for node_id, name in unpriced_models(graph, backend):
             return f"the price of {name}, which {node_id} asks, is not known"
     return ""
@@ -59,10 +58,10 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     """The first node whose model has no list price, of an agent that tells none; empty without one."""
     name = backend.dialect.name
     for node in nodes_that_ask(graph):
-        model = priced_model(backend.dialect.price_provider, node.llm_model)
+        model = features.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
             return f"{name} tells no price, and {node.id} names no model that has one"
-        if price_of(model, _ONE_EACH) is None:
+        if features.price_of(model, _ONE_EACH) is None:
             return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
     children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
     return next(filter(None, children), "")
@@ -77,7 +76,7 @@ def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[st
     for node in nodes_that_ask(graph):
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)
-            if price_of(name, _ONE_EACH) is None:
+            if features.price_of(name, _ONE_EACH) is None:
                 yield node.id, name
     for child in graph.children.values():
         yield from unpriced_models(child, backend)

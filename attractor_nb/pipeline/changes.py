@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.worktrees import worktree_facts, worktree_of
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import WORKTREE_NAME, first_directory
 from attractor_nb.storage.stored_run import read_facts
-from attractor_nb.views.changes import Changes, cut_diff, read_numstat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from attractor_nb.views.changes import Changes
 
 
 def place_facts(logs_root: Path) -> Mapping[str, Any]:
@@ -39,10 +41,10 @@ def changes_of(logs_root: Path) -> Changes:
         )
     worktree = worktree_of(first_directory(logs_root) / WORKTREE_NAME, found)
     numbers, diff = worktree.difference(worktree.base, "")
-    return Changes(
+    return features.Changes(
         worktree.branch,
         str(worktree.repository),
         worktree.base,
-        read_numstat(redacted(numbers)),
-        cut_diff(redacted(diff)),
+        features.read_numstat(redacted(numbers)),
+        features.cut_diff(redacted(diff)),
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.isolation import IN_PLACE
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.beginning import begin
 from attractor_nb.pipeline.child_run import (
     FinishedChild,
@@ -25,7 +26,6 @@ from attractor_nb.pipeline.child_run import (
 from attractor_nb.pipeline.lending import Above, Lent, LentInterviewer
 from attractor_nb.pipeline.options import BOUNDS
 from attractor_nb.pipeline.reading import read_definition
-from attractor_nb.pipeline.resuming import complete_end, continue_run
 from attractor_nb.pipeline.workplaces import child_workdir
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.child_directories import (
@@ -236,11 +236,13 @@ class ChildRuns:
         ended = finished_run(pipeline, place)
         if ended is not None:
             if is_own:
-                complete_end(pipeline, place, options, self._household.seams)
+                features.complete_end(pipeline, place, options, self._household.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child
-        start = continue_run(pipeline, place, options, self._household.seams, on_graph_change="error")
+        start = features.continue_run(
+            pipeline, place, options, self._household.seams, on_graph_change="error"
+        )
         return self._launched(pipeline, options, scope, start, is_taken_up=True)
 
     def _launched(

@@ -14,21 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attractor_nb.decisions.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
-from attractor_nb.pipeline.changes import changes_of, place_facts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import check_observer
 from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.pipeline.run_result import RunResult, StageView, view_stage
-from attractor_nb.pipeline.why import Why, why
 from attractor_nb.pipeline.worktrees import worktree_facts
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
-from attractor_nb.views.run_details import run_details
-from attractor_nb.views.spending import so_far
-from attractor_nb.views.still import picture_bundle
-from attractor_nb.views.summary import duration_text, run_summary, usage_words
-from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,6 +39,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.followed import Followed
     from attractor_nb.pipeline.handle import Work
+    from attractor_nb.pipeline.why import Why
     from attractor_nb.views.changes import Changes
     from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
@@ -137,7 +132,7 @@ class Execution(Handle[RunResult]):
         Raises:
             OptionError: The graph has no such node.
         """
-        return why(node_id, self.graph, self.view, self.read_stage_file)
+        return features.why(node_id, self.graph, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none.
@@ -180,12 +175,12 @@ class Execution(Handle[RunResult]):
             OptionError: It works in no worktree.
             StorageError: The repository or the branch is gone.
         """
-        return changes_of(self.logs_root)
+        return features.changes_of(self.logs_root)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
         view = self.view
-        return render_svg(
+        return features.render_svg(
             self.graph,
             states=view.nodes,
             edges=view.edges,
@@ -200,12 +195,12 @@ class Execution(Handle[RunResult]):
         It is a text, and a notebook shows it as tables.
         """
         facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
-        if workdir := place_facts(self.logs_root).get("workdir"):
+        if workdir := features.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
-        facts["duration"] = duration_text(self.view.duration)
-        if words := usage_words(so_far(self.view)):
+        facts["duration"] = features.duration_text(self.view.duration)
+        if words := features.usage_words(features.so_far(self.view)):
             facts["used"] = ", ".join(words)
-        return run_details(self.view, self.graph, facts)
+        return features.run_details(self.view, self.graph, facts)
 
     # -- listening -----------------------------------------------------------------------------------
 
@@ -302,14 +297,16 @@ class Execution(Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = "\n".join([run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)])
+        text = "\n".join(
+            [features.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
+        )
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
+        return features.picture_bundle(self.to_svg(), str(self))
 
 
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
@@ -339,10 +336,15 @@ def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
 
 
 def result_of(
-    run: Execution, followed: Followed, state: RunState, context: Context, ended: RunOutcome
+    run: Execution,
+    followed: Followed,
+    state: RunState,
+    context: Context,
+    ended: RunOutcome,
+    manifest: Mapping[str, Any] | None = None,
 ) -> RunResult:
-    """The result of a run that has stopped."""
-    place = place_facts(run.logs_root)
+    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
+    place = features.place_facts(run.logs_root) if manifest is None else manifest
     worktree = worktree_facts(place) or {}
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),

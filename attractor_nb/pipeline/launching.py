@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.debugging_options import check_debugging
 from attractor_nb.pipeline.hosts import check_host, new_job
@@ -13,7 +14,6 @@ from attractor_nb.pipeline.lending import Lent
 from attractor_nb.pipeline.options import RunOptions, as_list, read_options
 from attractor_nb.pipeline.presenters import present
 from attractor_nb.pipeline.recording import with_cassette
-from attractor_nb.pipeline.resuming import check_own, continue_run, with_recorded_plugs
 from attractor_nb.pipeline.secrets import learn_for_run
 from attractor_nb.pipeline.wiring import check_plugs, wire
 
@@ -65,12 +65,12 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    options, tape = with_cassette(with_recorded_plugs(options, logs_root), is_resume=True)
+    options, tape = with_cassette(features.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    beginning = continue_run(
+    beginning = features.continue_run(
         pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
     )
     return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
@@ -85,7 +85,7 @@ def resume_run(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
-    check_own(logs_root, given)
+    features.check_own(logs_root, given)
     chosen = options_for(pipeline, given)
     with held_interrupts() as interrupt:
         return go_on(

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.model.text_files import TEXT_FILE, with_literal_texts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.mending import Mendable
-from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.signatures.continuing import Continuing
 from attractor_nb.pipeline.signatures.mapping import OverRows
 from attractor_nb.pipeline.signatures.starting import Starting
 from attractor_nb.pipeline.signatures.trying import Trying
-from attractor_nb.transforms.merge import replaced
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline.run import Run
 
 
 class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
@@ -46,7 +45,7 @@ class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
     @property
     def run_kind(self) -> type[Run]:
         """What its runs are handed out as."""
-        return Run
+        return features.Run
 
     def node(self, node_id: str) -> PipelineNode:
         """A node, to be looked at or replaced by another pipeline's inside (spec 9.4).
@@ -100,8 +99,8 @@ class PipelineNode:
         host = self.pipeline
         inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
         for found in inner.diagnostics:
-            if found.rule == TEXT_FILE:
+            if found.rule == features.TEXT_FILE:
                 raise OptionError(found.message, hint="mend the pipeline that is put in place of the node")
-        graph = with_literal_texts(inner.graph)  # they are as read: none names a file of the host's
-        graph = replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
+        graph = features.with_literal_texts(inner.graph)  # they are as read: none names a file of the host's
+        graph = features.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
         return host.with_source(graph, inner)

@@ -7,27 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb import cassettes
 from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
-from attractor_nb.cassettes import (
-    AUTO,
-    RECORD,
-    AbsentBackend,
-    DescribedCalls,
-    NoProcesses,
-    OnDemandBackend,
-    PresetInterviewer,
-    RecordedBackend,
-    RecordedPeople,
-    RecordedProcesses,
-    Tape,
-)
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.interviewers import RefusingInterviewer
 from attractor_nb.pipeline.beginning import describe_backend
 from attractor_nb.storage.disk import Disk
 
 if TYPE_CHECKING:
-    from attractor_nb.cassettes import CassetteReport
+    from attractor_nb.cassettes import CassetteReport, Tape
     from attractor_nb.pipeline.options import RunOptions
     from attractor_nb.pipeline.scaling import Plugs
     from attractor_nb.protocols import CodergenBackend, Interviewer
@@ -44,20 +32,22 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     """
     if options.cassette is None:
         return options, None
-    mode = options.cassette_mode or getattr(options.cassette, "mode", None) or AUTO
-    tape = Tape.of_file(
-        Path(options.cassette), AUTO if is_resume and mode == RECORD else mode, options.disk or Disk()
+    mode = options.cassette_mode or getattr(options.cassette, "mode", None) or cassettes.AUTO
+    tape = cassettes.Tape.of_file(
+        Path(options.cassette),
+        cassettes.AUTO if is_resume and mode == cassettes.RECORD else mode,
+        options.disk or Disk(),
     )
-    if options.backend is None and tape.mode != RECORD and tape.backend in NAMED:
+    if options.backend is None and tape.mode != cassettes.RECORD and tape.backend in NAMED:
         options = replace(options, backend=tape.backend)
-    if tape.mode == AUTO and options.backend is None and tape.backend:
+    if tape.mode == cassettes.AUTO and options.backend is None and tape.backend:
         raise OptionError(
             f"{tape.path} was recorded with a backend of somebody's own: {tape.backend}",
             hint='give it again, backend=…, or replay what is there: cassette_mode="replay"',
         )
     if tape.is_replay:
-        options = replace(options, processes=NoProcesses(), executor=None)
-    elif not tape.backend or tape.mode == RECORD:
+        options = replace(options, processes=cassettes.NoProcesses(), executor=None)
+    elif not tape.backend or tape.mode == cassettes.RECORD:
         tape.name_backend(describe_backend(options.backend))
     return options, tape
 
@@ -69,18 +59,18 @@ def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend
         OptionError: The option means no backend.
     """
     spec = options.backend
-    if tape is None or tape.mode == RECORD or options.executor is not None:
+    if tape is None or tape.mode == cassettes.RECORD or options.executor is not None:
         return resolve_backend(spec)
-    if tape.mode == AUTO:
-        return OnDemandBackend(resolve_backend(spec))
+    if tape.mode == cassettes.AUTO:
+        return cassettes.OnDemandBackend(resolve_backend(spec))
     if spec is None:
-        return AbsentBackend(None)
+        return cassettes.AbsentBackend(None)
     try:
-        return AbsentBackend(resolve_backend(spec))
+        return cassettes.AbsentBackend(resolve_backend(spec))
     except OptionError:
         if isinstance(spec, str) and spec in NAMED:
             describing = UNINSTALLED.get(spec)  # it is not installed here, and nothing of it is called
-            return AbsentBackend(describing() if describing else None)
+            return cassettes.AbsentBackend(describing() if describing else None)
         raise
 
 
@@ -90,8 +80,8 @@ def on_tape(plugs: Plugs, answering: CodergenBackend, tape: Tape | None) -> Plug
         return plugs
     return replace(
         plugs,
-        backend=RecordedBackend(tape, plugs.backend, DescribedCalls.of(answering)),
-        processes=RecordedProcesses(tape, plugs.processes),
+        backend=cassettes.RecordedBackend(tape, plugs.backend, cassettes.DescribedCalls.of(answering)),
+        processes=cassettes.RecordedProcesses(tape, plugs.processes),
     )
 
 
@@ -99,12 +89,12 @@ def people_behind(interviewer: Interviewer, tape: Tape | None) -> Interviewer:
     """Who is asked behind the gates: in a replay nobody."""
     if tape is None:
         return interviewer
-    return PresetInterviewer(RefusingInterviewer() if tape.is_replay else interviewer)
+    return cassettes.PresetInterviewer(RefusingInterviewer() if tape.is_replay else interviewer)
 
 
 def people_before(gates: Interviewer, tape: Tape | None) -> Interviewer:
     """Whom stages ask."""
-    return gates if tape is None else RecordedPeople(tape, gates)
+    return gates if tape is None else cassettes.RecordedPeople(tape, gates)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import NAMED, ProviderBackend
+from attractor_nb import backends
+from attractor_nb.backends import NAMED
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.cut_off import cut_off_usage
@@ -265,7 +266,7 @@ def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> R
         return options
     recorded = str(manifest.get("backend", ""))
     if facts := manifest.get("backend_facts"):
-        again = ProviderBackend.rebuilt(facts)
+        again = backends.ProviderBackend.rebuilt(facts)
         is_by_name = recorded == "llm" and not facts["options"]
         return replace(options, backend=recorded if is_by_name else again)
     if recorded in {"", "simulated"}:

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.decisions.estimates import Assumptions
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
-from attractor_nb.pipeline.estimating import Estimate, estimate
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.lint_report import LintReport
-from attractor_nb.pipeline.model_report import ModelReport, model_report
 from attractor_nb.pipeline.options import BOUNDS, as_dict, as_path
-from attractor_nb.pipeline.preflight import Preflight, examine
-from attractor_nb.pipeline.run_inputs import checked_inputs
-from attractor_nb.views.findings import findings_text
-from attractor_nb.views.mermaid import to_mermaid
-from attractor_nb.views.still import picture_bundle
-from attractor_nb.views.svg import render_svg
-from attractor_nb.views.text_table import graph_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +16,13 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from attractor_nb.decisions.estimates import Assumptions
+    from attractor_nb.pipeline.estimating import Estimate
     from attractor_nb.pipeline.hindsight import Hindsight
+    from attractor_nb.pipeline.lint_report import LintReport
+    from attractor_nb.pipeline.model_report import ModelReport
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec
+    from attractor_nb.pipeline.preflight import Preflight
 
 
 class Sharing(Definition):
@@ -35,7 +30,7 @@ class Sharing(Definition):
 
     def lint(self) -> LintReport:
         """All findings; ``lint().fix()`` shows what the fixes would change."""
-        return LintReport(self.diagnostics, self.source)
+        return features.LintReport(self.diagnostics, self.source)
 
     def models(self, backend: BackendSpec = None) -> ModelReport:
         """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
@@ -44,7 +39,7 @@ class Sharing(Definition):
             backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
                 by default.
         """
-        return model_report(self.graph, self._defaults["backend"] if backend is None else backend)
+        return features.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
 
     def estimate(
         self,
@@ -82,12 +77,14 @@ class Sharing(Definition):
         """
         given = locals()
         self.refuse_errors()
-        return estimate(
+        return features.estimate(
             self.graph,
             name=self.name,
-            values=checked_inputs(self, {**self.params, **as_dict("params", params or {})}, is_whole=False),
+            values=features.checked_inputs(
+                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
+            ),
             backend=self._defaults["backend"] if backend is None else backend,
-            assumptions=assumptions or Assumptions(),
+            assumptions=assumptions or features.Assumptions(),
             bounds=given_options(given, of=BOUNDS),
             schemas=self.schemas,
         )
@@ -103,7 +100,7 @@ class Sharing(Definition):
             online: Look whether the servers of its models can be reached, too.
         """
         place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
-        return examine(
+        return features.examine(
             self.graph,
             name=self.name,
             diagnostics=self.judged_for_a_run(),
@@ -131,7 +128,7 @@ class Sharing(Definition):
 
     def to_svg(self) -> str:
         """The graph as a picture, errors marked."""
-        return render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
+        return features.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
         """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
@@ -147,7 +144,7 @@ class Sharing(Definition):
 
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
-        return to_mermaid(self.graph)
+        return features.to_mermaid(self.graph)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""
@@ -162,15 +159,15 @@ class Sharing(Definition):
         return result
 
     def __str__(self) -> str:
-        parts = [graph_text(self.graph)]
+        parts = [features.graph_text(self.graph)]
         if self.diagnostics:
-            parts.append(findings_text(self.diagnostics))
+            parts.append(features.findings_text(self.diagnostics))
         return "\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
+        return features.picture_bundle(self.to_svg(), str(self))
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:

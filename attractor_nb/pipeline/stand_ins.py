@@ -14,8 +14,8 @@ from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
 from attractor_nb.handlers.registry import FunctionHandler
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.execution import Execution
-from attractor_nb.pipeline.lookback import look_back
 from attractor_nb.pipeline.looking_up import as_run
 from attractor_nb.pipeline.run_result import RunResult
 from attractor_nb.storage.stage_directories import read_stage_text
@@ -148,7 +148,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
-    ended = [one for one in look_back(run).visits_of(node) if one.record.commit is not None]
+    ended = [one for one in features.look_back(run).visits_of(node) if one.record.commit is not None]
     fitting = [
         one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
     ]

@@ -12,6 +12,7 @@ from attractor_nb.pipeline.ended_context import StoredValues, ended_context
 from attractor_nb.pipeline.execution import result_of
 from attractor_nb.pipeline.open_gates import gates_open
 from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -60,7 +61,8 @@ class Wired:
         is_in_memory = isinstance(setup.store, MemoryRunStore)
         values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
         context = ended_context(*setup.context.committed(), values)
-        result = result_of(self.run, self.followed, setup.state, context, ended)
+        manifest = setup.store.manifest if isinstance(setup.store, DirectoryRunStore) else None
+        result = result_of(self.run, self.followed, setup.state, context, ended, manifest)
         if self.recording is not None:
             result = replace(result, cassette=self.recording.end(ended.status))
         self.behind.result = result

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends import ProviderBackend
+from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.engine.debugging import Debugging
@@ -301,7 +301,7 @@ def check_plugs(
     if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
         answering.check_graph(graph)
         check_budget(graph, options.bounds, answering)
-        if isinstance(answering, ProviderBackend):
+        if is_provider(answering):
             tools = partial(_check_tools, functions, is_elsewhere=options.executor is not None)
             _check_asking(graph, tools)
     resolve_interviewer(options.interviewer)

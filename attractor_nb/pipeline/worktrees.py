@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.model.isolation import WORKTREE
+from attractor_nb.pipeline import features
 from attractor_nb.processes.git import Git
 from attractor_nb.stage import Kept
 from attractor_nb.storage.run_directory import WORKTREE_NAME
 from attractor_nb.storage.stored_run import read_facts
-from attractor_nb.views.changes import cut_diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -213,7 +213,7 @@ class Worktree:
             before, self._last = self._last, commit
             if commit == before:
                 return Kept(commit)
-            return Kept(commit, cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
+            return Kept(commit, features.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.

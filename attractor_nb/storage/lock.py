@@ -14,8 +14,6 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from filelock import FileLock, Timeout
-
 from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.storage.atomic import read_plain_file, temporary_name, write_whole
 from attractor_nb.storage.disk import FILE_MODE, Disk, storage_error
@@ -24,6 +22,8 @@ from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from filelock import BaseFileLock
 
     from attractor_nb.protocols import Clock
 
@@ -90,6 +90,8 @@ class OwnerLock:
                 disk.sync(self._root.descriptor)
 
     def _acquire(self, disk: Disk, *, take_over: bool) -> None:
+        from filelock import Timeout  # noqa: PLC0415 - who only reads takes no lock
+
         # Made first, and looked at before and after: the lock is then known to be on that very file.
         path = self._root.path / LOCK_NAME
         os.close(
@@ -167,7 +169,9 @@ class OwnerLock:
         self._lock.release(force=True)
 
 
-def _new_lock(path: Path) -> FileLock:
+def _new_lock(path: Path) -> BaseFileLock:
+    from filelock import FileLock  # noqa: PLC0415 - as above
+
     # Not by thread: whoever closes a run may be another thread than the one that opened it.
     return FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
 

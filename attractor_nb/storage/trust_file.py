@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from filelock import FileLock
-
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.disk import FILE_MODE, Disk
@@ -101,6 +99,8 @@ class TrustFile:
 
     def _lock(self) -> AbstractContextManager[object]:
         assert self._directory is not None, "checked by the caller"
+        from filelock import FileLock  # noqa: PLC0415 - for who trusts something
+
         lock = FileLock(self._directory / _LOCK_NAME, mode=FILE_MODE)
         return lock.acquire(timeout=_PATIENCE_SECONDS, poll_interval=0.01)
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.transforms.merge import MergeTransform
+from attractor_nb.deferred import deferred
 from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Transform
+    from attractor_nb.transforms.merge import MergeTransform as MergeTransform
+else:
+    __getattr__ = deferred(__name__, {"MergeTransform": "transforms.merge"})
 
 __all__ = ["MergeTransform", "StylesheetApplication", "VariableExpansion", "built_in_transforms"]
 

@@ -15,6 +15,7 @@ import goals_running
 import goals_scaling
 import goals_serving
 import goals_showing
+import goals_starting
 import goals_watching
 from goals import QUICK, TINY, Goal, Row, Scale
 from measuring import ROOT
@@ -25,6 +26,7 @@ GOALS: list[Goal] = [
     *goals_branching.GOALS,
     *goals_reading.GOALS,
     *goals_showing.GOALS,
+    *goals_starting.GOALS,
     *goals_watching.GOALS,
     *goals_mapping.GOALS,
     *goals_calling.GOALS,

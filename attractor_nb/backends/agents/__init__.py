@@ -6,9 +6,31 @@ called, and what its lines mean. ``AgentBackend`` knows stages and no program. `
 the command of any program.
 """
 
-from attractor_nb.backends.agents.backend import AgentBackend, ClaudeBackend, CodexBackend, GeminiBackend
-from attractor_nb.backends.agents.command_line import CommandLineBackend
-from attractor_nb.backends.agents.installed import InstalledAgent, installed_agents
+from typing import TYPE_CHECKING
+
+from attractor_nb.deferred import deferred
+
+if TYPE_CHECKING:
+    from attractor_nb.backends.agents.backend import AgentBackend as AgentBackend
+    from attractor_nb.backends.agents.backend import ClaudeBackend as ClaudeBackend
+    from attractor_nb.backends.agents.backend import CodexBackend as CodexBackend
+    from attractor_nb.backends.agents.backend import GeminiBackend as GeminiBackend
+    from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
+    from attractor_nb.backends.agents.installed import InstalledAgent as InstalledAgent
+    from attractor_nb.backends.agents.installed import installed_agents as installed_agents
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "AgentBackend": "backends.agents.backend",
+            "ClaudeBackend": "backends.agents.backend",
+            "CodexBackend": "backends.agents.backend",
+            "GeminiBackend": "backends.agents.backend",
+            "CommandLineBackend": "backends.agents.command_line",
+            "InstalledAgent": "backends.agents.installed",
+            "installed_agents": "backends.agents.installed",
+        },
+    )
 
 __all__ = [
     "AgentBackend",

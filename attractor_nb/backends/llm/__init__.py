@@ -6,6 +6,13 @@ What a node asks for is read here without any library; the modules that import o
 
 from __future__ import annotations
 
-from attractor_nb.backends.llm.backend import ProviderBackend
+from typing import TYPE_CHECKING
+
+from attractor_nb.deferred import deferred
+
+if TYPE_CHECKING:
+    from attractor_nb.backends.llm.backend import ProviderBackend as ProviderBackend
+else:
+    __getattr__ = deferred(__name__, {"ProviderBackend": "backends.llm.backend"})
 
 __all__ = ["ProviderBackend"]

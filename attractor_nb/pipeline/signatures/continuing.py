@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
-from attractor_nb.pipeline.execution import of_kind
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import resume_run
 from attractor_nb.pipeline.options import as_path
-from attractor_nb.pipeline.rewinding import read_rewind
-from attractor_nb.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +15,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
 
@@ -143,8 +141,9 @@ class Continuing(Definition):
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         given = given_options(locals())
-        logs_root = run.logs_root if isinstance(run, Run) else as_path(run)
-        rewind = read_rewind(rewind_to, visit, context, prompt)
-        return of_kind(
-            resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind), Run
+        logs_root = run.logs_root if isinstance(run, features.Run) else as_path(run)
+        rewind = features.read_rewind(rewind_to, visit, context, prompt)
+        return features.of_kind(
+            features.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            features.Run,
         )

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import options_for, refuse_own_loop
-from attractor_nb.pipeline.maps.launch import MapWish, continue_map, start_map
-from attractor_nb.pipeline.maps.options import split_options
 from attractor_nb.pipeline.options import as_path
 
 if TYPE_CHECKING:
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline.maps.launch import MapWish
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
@@ -161,8 +160,8 @@ class OverRows(Definition):
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=wait)
             if wait:
-                refuse_own_loop(wish.of_rows)
-            handle = start_map(self, params, wish)
+                features.refuse_own_loop(wish.of_rows)
+            handle = features.start_map(self, params, wish)
             return handle.result() if wait else handle
 
     async def map_async(
@@ -272,7 +271,7 @@ class OverRows(Definition):
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=True)
-            return await start_map(self, params, wish)
+            return await features.start_map(self, params, wish)
 
     def resume_map(
         self,
@@ -395,7 +394,7 @@ class OverRows(Definition):
             )
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=False)
-            return continue_map(
+            return features.continue_map(
                 self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
             )
 
@@ -403,5 +402,7 @@ class OverRows(Definition):
 def _wish(
     pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
 ) -> MapWish:
-    own, of_rows = split_options(given)
-    return MapWish(own, options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for)
+    own, of_rows = features.split_options(given)
+    return features.MapWish(
+        own, features.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for
+    )

@@ -6,11 +6,9 @@ import typing  # ``typing.overload`` by its long name: Jedi then reads the whole
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
-from attractor_nb.pipeline.execution import of_kind
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import options_for, refuse_own_loop, start_run
-from attractor_nb.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.signatures.keywords import RunKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
@@ -136,11 +135,13 @@ class Starting(Definition):
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         given = given_options(locals())
-        chosen = options_for(self, given)
+        chosen = features.options_for(self, given)
         if wait:
-            refuse_own_loop(chosen)
+            features.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            run = of_kind(start_run(self, chosen, interrupt, is_waited_for=wait), Run)
+            run = features.of_kind(
+                features.start_run(self, chosen, interrupt, is_waited_for=wait), features.Run
+            )
             return run.result() if wait else run
 
     async def run_async(
@@ -241,6 +242,6 @@ class Starting(Definition):
             **unknown: Any other keyword: an error that names the nearest option.
         """
         given = given_options(locals())
-        chosen = options_for(self, given)
+        chosen = features.options_for(self, given)
         with held_interrupts() as interrupt:
-            return await start_run(self, chosen, interrupt, is_waited_for=True)
+            return await features.start_run(self, chosen, interrupt, is_waited_for=True)

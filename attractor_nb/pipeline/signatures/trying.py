@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline.checking import check_result, read_expectation
+from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.launching import go_on, options_for, refuse_own_loop, start_run
 from attractor_nb.pipeline.options import check_names
-from attractor_nb.pipeline.recording import cassette_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,12 +142,12 @@ class Trying(Definition):
             OptionError: An option or the cassette is unusable.
         """
         given = given_options(locals())
-        steps, status = read_expectation(path, outcome)
-        chosen = options_for(self, cassette_options(given, "replay"))
-        refuse_own_loop(chosen)
+        steps, status = features.read_expectation(path, outcome)
+        chosen = features.options_for(self, features.cassette_options(given, "replay"))
+        features.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            result = start_run(self, chosen, interrupt, is_waited_for=True).result()
-        check_result(result, steps, status, is_unused_allowed=allow_unused)
+            result = features.start_run(self, chosen, interrupt, is_waited_for=True).result()
+        features.check_result(result, steps, status, is_unused_allowed=allow_unused)
         return result
 
     def step(
@@ -253,8 +251,8 @@ class Trying(Definition):
         before = self._stepped
         if before is None:
             self._step_options = given
-        chosen = options_for(self, {**self._step_options, **given, "stop_after": 1})
-        refuse_own_loop(chosen)
+        chosen = features.options_for(self, {**self._step_options, **given, "stop_after": 1})
+        features.refuse_own_loop(chosen)
         if chosen.durability == "none":
             raise OptionError(
                 'steps go on from a run directory, and durability="none" keeps none',
@@ -262,9 +260,9 @@ class Trying(Definition):
             )
         with held_interrupts() as interrupt:
             if before is None:
-                run = start_run(self, chosen, interrupt, is_waited_for=True)
+                run = features.start_run(self, chosen, interrupt, is_waited_for=True)
             else:
-                run = go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
+                run = features.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
             self._stepped = run
             result = run.result()
         self._stepped = run if result.status in {"paused", "interrupted"} else None
