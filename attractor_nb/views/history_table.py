@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.listing import HALF_DELETED, LIVE, UNREADABLE
@@ -123,7 +123,7 @@ def has_words(row: Mapping[str, Any], words: str) -> bool:
     True
     """
     shown = " ".join(
-        " ".join(value) if isinstance(value, list) else str(value)
+        " ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
         for value in map(row.get, _SEARCHED)
         if value is not None
     ).lower()
