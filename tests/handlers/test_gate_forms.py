@@ -149,7 +149,7 @@ def test_a_default_takes_the_defaults_of_the_form(tmp_path):
 def test_approving_everything_fills_in_nothing(tmp_path):
     result = pipeline().run(logs_root=tmp_path / "run", interviewer="auto", wait=True)
     assert result.status == "fail"
-    assert "needs score, but automatic approval fills in no fields" in result.reason
+    assert "needs score, but auto-approval fills in no fields" in result.reason
     lenient = pipeline(schemas={"Review": Lenient})
     assert lenient.run(logs_root=tmp_path / "other", interviewer="auto", wait=True).status == "success"
 

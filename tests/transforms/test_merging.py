@@ -117,7 +117,7 @@ def test_a_pipeline_with_a_replaced_node_runs_and_keeps_what_both_had():
     assert (result.context.get("from_inner"), result.context.get("from_host")) == (1, 2)
 
 
-@pytest.mark.parametrize(("node", "message"), [("wrok", 'did you mean "work"'), ("start", "begins or ends")])
+@pytest.mark.parametrize(("node", "message"), [("wrok", 'did you mean "work"'), ("start", "start or exit")])
 def test_only_a_node_between_can_be_replaced(node, message):
     with pytest.raises(OptionError, match=message):
         Pipeline(HOST).node(node).replace(OTHER)

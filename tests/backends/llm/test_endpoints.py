@@ -179,7 +179,7 @@ def test_the_graphs_endpoint_goes_before_pythons_and_that_before_the_users_file(
     ("text", "said"),
     [
         ("[local", "cannot be read"),
-        ('local = "http://x"', "no endpoint"),
+        ('local = "http://x"', "not an endpoint"),
         ('[local]\nurl = "x"', "is no address"),
         ('[openai]\nurl = "http://x"', "name of a provider"),
     ],
