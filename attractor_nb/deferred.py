@@ -1,7 +1,8 @@
-"""Names that a module offers and imports when they are first used (PEP 562).
+"""Names that a module offers, and modules that it uses, imported when they are first used (PEP 562).
 
 Most processes need a small part of what a pipeline can do. A module that offers much writes its imports
-twice: for type checkers and editors under ``if TYPE_CHECKING``, and as a table. A test compares them.
+twice: for type checkers and editors under ``if TYPE_CHECKING``, and as a table. One that seldom calls another
+module names it there, too, and takes it by ``later``. A test compares both.
 """
 
 from __future__ import annotations
@@ -31,3 +32,20 @@ def deferred(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return value
 
     return import_name
+
+
+def later(module: str) -> Any:
+    """A stand-in for a module, that imports it when something of it is first asked for.
+
+    Args:
+        module: Its full name.
+    """
+    return _Later(module)
+
+
+class _Later:
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)

@@ -41,6 +41,27 @@ def test_type_checkers_see_what_is_imported_later(module, text):
         assert getattr(loaded, name) is getattr(importlib.import_module(f"attractor_nb.{home}"), name)
 
 
+def modules_that_take_others_later():
+    for file in sorted(PACKAGE.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "import later\n" in text:
+            yield pytest.param(text, id=str(file.relative_to(PACKAGE)))
+
+
+@pytest.mark.parametrize("text", list(modules_that_take_others_later()))
+def test_a_module_that_is_taken_later_is_the_one_that_type_checkers_see(text):
+    typed, taken = {}, {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            typed |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "id", "") == "later":
+            taken[node.targets[0].id] = ast.literal_eval(node.value.args[0])
+    assert taken
+    assert {name: typed[name] for name in taken} == taken
+    for module in taken.values():
+        importlib.import_module(module)
+
+
 def test_a_name_that_is_not_offered_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'attractor_nb.x' has no attribute 'nothing'"):
         deferred("attractor_nb.x", {})("nothing")

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb import backends
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
-from attractor_nb.pipeline import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.backends import AgentBackend, ProviderBackend
+    from attractor_nb.backends.agents import list_prices
+    from attractor_nb.backends.llm import prices
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
+else:
+    list_prices = later("attractor_nb.backends.agents.list_prices")
+    prices = later("attractor_nb.backends.llm.prices")
 
 _ONE_EACH = Usage(1, 1, calls=1)
 
@@ -58,10 +63,10 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     """The first node whose model has no list price, of an agent that tells none; empty without one."""
     name = backend.dialect.name
     for node in nodes_that_ask(graph):
-        model = features.priced_model(backend.dialect.price_provider, node.llm_model)
+        model = list_prices.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
             return f"{name} tells no price, and {node.id} names no model that has one"
-        if features.price_of(model, _ONE_EACH) is None:
+        if prices.price_of(model, _ONE_EACH) is None:
             return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
     children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
     return next(filter(None, children), "")
@@ -76,7 +81,7 @@ def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[st
     for node in nodes_that_ask(graph):
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)
-            if features.price_of(name, _ONE_EACH) is None:
+            if prices.price_of(name, _ONE_EACH) is None:
                 yield node.id, name
     for child in graph.children.values():
         yield from unpriced_models(child, backend)

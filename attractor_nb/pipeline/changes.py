@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.worktrees import worktree_facts, worktree_of
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import WORKTREE_NAME, first_directory
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from attractor_nb.views import changes
     from attractor_nb.views.changes import Changes
+else:
+    changes = later("attractor_nb.views.changes")
 
 
 def place_facts(logs_root: Path) -> Mapping[str, Any]:
@@ -41,10 +44,10 @@ def changes_of(logs_root: Path) -> Changes:
         )
     worktree = worktree_of(first_directory(logs_root) / WORKTREE_NAME, found)
     numbers, diff = worktree.difference(worktree.base, "")
-    return features.Changes(
+    return changes.Changes(
         worktree.branch,
         str(worktree.repository),
         worktree.base,
-        features.read_numstat(redacted(numbers)),
-        features.cut_diff(redacted(diff)),
+        changes.read_numstat(redacted(numbers)),
+        changes.cut_diff(redacted(diff)),
     )

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.isolation import IN_PLACE
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.beginning import begin
 from attractor_nb.pipeline.child_run import (
     FinishedChild,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.graph import Node
+    from attractor_nb.pipeline import resuming
     from attractor_nb.pipeline.beginning import Beginning, Seams
     from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.execution import Execution
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.workplaces import Workspace
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.stage import Child, StageScope
+else:
+    resuming = later("attractor_nb.pipeline.resuming")
 
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
@@ -236,11 +239,11 @@ class ChildRuns:
         ended = finished_run(pipeline, place)
         if ended is not None:
             if is_own:
-                features.complete_end(pipeline, place, options, self._household.seams)
+                resuming.complete_end(pipeline, place, options, self._household.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child
-        start = features.continue_run(
+        start = resuming.continue_run(
             pipeline, place, options, self._household.seams, on_graph_change="error"
         )
         return self._launched(pipeline, options, scope, start, is_taken_up=True)

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.options import (
     BackendSpec,
     ExecutorSpec,
@@ -30,20 +30,46 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from attractor_nb.backends.llm.tools import functions
+    from attractor_nb.decisions import joins as decisions_joins
+    from attractor_nb.decisions import plan
     from attractor_nb.decisions.bounds import Bounds
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.handlers import forms, registry, supervision
+    from attractor_nb.handlers import schemas as handlers_schemas
     from attractor_nb.handlers.schemas import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
+    from attractor_nb.languages.dot import writer
+    from attractor_nb.lint.rules import handlers as rules_handlers
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.inputs import Input
+    from attractor_nb.pipeline import execution, families, run_inputs, secrets, text_files, trust
+    from attractor_nb.pipeline import preparation as pipeline_preparation
     from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.families import Ancestry, Family
     from attractor_nb.pipeline.text_files import TextFiles
     from attractor_nb.pipeline.trust import Origin
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.source import SourceText
+else:
+    decisions_joins = later("attractor_nb.decisions.joins")
+    execution = later("attractor_nb.pipeline.execution")
+    families = later("attractor_nb.pipeline.families")
+    forms = later("attractor_nb.handlers.forms")
+    functions = later("attractor_nb.backends.llm.tools.functions")
+    handlers_schemas = later("attractor_nb.handlers.schemas")
+    pipeline_preparation = later("attractor_nb.pipeline.preparation")
+    plan = later("attractor_nb.decisions.plan")
+    registry = later("attractor_nb.handlers.registry")
+    rules_handlers = later("attractor_nb.lint.rules.handlers")
+    run_inputs = later("attractor_nb.pipeline.run_inputs")
+    secrets = later("attractor_nb.pipeline.secrets")
+    supervision = later("attractor_nb.handlers.supervision")
+    text_files = later("attractor_nb.pipeline.text_files")
+    trust = later("attractor_nb.pipeline.trust")
+    writer = later("attractor_nb.languages.dot.writer")
 
 
 class Definition:
@@ -111,9 +137,9 @@ class Definition:
             OptionError: The source cannot be read.
         """
         check_names(unknown, OF_A_PIPELINE)
-        features.learn_environment()
-        self._own_origin = features.absolute_origin(named_file(source) if origin is None else origin)
-        self._files = _text_files(features.absolute_origin(named_file(source)) or self._own_origin)
+        secrets.learn_environment()
+        self._own_origin = trust.absolute_origin(named_file(source) if origin is None else origin)
+        self._files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
@@ -129,39 +155,41 @@ class Definition:
         }
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
         if self.handlers:
-            features.HandlerRegistry().register_all(self.handlers)
+            registry.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = (
-            features.checked_guards(as_dict("guards", guards)) if guards else {}
+            supervision.checked_guards(as_dict("guards", guards)) if guards else {}
         )
-        self.schemas: SchemaModels = features.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+        self.schemas: SchemaModels = (
+            handlers_schemas.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+        )
         self.tools: dict[str, Callable[..., Any]] = (
-            features.checked_functions(as_dict("tools", tools)) if tools else {}
+            functions.checked_functions(as_dict("tools", tools)) if tools else {}
         )
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
-        self._ancestry = ancestry or features.Ancestry(roots=roots)
+        self._ancestry = ancestry or families.Ancestry(roots=roots)
         self.observers: list[EventObserver] = []
         self._plan: Plan | None = None
         self._prepare()
 
     def _prepare(self) -> None:
-        preparation = features.Preparation(
+        preparation = pipeline_preparation.Preparation(
             transforms=tuple(self._transforms),
             rules=self._rules,
             severity=self._severity,
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=features.form_problems(self.schemas) if self.schemas else {},
-            schema_inputs=partial(features.registered_inputs, self.schemas),
+            unfit_forms=forms.form_problems(self.schemas) if self.schemas else {},
+            schema_inputs=partial(run_inputs.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
             taken_over=frozenset(self.handlers),
         )
-        prepared = features.prepare(self._source, preparation, self._files)
+        prepared = pipeline_preparation.prepare(self._source, preparation, self._files)
         self.parsed: Graph = prepared.parsed
         self.graph: Graph = prepared.graph
         self._document = prepared.document
@@ -172,10 +200,10 @@ class Definition:
 
     def _find_children(self, graph: Graph) -> Family[Definition]:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
-            return features.Family[Definition]()
+            return families.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         own_types = frozenset(self.handlers)
-        return features.FamilySearch(
+        return families.FamilySearch(
             origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
         ).find(graph)
 
@@ -205,7 +233,7 @@ class Definition:
     @property
     def origin(self) -> Origin | None:
         """Where its commands come from, its children's included."""
-        return self._own_origin if self._own_origin is not None else features.foreign_origin(self.family)
+        return self._own_origin if self._own_origin is not None else families.foreign_origin(self.family)
 
     @property
     def run_defaults(self) -> Mapping[str, Any]:
@@ -215,7 +243,7 @@ class Definition:
     @property
     def run_kind(self) -> type[Execution]:
         """What its runs are handed out as."""
-        return features.Execution
+        return execution.Execution
 
     @property
     def name(self) -> str:
@@ -231,7 +259,7 @@ class Definition:
             handler_type: The type, as nodes name it.
             handler: A handler, or a function of node, context, graph and directory.
         """
-        features.HandlerRegistry().register(handler_type, handler)
+        registry.HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
         self._prepare()
 
@@ -245,7 +273,7 @@ class Definition:
         Raises:
             OptionError: The name is none, or it is no pydantic model.
         """
-        self.schemas.update(features.checked_schemas({name: model}))
+        self.schemas.update(handlers_schemas.checked_schemas({name: model}))
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
@@ -282,7 +310,7 @@ class Definition:
         Raises:
             OptionError: There is no such fan-out.
         """
-        joins = features.joins_of(self.graph)
+        joins = decisions_joins.joins_of(self.graph)
         if node_id not in joins:
             raise OptionError(
                 f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
@@ -338,12 +366,12 @@ class Definition:
             InputsSyntaxError: Its ``inputs`` does not parse.
         """
         if self._inputs is None:
-            self._inputs = features.declared_inputs(self.graph, self.schemas)
+            self._inputs = run_inputs.declared_inputs(self.graph, self.schemas)
         return self._inputs
 
     def to_dot(self) -> str:
         """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
-        return self._files.contained(self._document) if self._document else features.write_dot(self.whole)
+        return self._files.contained(self._document) if self._document else writer.write_dot(self.whole)
 
     @property
     def whole(self) -> Graph:
@@ -353,7 +381,7 @@ class Definition:
     @property
     def written(self) -> str:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""
-        return self.source.text if self.source is not None else features.write_dot(self.parsed)
+        return self.source.text if self.source is not None else writer.write_dot(self.parsed)
 
     def compile(self, bounds: Bounds) -> Plan:
         """The graph made ready to run within bounds; most of the work is done once for all runs.
@@ -362,7 +390,7 @@ class Definition:
             bounds: The bounds.
         """
         if self._plan is None or self._plan.graph is not self.graph:
-            self._plan = features.compile_plan(self.graph, bounds=bounds)
+            self._plan = plan.compile_plan(self.graph, bounds=bounds)
         return replace(self._plan, bounds=bounds)
 
     def refuse_errors(self) -> None:
@@ -380,10 +408,10 @@ class Definition:
 
         For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
         """
-        if features.HANDLER_MISSING in self._severity:
+        if rules_handlers.HANDLER_MISSING in self._severity:
             return self.diagnostics
         return tuple(
-            replace(found, severity=Severity.ERROR) if found.rule == features.HANDLER_MISSING else found
+            replace(found, severity=Severity.ERROR) if found.rule == rules_handlers.HANDLER_MISSING else found
             for found in self.diagnostics
         )
 
@@ -391,5 +419,5 @@ class Definition:
 def _text_files(origin: Origin | None) -> TextFiles:
     """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
     if isinstance(origin, str):
-        return features.TextFiles(None, origin)
-    return features.TextFiles(origin.parent if origin is not None else Path.cwd())
+        return text_files.TextFiles(None, origin)
+    return text_files.TextFiles(origin.parent if origin is not None else Path.cwd())

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.decisions.journal import Journal
+from attractor_nb.deferred import later
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.handle import SLICE_SECONDS, Handle
 from attractor_nb.pipeline.options import check_observer
 from attractor_nb.pipeline.presenters import name_of
@@ -36,13 +36,24 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
+    from attractor_nb.pipeline import changes as pipeline_changes
+    from attractor_nb.pipeline import why as pipeline_why
     from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.followed import Followed
     from attractor_nb.pipeline.handle import Work
     from attractor_nb.pipeline.why import Why
+    from attractor_nb.views import run_details, spending, still, summary, svg
     from attractor_nb.views.changes import Changes
     from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
+else:
+    pipeline_changes = later("attractor_nb.pipeline.changes")
+    pipeline_why = later("attractor_nb.pipeline.why")
+    run_details = later("attractor_nb.views.run_details")
+    spending = later("attractor_nb.views.spending")
+    still = later("attractor_nb.views.still")
+    summary = later("attractor_nb.views.summary")
+    svg = later("attractor_nb.views.svg")
 
 
 ExecutionT = TypeVar("ExecutionT", bound="Execution")
@@ -132,7 +143,7 @@ class Execution(Handle[RunResult]):
         Raises:
             OptionError: The graph has no such node.
         """
-        return features.why(node_id, self.graph, self.view, self.read_stage_file)
+        return pipeline_why.why(node_id, self.graph, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none.
@@ -175,12 +186,12 @@ class Execution(Handle[RunResult]):
             OptionError: It works in no worktree.
             StorageError: The repository or the branch is gone.
         """
-        return features.changes_of(self.logs_root)
+        return pipeline_changes.changes_of(self.logs_root)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
         view = self.view
-        return features.render_svg(
+        return svg.render_svg(
             self.graph,
             states=view.nodes,
             edges=view.edges,
@@ -195,12 +206,12 @@ class Execution(Handle[RunResult]):
         It is a text, and a notebook shows it as tables.
         """
         facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
-        if workdir := features.place_facts(self.logs_root).get("workdir"):
+        if workdir := pipeline_changes.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
-        facts["duration"] = features.duration_text(self.view.duration)
-        if words := features.usage_words(features.so_far(self.view)):
+        facts["duration"] = summary.duration_text(self.view.duration)
+        if words := summary.usage_words(spending.so_far(self.view)):
             facts["used"] = ", ".join(words)
-        return features.run_details(self.view, self.graph, facts)
+        return run_details.run_details(self.view, self.graph, facts)
 
     # -- listening -----------------------------------------------------------------------------------
 
@@ -298,7 +309,7 @@ class Execution(Handle[RunResult]):
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
         text = "\n".join(
-            [features.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
+            [summary.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
         )
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
@@ -306,7 +317,7 @@ class Execution(Handle[RunResult]):
         return str(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return features.picture_bundle(self.to_svg(), str(self))
+        return still.picture_bundle(self.to_svg(), str(self))
 
 
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
@@ -344,7 +355,7 @@ def result_of(
     manifest: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """The result of a run that has stopped; its manifest is read where the caller does not have it."""
-    place = features.place_facts(run.logs_root) if manifest is None else manifest
+    place = pipeline_changes.place_facts(run.logs_root) if manifest is None else manifest
     worktree = worktree_facts(place) or {}
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.beginning import Beginning, Seams, begin, seams_of
 from attractor_nb.pipeline.debugging_options import check_debugging
 from attractor_nb.pipeline.hosts import check_host, new_job
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.pipeline import resuming
     from attractor_nb.pipeline.definition import Definition
     from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.rewinding import Rewind
+else:
+    resuming = later("attractor_nb.pipeline.resuming")
 
 
 def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
@@ -65,12 +68,12 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    options, tape = with_cassette(features.with_recorded_plugs(options, logs_root), is_resume=True)
+    options, tape = with_cassette(resuming.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    beginning = features.continue_run(
+    beginning = resuming.continue_run(
         pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
     )
     return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
@@ -85,7 +88,7 @@ def resume_run(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
-    features.check_own(logs_root, given)
+    resuming.check_own(logs_root, given)
     chosen = options_for(pipeline, given)
     with held_interrupts() as interrupt:
         return go_on(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.mending import Mendable
 from attractor_nb.pipeline.sharing import Sharing
 from attractor_nb.pipeline.signatures.continuing import Continuing
@@ -18,8 +18,15 @@ from attractor_nb.pipeline.signatures.trying import Trying
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.model import text_files
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.pipeline import run
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.transforms import merge
+else:
+    merge = later("attractor_nb.transforms.merge")
+    run = later("attractor_nb.pipeline.run")
+    text_files = later("attractor_nb.model.text_files")
 
 
 class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
@@ -45,7 +52,7 @@ class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
     @property
     def run_kind(self) -> type[Run]:
         """What its runs are handed out as."""
-        return features.Run
+        return run.Run
 
     def node(self, node_id: str) -> PipelineNode:
         """A node, to be looked at or replaced by another pipeline's inside (spec 9.4).
@@ -99,8 +106,10 @@ class PipelineNode:
         host = self.pipeline
         inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
         for found in inner.diagnostics:
-            if found.rule == features.TEXT_FILE:
+            if found.rule == text_files.TEXT_FILE:
                 raise OptionError(found.message, hint="mend the pipeline that is put in place of the node")
-        graph = features.with_literal_texts(inner.graph)  # they are as read: none names a file of the host's
-        graph = features.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
+        graph = text_files.with_literal_texts(
+            inner.graph
+        )  # as read: none names a file of the host's
+        graph = merge.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
         return host.with_source(graph, inner)

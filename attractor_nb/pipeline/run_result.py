@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.model.spelling import nearest
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.presenters import name_of
 
 if TYPE_CHECKING:
@@ -19,11 +19,20 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.pipeline import changes as pipeline_changes
+    from attractor_nb.pipeline import why as pipeline_why
     from attractor_nb.pipeline.followed import Followed
     from attractor_nb.pipeline.why import Why
+    from attractor_nb.views import still, summary, svg
     from attractor_nb.views.changes import Changes
     from attractor_nb.views.spending import AttemptSpending
     from attractor_nb.views.state import RunView
+else:
+    pipeline_changes = later("attractor_nb.pipeline.changes")
+    pipeline_why = later("attractor_nb.pipeline.why")
+    still = later("attractor_nb.views.still")
+    summary = later("attractor_nb.views.summary")
+    svg = later("attractor_nb.views.svg")
 
 StageReader = Callable[[str, str], str | None]
 """Reads a file of a stage: node id and file name to its text, or None."""
@@ -60,11 +69,11 @@ class StageView:
         parts = [f"{self.node_id}: {status}"]
         if self.outcome and self.outcome.failure_reason:
             parts.append(f"reason: {self.outcome.failure_reason}")
-        if self.usage is not None and (words := features.usage_words(self.usage)):
+        if self.usage is not None and (words := summary.usage_words(self.usage)):
             parts.append(f"used: {', '.join(words)}")
         if len(self.attempts) > 1:
             parts += [
-                f"  visit {each.visit}, attempt {each.attempt}: {', '.join(features.usage_words(each.usage))}"
+                f"  visit {each.visit}, attempt {each.attempt}: {', '.join(summary.usage_words(each.usage))}"
                 for each in self.attempts
             ]
         carried = self.carried if is_of_thread(self.carried or "") else None  # a preamble is in the prompt
@@ -181,7 +190,7 @@ class RunResult:
 
     def changes(self) -> Changes:
         """What it has changed in its worktree; see ``Run.changes``."""
-        return features.changes_of(self.logs_root)
+        return pipeline_changes.changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
         """Why a stage was executed, or why it was not; see ``Run.why``.
@@ -189,7 +198,7 @@ class RunResult:
         Args:
             node_id: The node.
         """
-        return features.why(node_id, self.graph, self.view, self.read)
+        return pipeline_why.why(node_id, self.graph, self.view, self.read)
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
@@ -200,7 +209,7 @@ class RunResult:
     def to_svg(self) -> str:
         """The graph with the states in which the run left it."""
         view = self.view
-        return features.render_svg(
+        return svg.render_svg(
             self.graph,
             states=view.nodes,
             edges=view.edges,
@@ -212,9 +221,9 @@ class RunResult:
     def __str__(self) -> str:
         own, run = name_of(self), name_of(self, of_run=True)
         name = own if own.strip("_") or not run else run  # `_` is its name until the next cell only
-        return features.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
+        return summary.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return features.picture_bundle(self.to_svg(), str(self))
+        return still.picture_bundle(self.to_svg(), str(self))

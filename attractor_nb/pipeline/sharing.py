@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.pipeline import features
+from attractor_nb.deferred import later
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import BOUNDS, as_dict, as_path
@@ -16,13 +16,28 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from attractor_nb.decisions import estimates
     from attractor_nb.decisions.estimates import Assumptions
+    from attractor_nb.pipeline import estimating, lint_report, model_report, preflight, run_inputs
     from attractor_nb.pipeline.estimating import Estimate
     from attractor_nb.pipeline.hindsight import Hindsight
     from attractor_nb.pipeline.lint_report import LintReport
     from attractor_nb.pipeline.model_report import ModelReport
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec
     from attractor_nb.pipeline.preflight import Preflight
+    from attractor_nb.views import findings, mermaid, still, svg, text_table
+else:
+    estimates = later("attractor_nb.decisions.estimates")
+    estimating = later("attractor_nb.pipeline.estimating")
+    findings = later("attractor_nb.views.findings")
+    lint_report = later("attractor_nb.pipeline.lint_report")
+    mermaid = later("attractor_nb.views.mermaid")
+    model_report = later("attractor_nb.pipeline.model_report")
+    preflight = later("attractor_nb.pipeline.preflight")
+    run_inputs = later("attractor_nb.pipeline.run_inputs")
+    still = later("attractor_nb.views.still")
+    svg = later("attractor_nb.views.svg")
+    text_table = later("attractor_nb.views.text_table")
 
 
 class Sharing(Definition):
@@ -30,7 +45,7 @@ class Sharing(Definition):
 
     def lint(self) -> LintReport:
         """All findings; ``lint().fix()`` shows what the fixes would change."""
-        return features.LintReport(self.diagnostics, self.source)
+        return lint_report.LintReport(self.diagnostics, self.source)
 
     def models(self, backend: BackendSpec = None) -> ModelReport:
         """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
@@ -39,7 +54,9 @@ class Sharing(Definition):
             backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
                 by default.
         """
-        return features.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
+        return model_report.model_report(
+            self.graph, self._defaults["backend"] if backend is None else backend
+        )
 
     def estimate(
         self,
@@ -77,14 +94,14 @@ class Sharing(Definition):
         """
         given = locals()
         self.refuse_errors()
-        return features.estimate(
+        return estimating.estimate(
             self.graph,
             name=self.name,
-            values=features.checked_inputs(
+            values=run_inputs.checked_inputs(
                 self, {**self.params, **as_dict("params", params or {})}, is_whole=False
             ),
             backend=self._defaults["backend"] if backend is None else backend,
-            assumptions=assumptions or features.Assumptions(),
+            assumptions=assumptions or estimates.Assumptions(),
             bounds=given_options(given, of=BOUNDS),
             schemas=self.schemas,
         )
@@ -100,7 +117,7 @@ class Sharing(Definition):
             online: Look whether the servers of its models can be reached, too.
         """
         place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
-        return features.examine(
+        return preflight.examine(
             self.graph,
             name=self.name,
             diagnostics=self.judged_for_a_run(),
@@ -128,7 +145,7 @@ class Sharing(Definition):
 
     def to_svg(self) -> str:
         """The graph as a picture, errors marked."""
-        return features.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
+        return svg.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
         """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
@@ -144,7 +161,7 @@ class Sharing(Definition):
 
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
-        return features.to_mermaid(self.graph)
+        return mermaid.to_mermaid(self.graph)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""
@@ -159,15 +176,15 @@ class Sharing(Definition):
         return result
 
     def __str__(self) -> str:
-        parts = [features.graph_text(self.graph)]
+        parts = [text_table.graph_text(self.graph)]
         if self.diagnostics:
-            parts.append(features.findings_text(self.diagnostics))
+            parts.append(findings.findings_text(self.diagnostics))
         return "\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return features.picture_bundle(self.to_svg(), str(self))
+        return still.picture_bundle(self.to_svg(), str(self))
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from attractor_nb.backends.function import FunctionBackend
 from attractor_nb.context import check_values
 from attractor_nb.decisions.overrides import Pin
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
 from attractor_nb.handlers.registry import FunctionHandler
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.execution import Execution
 from attractor_nb.pipeline.looking_up import as_run
 from attractor_nb.pipeline.run_result import RunResult
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.graph import Graph
+    from attractor_nb.pipeline import lookback
     from attractor_nb.protocols import Handler
+else:
+    lookback = later("attractor_nb.pipeline.lookback")
 
 MODEL_TYPE = "codergen"
 _NOT_TO_BE_REPLACED = {
@@ -148,7 +151,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
-    ended = [one for one in features.look_back(run).visits_of(node) if one.record.commit is not None]
+    ended = [one for one in lookback.look_back(run).visits_of(node) if one.record.commit is not None]
     fitting = [
         one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
     ]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.model.isolation import WORKTREE
-from attractor_nb.pipeline import features
 from attractor_nb.processes.git import Git
 from attractor_nb.stage import Kept
 from attractor_nb.storage.run_directory import WORKTREE_NAME
@@ -24,6 +24,10 @@ from attractor_nb.storage.stored_run import read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from attractor_nb.views import changes as views_changes
+else:
+    views_changes = later("attractor_nb.views.changes")
 
 BRANCH_BEGINNING: Final = "attractor/"
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-renames")
@@ -213,7 +217,7 @@ class Worktree:
             before, self._last = self._last, commit
             if commit == before:
                 return Kept(commit)
-            return Kept(commit, features.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
+            return Kept(commit, views_changes.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.

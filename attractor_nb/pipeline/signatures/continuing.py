@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.pipeline import features
+from attractor_nb.deferred import later
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import as_path
@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline import execution, launching, rewinding
+    from attractor_nb.pipeline import run as pipeline_run
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
+else:
+    execution = later("attractor_nb.pipeline.execution")
+    launching = later("attractor_nb.pipeline.launching")
+    pipeline_run = later("attractor_nb.pipeline.run")
+    rewinding = later("attractor_nb.pipeline.rewinding")
 
 
 class Continuing(Definition):
@@ -141,9 +148,9 @@ class Continuing(Definition):
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         given = given_options(locals())
-        logs_root = run.logs_root if isinstance(run, features.Run) else as_path(run)
-        rewind = features.read_rewind(rewind_to, visit, context, prompt)
-        return features.of_kind(
-            features.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
-            features.Run,
+        logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
+        rewind = rewinding.read_rewind(rewind_to, visit, context, prompt)
+        return execution.of_kind(
+            launching.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            pipeline_run.Run,
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typing  # ``typing.overload`` by its long name: see ``starting``
 from typing import TYPE_CHECKING, Any, Literal, Never
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import as_path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline import launching
+    from attractor_nb.pipeline.maps import launch, options
     from attractor_nb.pipeline.maps.launch import MapWish
     from attractor_nb.pipeline.maps.map_result import MapResult
     from attractor_nb.pipeline.maps.map_run import MapRun
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.signatures.keywords import MapKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
+else:
+    launch = later("attractor_nb.pipeline.maps.launch")
+    launching = later("attractor_nb.pipeline.launching")
+    options = later("attractor_nb.pipeline.maps.options")
 
 
 class OverRows(Definition):
@@ -160,8 +166,8 @@ class OverRows(Definition):
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=wait)
             if wait:
-                features.refuse_own_loop(wish.of_rows)
-            handle = features.start_map(self, params, wish)
+                launching.refuse_own_loop(wish.of_rows)
+            handle = launch.start_map(self, params, wish)
             return handle.result() if wait else handle
 
     async def map_async(
@@ -271,7 +277,7 @@ class OverRows(Definition):
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=True)
-            return await features.start_map(self, params, wish)
+            return await launch.start_map(self, params, wish)
 
     def resume_map(
         self,
@@ -394,7 +400,7 @@ class OverRows(Definition):
             )
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=False)
-            return features.continue_map(
+            return launch.continue_map(
                 self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
             )
 
@@ -402,7 +408,7 @@ class OverRows(Definition):
 def _wish(
     pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
 ) -> MapWish:
-    own, of_rows = features.split_options(given)
-    return features.MapWish(
-        own, features.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for
+    own, of_rows = options.split_options(given)
+    return launch.MapWish(
+        own, launching.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for
     )

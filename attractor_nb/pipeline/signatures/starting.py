@@ -5,8 +5,8 @@ from __future__ import annotations
 import typing  # ``typing.overload`` by its long name: Jedi then reads the whole signature, not the overloads
 from typing import TYPE_CHECKING, Any, Literal, Never
 
+from attractor_nb.deferred import later
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 
@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline import execution, launching
+    from attractor_nb.pipeline import run as pipeline_run
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.run import Run
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.pipeline.signatures.keywords import RunKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
+else:
+    execution = later("attractor_nb.pipeline.execution")
+    launching = later("attractor_nb.pipeline.launching")
+    pipeline_run = later("attractor_nb.pipeline.run")
 
 
 class Starting(Definition):
@@ -135,12 +141,12 @@ class Starting(Definition):
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         given = given_options(locals())
-        chosen = features.options_for(self, given)
+        chosen = launching.options_for(self, given)
         if wait:
-            features.refuse_own_loop(chosen)
+            launching.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            run = features.of_kind(
-                features.start_run(self, chosen, interrupt, is_waited_for=wait), features.Run
+            run = execution.of_kind(
+                launching.start_run(self, chosen, interrupt, is_waited_for=wait), pipeline_run.Run
             )
             return run.result() if wait else run
 
@@ -242,6 +248,6 @@ class Starting(Definition):
             **unknown: Any other keyword: an error that names the nearest option.
         """
         given = given_options(locals())
-        chosen = features.options_for(self, given)
+        chosen = launching.options_for(self, given)
         with held_interrupts() as interrupt:
-            return await features.start_run(self, chosen, interrupt, is_waited_for=True)
+            return await launching.start_run(self, chosen, interrupt, is_waited_for=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never
 
+from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline import features
 from attractor_nb.pipeline.definition import Definition
 from attractor_nb.pipeline.given import given_options
 from attractor_nb.pipeline.options import check_names
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline import checking, launching, recording
     from attractor_nb.pipeline.execution import Execution
     from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.pipeline.run_form import RunForm
     from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import Clock, Processes, Randomness
     from attractor_nb.storage.disk import Disk
+else:
+    checking = later("attractor_nb.pipeline.checking")
+    launching = later("attractor_nb.pipeline.launching")
+    recording = later("attractor_nb.pipeline.recording")
 
 
 class Trying(Definition):
@@ -142,12 +147,12 @@ class Trying(Definition):
             OptionError: An option or the cassette is unusable.
         """
         given = given_options(locals())
-        steps, status = features.read_expectation(path, outcome)
-        chosen = features.options_for(self, features.cassette_options(given, "replay"))
-        features.refuse_own_loop(chosen)
+        steps, status = checking.read_expectation(path, outcome)
+        chosen = launching.options_for(self, recording.cassette_options(given, "replay"))
+        launching.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            result = features.start_run(self, chosen, interrupt, is_waited_for=True).result()
-        features.check_result(result, steps, status, is_unused_allowed=allow_unused)
+            result = launching.start_run(self, chosen, interrupt, is_waited_for=True).result()
+        checking.check_result(result, steps, status, is_unused_allowed=allow_unused)
         return result
 
     def step(
@@ -251,8 +256,8 @@ class Trying(Definition):
         before = self._stepped
         if before is None:
             self._step_options = given
-        chosen = features.options_for(self, {**self._step_options, **given, "stop_after": 1})
-        features.refuse_own_loop(chosen)
+        chosen = launching.options_for(self, {**self._step_options, **given, "stop_after": 1})
+        launching.refuse_own_loop(chosen)
         if chosen.durability == "none":
             raise OptionError(
                 'steps go on from a run directory, and durability="none" keeps none',
@@ -260,9 +265,9 @@ class Trying(Definition):
             )
         with held_interrupts() as interrupt:
             if before is None:
-                run = features.start_run(self, chosen, interrupt, is_waited_for=True)
+                run = launching.start_run(self, chosen, interrupt, is_waited_for=True)
             else:
-                run = features.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
+                run = launching.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
             self._stepped = run
             result = run.result()
         self._stepped = run if result.status in {"paused", "interrupted"} else None
