@@ -59,6 +59,24 @@ def _own_main(monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
+@pytest.fixture
+def pytester(pytester, monkeypatch):
+    """A run of pytest in this process forgets its own tests behind it, and not all else that was imported meanwhile.
+
+    A module that is imported a second time has other classes than those that the first one gave away.
+    """
+
+    def forget_own(snapshot):
+        del snapshot
+        here = str(pytester.path)
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(here):
+                del sys.modules[name]
+
+    monkeypatch.setattr("_pytest.pytester.SysModulesSnapshot.restore", forget_own)
+    return pytester
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_state_of_servers(tmp_path_factory):
     """What servers of a whole session let run is not remembered in the developer's home."""

@@ -30,7 +30,7 @@ def test_the_code_prints_what_stands_below_it(monkeypatch):
     ("words", "field"),
     [
         ("A response has {:,} tokens", "response_tokens"),
-        ("A preamble has {:,} tokens for each stage", "carried_tokens"),
+        ("A preamble has {:,} tokens for each earlier stage", "carried_tokens"),
         ("A node with tools makes {:,} requests", "tool_requests"),
         ("`llm.max_tokens` or {:,} tokens", "max_response_tokens"),
         ("{:,} requests with tools", "max_tool_requests"),
@@ -41,5 +41,5 @@ def test_the_numbers_are_those_of_the_code(words, field):
 
 
 def test_the_rules_exist():
-    named = re.search(r"## What lint says of models\n\n(.*?): see", PAGE, re.DOTALL)[1]
+    named = re.search(r"## Lint rules about models\n\n(.*?)\n\n", PAGE, re.DOTALL)[1]
     assert set(re.findall(r"`(\w+)`", named)) <= {rule.name for rule in BUILT_IN_RULES}

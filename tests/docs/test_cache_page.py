@@ -21,5 +21,5 @@ def test_the_program_on_the_page_executes_exactly_what_the_edit_invalidates(tmp_
 
 
 def test_the_bounds_on_the_page_are_those_of_the_code():
-    assert f"the node's {COMPARED_ENTRIES} newest" in PAGE
-    assert f"more than {MAX_ENTRY_BYTES // 2**20} MiB" in PAGE
+    assert f"node's {COMPARED_ENTRIES} newest" in PAGE
+    assert f"over {MAX_ENTRY_BYTES // 2**20} MiB" in PAGE

@@ -39,4 +39,4 @@ def test_the_numbers_on_the_page_are_those_of_the_code():
     assert KEEP_SECONDS == 1.0
     assert "at most once a second" in section("Modes")
     assert (MAX_FILES, MAX_FILE_BYTES, MAX_ANSWER_BYTES) == (50, 1024 * 1024, 4 * 1024 * 1024)
-    assert "50 files of 1 MB each, and 4 MB in all" in section("What is recorded of an answer")
+    assert "50 files of 1 MB each, and 4 MB in total" in section("What is recorded of an answer")

@@ -34,7 +34,7 @@ def test_the_calls_of_the_page_work_and_the_loop_says_what_stands_there(tmp_path
 
 
 def test_the_fields_and_figures_of_the_page_are_those_of_the_code():
-    table = PAGE.split("| field | what it is |", 1)[1].split("\n\n", 1)[0]
+    table = PAGE.split("| field | meaning |", 1)[1].split("\n\n", 1)[0]
     named = {
         name
         for row in table.splitlines()[2:]

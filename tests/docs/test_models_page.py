@@ -35,4 +35,4 @@ def test_the_numbers_on_the_page_are_those_of_the_code():
     assert f"more than {defaults['request_timeout_seconds'] / 60:g} min" in PAGE
     assert f"`max_requests={defaults['max_requests']}`" in PAGE
     assert MAX_ASKED_DELAY_SECONDS == 600
-    assert "never more than ten minutes" in PAGE
+    assert "at most ten minutes" in PAGE

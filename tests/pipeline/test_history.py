@@ -162,7 +162,7 @@ def test_a_desk_does_what_is_clicked_and_says_the_call(kept):
     assert "good" in desk.answer({"kind": "tag", "key": "well", "tag": "good"})["words"]
     assert desk.answer({"kind": "tag", "key": "well", "tag": "a,b"})["isError"]
     assert desk.answer({"kind": "untag", "key": "well", "tag": "good"})["words"] == "It has no tags."
-    assert "goes on" in desk.answer({"kind": "resume", "key": "half"})["words"]
+    assert "is active" in desk.answer({"kind": "resume", "key": "half"})["words"]
     desk.resumed["half"].result(60)
     assert desk.answer({"kind": "resume", "key": "rows"})["isError"]
     assert desk.answer({"kind": "delete", "key": "badly"})["title"] == "Deleted badly"
