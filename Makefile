@@ -146,7 +146,6 @@ check: $(DEVELOPMENT) ## ruff, strict types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/lint-imports --no-logo --config .ci/cycles.toml
 
 .PHONY: format
 format: $(DEVELOPMENT) ## mend what ruff can mend

@@ -54,20 +54,20 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Option as Option
     from attractor_nb.model.question import Question as Question
     from attractor_nb.model.question import QuestionType as QuestionType
-    from attractor_nb.pipeline.comparing import diff as diff
-    from attractor_nb.pipeline.diagnosis import diagnose_run as diagnose_run
-    from attractor_nb.pipeline.heating import heat as heat
-    from attractor_nb.pipeline.history import runs as runs
-    from attractor_nb.pipeline.inbox import gates as gates
-    from attractor_nb.pipeline.lineage import lineage as lineage
-    from attractor_nb.pipeline.loading import load_pipeline as load_pipeline
+    from attractor_nb.pipeline.load_pipeline import load_pipeline as load_pipeline
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
-    from attractor_nb.pipeline.run_result import RunResult as RunResult
-    from attractor_nb.pipeline.secrets import redact_also as redact_also
+    from attractor_nb.pipeline.runs import runs as runs
     from attractor_nb.pipeline.spec_names import load_checkpoint as load_checkpoint
     from attractor_nb.pipeline.spec_names import run_pipeline as run_pipeline
+    from attractor_nb.runtime.handles.run_result import RunResult as RunResult
+    from attractor_nb.runtime.prepare.known_secrets import redact_also as redact_also
     from attractor_nb.stage import current_stage as current_stage
+    from attractor_nb.studio.compare.compare_runs import diff as diff
+    from attractor_nb.studio.history.diagnosis import diagnose_run as diagnose_run
+    from attractor_nb.studio.history.lineage import lineage as lineage
+    from attractor_nb.studio.history.waiting_gates import gates as gates
+    from attractor_nb.studio.timeline.heat_map import heat as heat
     from attractor_nb.tracing import Tracing as Tracing
 else:
     __getattr__ = deferred(
@@ -109,17 +109,17 @@ else:
             "Option": "model.question",
             "Question": "model.question",
             "QuestionType": "model.question",
-            "diff": "pipeline.comparing",
-            "diagnose_run": "pipeline.diagnosis",
-            "heat": "pipeline.heating",
-            "runs": "pipeline.history",
-            "gates": "pipeline.inbox",
-            "lineage": "pipeline.lineage",
-            "load_pipeline": "pipeline.loading",
+            "diff": "studio.compare.compare_runs",
+            "diagnose_run": "studio.history.diagnosis",
+            "heat": "studio.timeline.heat_map",
+            "runs": "pipeline.runs",
+            "gates": "studio.history.waiting_gates",
+            "lineage": "studio.history.lineage",
+            "load_pipeline": "pipeline.load_pipeline",
             "Pipeline": "pipeline.pipeline",
             "Run": "pipeline.run",
-            "RunResult": "pipeline.run_result",
-            "redact_also": "pipeline.secrets",
+            "RunResult": "runtime.handles.run_result",
+            "redact_also": "runtime.prepare.known_secrets",
             "load_checkpoint": "pipeline.spec_names",
             "run_pipeline": "pipeline.spec_names",
             "current_stage": "stage",

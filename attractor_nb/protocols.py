@@ -1,7 +1,7 @@
 """Every seam of the house on one page.
 
 Whatever can be plugged has its interface here; implementations of one seam never import those of
-another, and ``pipeline/wiring.py`` introduces them. Methods may be plain or ``async`` where the
+another, and ``runtime/wire.py`` introduces them. Methods may be plain or ``async`` where the
 return type says so: the engine awaits what can be awaited and runs plain functions in a thread.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context, ValueStore
-    from attractor_nb.model.calls import StageCall
+    from attractor_nb.model.call_content import StageCall
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph, Node

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb.errors import OptionError
-from attractor_nb.pipeline.secrets import redact_also, stored_source
 from attractor_nb.redaction import (
     MARK,
     StreamRedactor,
@@ -24,6 +23,7 @@ from attractor_nb.redaction import (
     secrets_among,
 )
 from attractor_nb.redaction.redactor import REDACTOR
+from attractor_nb.runtime.prepare.known_secrets import redact_also, stored_source
 from attractor_nb.source import SourceText, render_excerpt
 
 

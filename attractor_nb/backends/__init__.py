@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from attractor_nb.backends.simulated import SimulatedBackend
 from attractor_nb.deferred import deferred
 from attractor_nb.errors import OptionError
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.protocols import CodergenBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.backends.agents.backend import AgentBackend as AgentBackend
-    from attractor_nb.backends.agents.backend import ClaudeBackend as ClaudeBackend
-    from attractor_nb.backends.agents.backend import CodexBackend as CodexBackend
-    from attractor_nb.backends.agents.backend import GeminiBackend as GeminiBackend
+    from attractor_nb.backends.agents.agent_backend import AgentBackend as AgentBackend
+    from attractor_nb.backends.agents.agent_backend import ClaudeBackend as ClaudeBackend
+    from attractor_nb.backends.agents.agent_backend import CodexBackend as CodexBackend
+    from attractor_nb.backends.agents.agent_backend import GeminiBackend as GeminiBackend
     from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
     from attractor_nb.backends.function import FunctionBackend as FunctionBackend
-    from attractor_nb.backends.llm.backend import ProviderBackend as ProviderBackend
+    from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend
     from attractor_nb.backends.local_model import LocalModelBackend as LocalModelBackend
 else:
     __getattr__ = deferred(
         __name__,
         {
-            "AgentBackend": "backends.agents.backend",
-            "ClaudeBackend": "backends.agents.backend",
-            "CodexBackend": "backends.agents.backend",
-            "GeminiBackend": "backends.agents.backend",
+            "AgentBackend": "backends.agents.agent_backend",
+            "ClaudeBackend": "backends.agents.agent_backend",
+            "CodexBackend": "backends.agents.agent_backend",
+            "GeminiBackend": "backends.agents.agent_backend",
             "CommandLineBackend": "backends.agents.command_line",
             "FunctionBackend": "backends.function",
-            "ProviderBackend": "backends.llm.backend",
+            "ProviderBackend": "backends.llm.provider_backend",
             "LocalModelBackend": "backends.local_model",
         },
     )
@@ -81,13 +81,13 @@ UNINSTALLED: dict[str, Callable[[], CodergenBackend]] = {"llm": _maker("Provider
 
 def is_provider(backend: object) -> TypeGuard[ProviderBackend]:
     """Whether models of providers answer. Imports nothing: who has such a backend has imported it."""
-    module = sys.modules.get("attractor_nb.backends.llm.backend")
+    module = sys.modules.get("attractor_nb.backends.llm.provider_backend")
     return module is not None and isinstance(backend, module.ProviderBackend)
 
 
 def is_agent(backend: object) -> TypeGuard[AgentBackend]:
     """Whether a coding agent answers. Imports nothing either."""
-    module = sys.modules.get("attractor_nb.backends.agents.backend")
+    module = sys.modules.get("attractor_nb.backends.agents.agent_backend")
     return module is not None and isinstance(backend, module.AgentBackend)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import Place, attribute_inputs, context_inputs, read_values
-from attractor_nb.decisions.caching import READS_ATTRIBUTE
+from attractor_nb.decisions.cache_rules import READS_ATTRIBUTE
 from attractor_nb.errors import OptionError
 from attractor_nb.model.comma_lists import comma_list
 

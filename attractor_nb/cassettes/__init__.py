@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from attractor_nb.deferred import deferred
 
 if TYPE_CHECKING:
-    from attractor_nb.cassettes.backends import AbsentBackend as AbsentBackend
-    from attractor_nb.cassettes.backends import DescribedCalls as DescribedCalls
-    from attractor_nb.cassettes.backends import OnDemandBackend as OnDemandBackend
-    from attractor_nb.cassettes.backends import RecordedBackend as RecordedBackend
-    from attractor_nb.cassettes.commands import NoProcesses as NoProcesses
-    from attractor_nb.cassettes.commands import RecordedProcesses as RecordedProcesses
     from attractor_nb.cassettes.people import PresetInterviewer as PresetInterviewer
     from attractor_nb.cassettes.people import RecordedPeople as RecordedPeople
+    from attractor_nb.cassettes.recorded_backends import AbsentBackend as AbsentBackend
+    from attractor_nb.cassettes.recorded_backends import DescribedCalls as DescribedCalls
+    from attractor_nb.cassettes.recorded_backends import OnDemandBackend as OnDemandBackend
+    from attractor_nb.cassettes.recorded_backends import RecordedBackend as RecordedBackend
+    from attractor_nb.cassettes.recorded_commands import NoProcesses as NoProcesses
+    from attractor_nb.cassettes.recorded_commands import RecordedProcesses as RecordedProcesses
     from attractor_nb.cassettes.tape import AUTO as AUTO
     from attractor_nb.cassettes.tape import MODES as MODES
     from attractor_nb.cassettes.tape import RECORD as RECORD
@@ -26,12 +26,12 @@ else:
     __getattr__ = deferred(
         __name__,
         {
-            "AbsentBackend": "cassettes.backends",
-            "DescribedCalls": "cassettes.backends",
-            "OnDemandBackend": "cassettes.backends",
-            "RecordedBackend": "cassettes.backends",
-            "NoProcesses": "cassettes.commands",
-            "RecordedProcesses": "cassettes.commands",
+            "AbsentBackend": "cassettes.recorded_backends",
+            "DescribedCalls": "cassettes.recorded_backends",
+            "OnDemandBackend": "cassettes.recorded_backends",
+            "RecordedBackend": "cassettes.recorded_backends",
+            "NoProcesses": "cassettes.recorded_commands",
+            "RecordedProcesses": "cassettes.recorded_commands",
             "PresetInterviewer": "cassettes.people",
             "RecordedPeople": "cassettes.people",
             "AUTO": "cassettes.tape",

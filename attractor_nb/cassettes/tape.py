@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.recordings import find_call, miss_report, shortened, stage_names
 from attractor_nb.errors import CassetteMiss, OptionError, StorageError
-from attractor_nb.model.calls import MODEL_CALL
+from attractor_nb.model.call_content import MODEL_CALL
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.recorded_call import LEFT_OUT, CallPlace, RecordedCall
 from attractor_nb.storage.cassette_file import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.model.calls import CallInputs
+    from attractor_nb.model.call_content import CallInputs
     from attractor_nb.stage import StageScope
     from attractor_nb.storage.disk import Disk
 

@@ -10,7 +10,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import print_json
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.choices import Shell
+    from attractor_nb.cli.option_choices import Shell
 
 COMMAND: Final = "attractor-nb"
 VARIABLE: Final = "_ATTRACTOR_NB_COMPLETE"

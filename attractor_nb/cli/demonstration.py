@@ -8,11 +8,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from attractor_nb.backends.model_file import MODEL_SIZE, check_server, find_model, install_model
-from attractor_nb.cli.choices import BackendName, GateMode
-from attractor_nb.cli.execution import run_pipeline
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.option_choices import BackendName, GateMode
 from attractor_nb.cli.reporting import print_json
-from attractor_nb.cli.settings import Settings
+from attractor_nb.cli.run_execution import run_pipeline
+from attractor_nb.cli.run_settings import Settings
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline

@@ -6,16 +6,16 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.inputs import read_pipeline
 from attractor_nb.cli.reporting import print_json
-from attractor_nb.cli.summary import resume_command, shown_path
-from attractor_nb.pipeline.diagnosis import MARKS, VERDICTS, diagnose_run, diagnosis_text
-from attractor_nb.pipeline.preflight import examine_machine
+from attractor_nb.cli.run_summary import resume_command, shown_path
+from attractor_nb.cli.source_inputs import read_pipeline
+from attractor_nb.studio.estimate.preflight import examine_machine
+from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS, diagnose_run, diagnosis_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.pipeline.diagnosis import RunDiagnosis
+    from attractor_nb.studio.history.diagnosis import RunDiagnosis
 
 _CODES: Final = {
     "healthy": ExitCode.SUCCESS,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
 
-from attractor_nb.cli.app import app
+from attractor_nb.cli.command_tree import app
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import ShownStream, drop_unread_output, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError
-from attractor_nb.pipeline.secrets import learn_environment
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.known_secrets import learn_environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ import typer
 
 def complete_inputs(context: typer.Context, incomplete: str) -> list[str]:
     """Names of inputs with an equals sign; nothing where the file cannot be read or declares none."""
-    from attractor_nb.cli.inputs import STDIN, read_text  # noqa: PLC0415 - loaded only when a shell asks
+    from attractor_nb.cli.source_inputs import STDIN, read_text  # noqa: PLC0415 - loaded only when a shell asks
     from attractor_nb.errors import AttractorError  # noqa: PLC0415 - likewise
     from attractor_nb.languages.dot import parse_dot  # noqa: PLC0415 - likewise
     from attractor_nb.model.inputs import INPUTS, parse_inputs  # noqa: PLC0415 - likewise

@@ -14,16 +14,16 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
+from attractor_nb.maps.map_table import ROW_MARKS, map_headline
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.map_table import ROW_MARKS, map_headline
 from attractor_nb.views.state import first_words
-from attractor_nb.views.summary import duration_text
+from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
-    from attractor_nb.views.map_view import MapView
 
 BAR_COLUMNS: Final = 40
 REASON_CHARS: Final = 100

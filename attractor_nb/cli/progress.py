@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Group
 from rich.text import Text
 
-from attractor_nb.cli.going import GoingStages
+from attractor_nb.cli.live_stages import GoingStages
 from attractor_nb.cli.stage_words import REASON_CHARS, StageWords, name_columns, shown_path, stage_path
 from attractor_nb.cli.terminal import Line, Terminal, Tone
 from attractor_nb.model.events import (
@@ -46,7 +46,7 @@ from attractor_nb.model.terminal_text import shown
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.state import NodeStatus, RunView, first_words
-from attractor_nb.views.summary import duration_text
+from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

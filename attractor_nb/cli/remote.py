@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.given_answer import ANSWERED_BY
-from attractor_nb.cli.inputs import STDIN, read_params, read_prompt, read_text
 from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.run_settings import Settings
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.server_events import follow_events, status_at_rest
-from attractor_nb.cli.settings import Settings
+from attractor_nb.cli.source_inputs import STDIN, read_params, read_prompt, read_text
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.pipeline.text_files import with_text_files
+from attractor_nb.runtime.prepare.text_sources import with_text_files
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.cli.choices import GraphChange, OnInterrupted
     from attractor_nb.cli.given_answer import GivenAnswer
+    from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
 
 NOT_OF_A_SERVER: Final = {
     "is_simulated": "--simulate",

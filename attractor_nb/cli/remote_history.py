@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.history import run_plain
 from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.runs_list import run_plain
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping, as_mappings
 from attractor_nb.model.outcome import Usage
-from attractor_nb.pipeline.history import RunRow, RunTable
-from attractor_nb.views.history_table import history_table
+from attractor_nb.pipeline.runs import RunRow, RunTable
+from attractor_nb.studio.history.history_table import history_table
 from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:

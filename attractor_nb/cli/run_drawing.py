@@ -12,9 +12,9 @@ from attractor_nb.model.labels import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, RUN_LETTERS, SEVERITY_LETTERS, STATUS_LETTERS, TIMES
-from attractor_nb.views.spending import so_far
+from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
-from attractor_nb.views.summary import duration_text, usage_words
+from attractor_nb.views.summary_line import duration_text, usage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

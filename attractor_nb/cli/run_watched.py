@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,

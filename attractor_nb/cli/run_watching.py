@@ -15,12 +15,12 @@ from attractor_nb.cli.progress import Progress
 from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_drawing import drawn_run, question_lines, run_headline
 from attractor_nb.cli.run_following import RunFollower
+from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.cli.run_watched import WatchedRun
 from attractor_nb.cli.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.server_events import follow_events, status_at_rest
 from attractor_nb.cli.server_status import answered_elsewhere, run_on_server
 from attractor_nb.cli.stage_words import name_columns
-from attractor_nb.cli.summary import resume_command, shown_path
 from attractor_nb.cli.terminal import Terminal, Tone
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
@@ -50,7 +50,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     Raises:
         RunNotFound, CheckpointCorrupt: There is none, or it cannot be read.
     """
-    from attractor_nb.pipeline.reading import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
+    from attractor_nb.runtime.stored_execution import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
     run = WatchedRun(_graph_of(logs_root), is_simulated=was_simulated(logs_root))
     follower = RunFollower(logs_root, is_once=is_once)
@@ -107,7 +107,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
 
 def _graph_of(logs_root: Path) -> Graph:
     """What runs in a directory; nothing where its source cannot be read: then the events say it."""
-    from attractor_nb.pipeline.loading import load_pipeline  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.load_pipeline import load_pipeline  # noqa: PLC0415 - as above
 
     try:
         return load_pipeline(logs_root).graph

@@ -34,8 +34,8 @@ from attractor_nb.errors import (
     SourceError,
     UntrustedSource,
 )
-from attractor_nb.pipeline.secrets import redact_also
 from attractor_nb.redaction import MIN_LENGTH
+from attractor_nb.runtime.prepare.known_secrets import redact_also
 from attractor_nb.views.markup import clean
 
 if TYPE_CHECKING:

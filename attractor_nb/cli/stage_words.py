@@ -11,7 +11,7 @@ from attractor_nb.model.outcome import StageStatus
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.marks import AGAIN, TIMES
 from attractor_nb.views.state import RunView, first_words
-from attractor_nb.views.summary import usage_words
+from attractor_nb.views.summary_line import usage_words
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph

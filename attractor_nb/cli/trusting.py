@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.inputs import read_pipeline
 from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.source_inputs import read_pipeline
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import UntrustedSource
 from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.interviewers.line_input import LineInput
-from attractor_nb.pipeline.loading import load_pipeline
-from attractor_nb.pipeline.trust import trust_question, untrusted
-from attractor_nb.views.commands import command_count, command_lines
+from attractor_nb.pipeline.load_pipeline import load_pipeline
+from attractor_nb.runtime.prepare.trust import trust_question, untrusted
+from attractor_nb.views.shown_commands import command_count, command_lines
 
 if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.trust import TrustQuestion
+    from attractor_nb.runtime.prepare.trust import TrustQuestion
 
 _CONSENTS = frozenset({"y", "yes"})
 

@@ -46,6 +46,6 @@ def watch_place(
             f"{path} is a map of many runs",
             hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them",
         )
-    from attractor_nb.cli.watching import watch  # noqa: PLC0415 - as above
+    from attractor_nb.cli.session_table_watch import watch  # noqa: PLC0415 - as above
 
     return watch(path, is_once=is_once, is_json=is_json)

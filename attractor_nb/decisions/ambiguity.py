@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.effects import Ask, Asked, Effect, RunEnd
-from attractor_nb.decisions.endings import spending_reached
+from attractor_nb.decisions.run_endings import spending_reached
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.question import Option, Question
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration, parse_duration
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

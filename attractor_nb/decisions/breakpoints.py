@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.evaluate import evaluate_condition
 from attractor_nb.languages.condition.parser import parse_condition
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.preamble import without_incidents
 from attractor_nb.model.attachment import without_bytes
-from attractor_nb.model.calls import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
+from attractor_nb.model.call_content import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
 from attractor_nb.model.prompt_sections import split_context
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.failures import end_reason, next_step
+from attractor_nb.decisions.failure_routes import end_reason, next_step
 from attractor_nb.decisions.routing import seen_of
 from attractor_nb.errors import ContextValueError
 from attractor_nb.model.events import StageCompleted, StageEnd, StageFailed

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import TABLE, AttrType, Scope
-from attractor_nb.model.endpoints import PREFIX
+from attractor_nb.model.model_endpoints import PREFIX
 from attractor_nb.model.rates import RATE_FIELDS
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.failures import retry_step
+from attractor_nb.decisions.failure_routes import retry_step
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     DebuggerChanged,

@@ -19,7 +19,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from attractor_nb.decisions.fan_in import UnreadableResults, candidates_of, output_of
+from attractor_nb.decisions.fan_in_choice import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
 from attractor_nb.model.attachment import described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import fair_shares, first_lines, last_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.calls import QUESTION, CallInputs
+from attractor_nb.model.call_content import QUESTION, CallInputs
 from attractor_nb.model.form import Form
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 

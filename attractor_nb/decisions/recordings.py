@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.model.calls import MODEL_CALL, CallInputs, InputChange, changed_inputs
+from attractor_nb.model.call_content import MODEL_CALL, CallInputs, InputChange, changed_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.branch_states import BranchStates
 from attractor_nb.decisions.fidelity import entry_name
-from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.notes import HEARD, Note, with_note
 from attractor_nb.decisions.preamble import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of

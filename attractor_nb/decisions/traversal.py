@@ -27,7 +27,9 @@ from attractor_nb.decisions.effects import (
     Traversal,
     Wait,
 )
-from attractor_nb.decisions.endings import (
+from attractor_nb.decisions.plan import CONDITIONAL_TYPE
+from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
+from attractor_nb.decisions.run_endings import (
     bound_end,
     bound_reached,
     branch_refused,
@@ -38,8 +40,6 @@ from attractor_nb.decisions.endings import (
     spending_reached,
     unseen_spending,
 )
-from attractor_nb.decisions.plan import CONDITIONAL_TYPE
-from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, StageStarted
 from attractor_nb.model.outcome import Outcome
 

@@ -21,9 +21,9 @@ from attractor_nb.decisions.outcome_checks import (
     with_declared_cost,
 )
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.engine.branches import FanOut
+from attractor_nb.engine.attempt_spending import Spending
+from attractor_nb.engine.branch_walks import FanOut
 from attractor_nb.engine.conversations import StoredConversation, keep_carried
-from attractor_nb.engine.spending import Spending
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.engine.walking import RunStops

@@ -10,7 +10,7 @@ from attractor_nb.errors import RunError
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.breakpoints import Breakpoint
-    from attractor_nb.engine.debugging import Debugging, Stand
+    from attractor_nb.engine.debug_control import Debugging, Stand
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.stop import Stop
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.engine.funds import Funds
-    from attractor_nb.engine.instructions import Instructions
+    from attractor_nb.engine.instruction_inbox import Instructions
     from attractor_nb.engine.stage_cache import StageCache
     from attractor_nb.model.events import PipelineRewound
     from attractor_nb.model.outcome import Usage

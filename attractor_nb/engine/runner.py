@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
-    from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.protocols import BackendLifetime
 

@@ -1,6 +1,6 @@
 """Looks a stage up in the cache before it is executed, and keeps its result after.
 
-Which stages are asked about and what a key is made of is decided in ``decisions/caching.py`` and
+Which stages are asked about and what a key is made of is decided in ``decisions/cache_rules.py`` and
 ``decisions/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an execution,
 never a run and never a wrong result.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from attractor_nb.decisions.cache_keys import Place, handler_call, of_stage, read_values
-from attractor_nb.decisions.caching import (
+from attractor_nb.decisions.cache_rules import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
@@ -25,7 +25,7 @@ from attractor_nb.decisions.caching import (
 )
 from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.cached import INPUTS_FILE, CachedStage, CacheLook
-from attractor_nb.model.calls import CallInputs, StageCall
+from attractor_nb.model.call_content import CallInputs, StageCall
 from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import StageStatus

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.attempts import Attempts
-    from attractor_nb.engine.debugging import Debugging
+    from attractor_nb.engine.debug_control import Debugging
 
 
 class RunStops(Exception):

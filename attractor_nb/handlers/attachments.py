@@ -16,7 +16,7 @@ from attractor_nb.model.attachment import (
     attached_names,
     is_attachment,
 )
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.variables import MISSING, lookup_in, rendered, whole_variable
 from attractor_nb.protocols import takes_attachments
 from attractor_nb.storage.confined import Outside, names_below, read_below

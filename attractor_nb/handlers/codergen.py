@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.complaints import SHORTER, complaint_about
-from attractor_nb.handlers.answers import TRUNCATED, NoAnswer
+from attractor_nb.handlers.answer_schemas import with_named_schema
 from attractor_nb.handlers.attachments import attachments_of, check_takes_attachments
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
+from attractor_nb.handlers.json_answers import TRUNCATED, NoAnswer
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.handlers.schemas import with_named_schema
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.attachment import attachments_section
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.attachment import Attachment
-    from attractor_nb.model.calls import StageCall
+    from attractor_nb.model.call_content import StageCall
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.stage import StageScope

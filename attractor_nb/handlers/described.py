@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.cache_keys import Place, model_call
-from attractor_nb.model.calls import CallInputs, StageCall
+from attractor_nb.model.call_content import CallInputs, StageCall
 from attractor_nb.protocols import DescribesCalls
 
 if TYPE_CHECKING:

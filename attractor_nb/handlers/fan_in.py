@@ -1,6 +1,6 @@
 """A fan-in (spec 4.9; ruling 22): chooses the best of the branches that went before, by rule or by a model.
 
-What counts as an answer and what a branch hands on is decided in ``decisions/fan_in.py``.
+What counts as an answer and what a branch hands on is decided in ``decisions/fan_in_choice.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from attractor_nb.calling import call
 from attractor_nb.decisions.cache_keys import context_inputs
 from attractor_nb.decisions.complaints import complaint_about
-from attractor_nb.decisions.fan_in import (
+from attractor_nb.decisions.fan_in_choice import (
     MERGE_NONE,
     MERGES,
     NO_RESULTS,
@@ -27,11 +27,11 @@ from attractor_nb.decisions.fan_in import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.answers import TRUNCATED, json_values
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.handlers.described import backend_call, place_of, with_values
+from attractor_nb.handlers.json_answers import TRUNCATED, json_values
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.model.calls import StageCall
+from attractor_nb.model.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.prompt_sections import with_complaint, with_context
 from attractor_nb.model.redacted import redacted_response
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.fan_in import Candidate
+    from attractor_nb.decisions.fan_in_choice import Candidate
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
 

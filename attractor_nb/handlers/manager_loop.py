@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError
-from attractor_nb.handlers.answers import TRUNCATED
+from attractor_nb.handlers.json_answers import TRUNCATED
 from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
 from attractor_nb.model.child import PREFIX

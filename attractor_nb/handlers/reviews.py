@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
 from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.languages.condition import Condition, evaluate_condition, parse_condition
 from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.duration import Duration
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from attractor_nb.context import Context

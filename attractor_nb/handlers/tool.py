@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.cache_keys import command_call, read_values
-from attractor_nb.decisions.caching import READS_ATTRIBUTE
+from attractor_nb.decisions.cache_rules import READS_ATTRIBUTE
 from attractor_nb.handlers.described import place_of
-from attractor_nb.model.calls import StageCall
+from attractor_nb.model.call_content import StageCall
 from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.stage import current_stage

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.choices import (
+from attractor_nb.decisions.gate_choices import (
     YES_OR_NO,
     check_answer,
     choices_of,
@@ -22,7 +22,7 @@ from attractor_nb.decisions.choices import (
     side_of,
 )
 from attractor_nb.errors import AnswerRefused
-from attractor_nb.handlers.forms import named_form
+from attractor_nb.handlers.gate_forms import named_form
 from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.reviews import under_review
 from attractor_nb.model.duration import Duration
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.choices import Choice
+    from attractor_nb.decisions.gate_choices import Choice
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import Interviewer
 

@@ -13,9 +13,9 @@ from attractor_nb.interviewers.callback import CallbackInterviewer
 from attractor_nb.interviewers.console import ConsoleInterviewer
 from attractor_nb.interviewers.deferred import DeferredInterviewer
 from attractor_nb.interviewers.queue import QueueInterviewer
-from attractor_nb.interviewers.recording import RecordingInterviewer, ReplayInterviewer
+from attractor_nb.interviewers.recording_interviewer import RecordingInterviewer, ReplayInterviewer
 from attractor_nb.interviewers.refusing import RefusingInterviewer
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.protocols import Interviewer
 
 if TYPE_CHECKING:

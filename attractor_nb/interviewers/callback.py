@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
-from attractor_nb.interviewers.answering import answer_of
 from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
+from attractor_nb.interviewers.typed_answers import answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.interviewers.answering import AnswerLike
+    from attractor_nb.interviewers.typed_answers import AnswerLike
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.protocols import MaybeAwaitable
 

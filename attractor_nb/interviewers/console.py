@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.choices import check_answer
+from attractor_nb.decisions.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.form_filling import field_prompt, fill_in
 from attractor_nb.interviewers.line_input import LineInput

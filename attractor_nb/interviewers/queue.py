@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from attractor_nb.interviewers.answering import answer_of
 from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.interviewers.typed_answers import answer_of
 from attractor_nb.model.question import Answer, AnswerValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor_nb.interviewers.answering import AnswerLike
+    from attractor_nb.interviewers.typed_answers import AnswerLike
     from attractor_nb.model.question import Question
 
 

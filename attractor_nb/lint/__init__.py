@@ -5,8 +5,8 @@ is raised. Knows the three languages, but no handler, engine or file.
 """
 
 from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions
-from attractor_nb.lint.registry import BUILT_IN_RULES
 from attractor_nb.lint.rule import Finding, Rule, rule
+from attractor_nb.lint.rule_registry import BUILT_IN_RULES
 from attractor_nb.lint.rules.handlers import HANDLER_MISSING
 from attractor_nb.lint.survey import Survey
 from attractor_nb.lint.validation import OFF, validate, validate_or_raise

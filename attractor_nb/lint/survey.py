@@ -11,9 +11,9 @@ from attractor_nb.decisions.model_choices import model_choice, nodes_that_ask
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
-from attractor_nb.lint.places import embedded_text
+from attractor_nb.lint.source_places import embedded_text
 from attractor_nb.lint.suspects import Suspect, find_suspects
-from attractor_nb.model.spelling import nearest
+from attractor_nb.model.nearest_name import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

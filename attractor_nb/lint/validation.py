@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lint.consequences import without_consequences
 from attractor_nb.lint.options import LintOptions
-from attractor_nb.lint.registry import BUILT_IN_RULES
+from attractor_nb.lint.rule_registry import BUILT_IN_RULES
 from attractor_nb.lint.survey import Survey
 from attractor_nb.model.diagnostic import Diagnostic, Severity
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.model.calls import CallInputs, InputChange
+from attractor_nb.model.call_content import CallInputs, InputChange
 from attractor_nb.model.outcome import Outcome, Usage
 
 if TYPE_CHECKING:

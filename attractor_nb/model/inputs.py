@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.model.comma_lists import QUOTED, EntryReader
-from attractor_nb.model.spelling import nearest
+from attractor_nb.model.nearest_name import nearest
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.calls import CallInputs
+    from attractor_nb.model.call_content import CallInputs
 
 LEFT_OUT: Final = "left_out"
 """The key of an answer that could not be recorded, and why."""

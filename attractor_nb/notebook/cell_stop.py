@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attractor_nb.pipeline.hosts import Job
+    from attractor_nb.runtime.handles.hosts import Job
 
-_HOSTS: Final = "attractor_nb.pipeline.hosts"
+_HOSTS: Final = "attractor_nb.runtime.handles.hosts"
 REASON: Final = "the cell that had started it was stopped; run.resume() continues it"
 
 
@@ -34,7 +34,7 @@ def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
     def cell_ended(result: Any = None) -> None:
         started = _live_jobs() - earlier.pop(get_ident(), frozenset())
         if started and _was_stopped(result):
-            from attractor_nb.pipeline.hosts import stop_jobs  # noqa: PLC0415 - %load_ext stays light
+            from attractor_nb.runtime.handles.hosts import stop_jobs  # noqa: PLC0415 - %load_ext stays light
 
             stop_jobs(started, REASON)
 

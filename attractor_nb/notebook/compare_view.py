@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import anywidget
 import traitlets
 
-from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
-from attractor_nb.views.comparison_html import comparison_values
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
+from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
-    from attractor_nb.pipeline.comparing import Comparison
+    from attractor_nb.studio.compare.compare_runs import Comparison
 
 
 class CompareView(anywidget.AnyWidget):

@@ -19,15 +19,15 @@ import anywidget
 import traitlets
 from markupsafe import Markup
 
-from attractor_nb.pipeline.editor_desk import EditorDesk
-from attractor_nb.views.findings import can_fix
+from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.views.findings_table import can_fix
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.markup import element
 from attractor_nb.views.still import picture_html
 
 if TYPE_CHECKING:
-    from attractor_nb.pipeline.editor import Editor
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.studio.edit.editor import Editor
 
 MOST_VIEWS: Final = 24
 """How many views of a session stay alive; those before them show what they showed last."""

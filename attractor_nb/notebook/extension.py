@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.matcher import cell_matcher
-from attractor_nb.notebook.names import Names
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.pipeline.presenters import register_namer, register_presenter
+from attractor_nb.notebook.variable_names import Names
+from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _RUN: Final = ("attractor_nb.pipeline.run", "Run")
-_RESULT: Final = ("attractor_nb.pipeline.run_result", "RunResult")
-_MAP: Final = ("attractor_nb.pipeline.maps.map_run", "MapRun")
-_MAP_RESULT: Final = ("attractor_nb.pipeline.maps.map_result", "MapResult")
-_INBOX: Final = ("attractor_nb.pipeline.inbox", "Inbox")
-_RUNS: Final = ("attractor_nb.pipeline.history", "RunTable")
-_TIMELINE: Final = ("attractor_nb.pipeline.timing", "RunTimeline")
-_REPLAY: Final = ("attractor_nb.pipeline.replaying", "Replay")
-_COMPARISON: Final = ("attractor_nb.pipeline.comparing", "Comparison")
-_STAGE: Final = ("attractor_nb.pipeline.inspection", "StageInspection")
+_RESULT: Final = ("attractor_nb.runtime.handles.run_result", "RunResult")
+_MAP: Final = ("attractor_nb.maps.map_run", "MapRun")
+_MAP_RESULT: Final = ("attractor_nb.maps.map_result", "MapResult")
+_INBOX: Final = ("attractor_nb.studio.history.waiting_gates", "Inbox")
+_RUNS: Final = ("attractor_nb.pipeline.runs", "RunTable")
+_TIMELINE: Final = ("attractor_nb.studio.timeline.run_timeline", "RunTimeline")
+_REPLAY: Final = ("attractor_nb.studio.replay.replay_run", "Replay")
+_COMPARISON: Final = ("attractor_nb.studio.compare.compare_runs", "Comparison")
+_STAGE: Final = ("attractor_nb.studio.inspect.inspection", "StageInspection")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
-_EDITOR: Final = ("attractor_nb.pipeline.editor", "Editor")
-_FORM: Final = ("attractor_nb.pipeline.run_form", "RunForm")
+_EDITOR: Final = ("attractor_nb.studio.edit.editor", "Editor")
+_FORM: Final = ("attractor_nb.studio.edit.run_form", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 

@@ -20,7 +20,7 @@ import traitlets
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewTimeout
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.questions import BY_CLICK, BY_INBOX, settled_words
+from attractor_nb.views.shown_questions import BY_CLICK, BY_INBOX, settled_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -19,14 +19,14 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted, Inte
 from attractor_nb.notebook.gate_card import NONE_WAITS, GateCards, HandedIn
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
-from attractor_nb.pipeline.inbox import Inbox, WaitingQuestion, question_here, resume_call
-from attractor_nb.pipeline.open_gates import ENDED, listen, runs_under_way
-from attractor_nb.views.questions import BY_INBOX, plain_question
+from attractor_nb.runtime.open_gates import ENDED, listen, runs_under_way
+from attractor_nb.studio.history.waiting_gates import Inbox, WaitingQuestion, question_here, resume_call
+from attractor_nb.views.shown_questions import BY_INBOX, plain_question
 
 if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import Event
-    from attractor_nb.pipeline.execution import Execution
+    from attractor_nb.runtime.execution import Execution
 
 Change = tuple["Execution", "Gate | None", "Event | None"]
 

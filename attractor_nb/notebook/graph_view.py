@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
-from attractor_nb.notebook.acting import ActingView
 from attractor_nb.notebook.gate_card import GateCards
+from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.folding import take_delta
 from attractor_nb.views.frontend import script, widget_styles
 

@@ -14,20 +14,20 @@ import anywidget
 import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
-from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS, diff
-from attractor_nb.pipeline.history import RunTable
-from attractor_nb.pipeline.inbox import shown_place
+from attractor_nb.pipeline.runs import RunTable
 from attractor_nb.redaction import redacted
-from attractor_nb.views.comparison_html import comparison_values
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, diff
+from attractor_nb.studio.compare.comparison_page import comparison_values
+from attractor_nb.studio.history.history_table import run_plain
+from attractor_nb.studio.history.waiting_gates import shown_place
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.history_table import run_plain
 from attractor_nb.views.marks import MARK_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.pipeline.history import RunRow
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.pipeline.runs import RunRow
 
 
 class HistoryDesk:

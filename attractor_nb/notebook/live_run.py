@@ -36,19 +36,19 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageOutput,
 )
-from attractor_nb.notebook.beside import Beside
 from attractor_nb.notebook.gate_card import NONE_WAITS
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
+from attractor_nb.notebook.kept_output import Answer, final_answer, last_speaker, run_bundle
+from attractor_nb.notebook.opened_views import Beside
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
-from attractor_nb.notebook.standing import Answer, final_answer, last_speaker, run_bundle
-from attractor_nb.pipeline.debug_requests import answer_debugging
-from attractor_nb.pipeline.inbox import resume_call, shown_place
-from attractor_nb.pipeline.inspecting import answer_inspection
-from attractor_nb.pipeline.presenters import name_of
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.presenters import name_of
+from attractor_nb.studio.debug.debug_requests import answer_debugging
+from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.questions import BY_CLICK, plain_question
+from attractor_nb.views.shown_questions import BY_CLICK, plain_question
 from attractor_nb.views.status_line import status_line
 from attractor_nb.views.svg import CHILD_SEPARATOR, render_svg
 

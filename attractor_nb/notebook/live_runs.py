@@ -8,7 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.notebook.live_run import LiveRun
-from attractor_nb.pipeline.open_gates import runs_under_way
+from attractor_nb.runtime.open_gates import runs_under_way
 
 if TYPE_CHECKING:
     from collections.abc import Generator

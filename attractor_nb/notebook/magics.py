@@ -19,8 +19,8 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.option_meanings import OF_A_RUN
-from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class AttractorMagics(Magics):
     @argument("directory", nargs="?", default="", help="where runs are kept")
     def attractor_runs(self, line: str) -> Any:
         """The runs that are kept, newest first."""
-        from attractor_nb.pipeline.history import runs  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.pipeline.runs import runs  # noqa: PLC0415 - %load_ext stays light
 
         options = _read(self.attractor_runs, line)
         return runs(options.directory) if options.directory else runs()

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from attractor_nb.notebook.presenting import Presenter
-    from attractor_nb.pipeline.comparing import Comparison
-    from attractor_nb.pipeline.history import RunTable
-    from attractor_nb.pipeline.inspection import StageInspection
-    from attractor_nb.pipeline.replaying import Replay
-    from attractor_nb.pipeline.timing import RunTimeline
+    from attractor_nb.pipeline.runs import RunTable
+    from attractor_nb.studio.compare.compare_runs import Comparison
+    from attractor_nb.studio.inspect.inspection import StageInspection
+    from attractor_nb.studio.replay.replay_run import Replay
+    from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 MOST_VIEWS: Final = 16
 """How many of them stay alive in a session; those before show what lasts."""
@@ -100,7 +100,7 @@ class PastViews:
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
         from attractor_nb.notebook.compare_view import CompareView  # noqa: PLC0415 - as above
-        from attractor_nb.views.comparison_html import comparison_html  # noqa: PLC0415 - as above
+        from attractor_nb.studio.compare.comparison_page import comparison_html  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         self._keep(key, CompareView(shown, key))

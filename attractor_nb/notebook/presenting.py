@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.maps.map_run import MapRun
     from attractor_nb.notebook.editing import Desks
     from attractor_nb.notebook.gate_inbox import LiveInbox
     from attractor_nb.notebook.live_map import LiveMap
     from attractor_nb.notebook.live_runs import LiveRuns
-    from attractor_nb.notebook.names import Names
-    from attractor_nb.pipeline.editor import Editor
-    from attractor_nb.pipeline.inbox import Inbox
-    from attractor_nb.pipeline.maps.map_run import MapRun
-    from attractor_nb.pipeline.run_form import RunForm
+    from attractor_nb.notebook.variable_names import Names
+    from attractor_nb.studio.edit.editor import Editor
+    from attractor_nb.studio.edit.run_form import RunForm
+    from attractor_nb.studio.history.waiting_gates import Inbox
 
 
 class Presenter:
@@ -54,7 +54,7 @@ class Presenter:
         """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
         if not is_live(probe(self._shell), self.live_mode):
             return
-        from attractor_nb.views.map_view import MapView  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.maps.map_view import MapView  # noqa: PLC0415 - %load_ext stays light
 
         if isinstance(run.view, MapView):
             self._present_map(run)
@@ -123,7 +123,7 @@ class Presenter:
         """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the form itself
-        from attractor_nb.notebook.run_form import RunFormView  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.run_form_widget import RunFormView  # noqa: PLC0415 - %load_ext stays light
 
         RunFormView(form, self.open_runs()).show()
 
@@ -150,7 +150,7 @@ class Presenter:
             raise NotImplementedError  # IPython then asks the pipeline itself
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.views.findings import findings_html  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.views.findings_table import findings_html  # noqa: PLC0415 - %load_ext stays light
 
         display(bundle_of(pipeline), raw=True)
         place = self._open_desks().place_findings(pipeline) if self._is_live() else ""

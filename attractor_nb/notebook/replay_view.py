@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from attractor_nb.notebook.acting import ActingView
+from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.shown_run import OpenViews
-    from attractor_nb.pipeline.replaying import Replay
+    from attractor_nb.studio.replay.replay_run import Replay
 
 
 class ReplayView(ActingView):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.debugger import Debugger
+    from attractor_nb.studio.debug.debugger import Debugger
     from attractor_nb.views.state import RunView
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from attractor_nb.notebook.acting import ActingView
+from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.live_runs import LiveRuns
-    from attractor_nb.pipeline.execution import Execution
-    from attractor_nb.pipeline.inspection import StageInspection
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.studio.inspect.inspection import StageInspection
 
 
 class StageView(ActingView):

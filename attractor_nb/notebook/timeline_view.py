@@ -17,7 +17,7 @@ import traitlets
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.pipeline.timing import timeline_values
+from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
@@ -25,7 +25,7 @@ from attractor_nb.views.svg import render_svg
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.pipeline.timing import RunTimeline
+    from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 1.0

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
-from attractor_nb.model.spelling import did_you_mean
-from attractor_nb.pipeline.mending import Mendable
-from attractor_nb.pipeline.sharing import Sharing
-from attractor_nb.pipeline.signatures.continuing import Continuing
-from attractor_nb.pipeline.signatures.mapping import OverRows
-from attractor_nb.pipeline.signatures.starting import Starting
-from attractor_nb.pipeline.signatures.trying import Trying
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.pipeline.mendable import Mendable
+from attractor_nb.pipeline.methods.go_on import Continuing
+from attractor_nb.pipeline.methods.over_rows import OverRows
+from attractor_nb.pipeline.methods.start_run import Starting
+from attractor_nb.pipeline.methods.try_out import Trying
+from attractor_nb.pipeline.preview import Sharing
 
 if TYPE_CHECKING:
     from pathlib import Path

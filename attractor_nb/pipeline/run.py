@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline.execution import of_kind
-from attractor_nb.pipeline.options import as_path
-from attractor_nb.pipeline.past import Past
-from attractor_nb.pipeline.run_signatures.of_a_run import GoingOn
+from attractor_nb.pipeline.methods.run_again import GoingOn
+from attractor_nb.pipeline.run_past import Past
+from attractor_nb.runtime.execution import of_kind
+from attractor_nb.runtime.prepare.run_options import as_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.pipeline.definition import Definition
+    from attractor_nb.runtime.definition import Definition
 
 
 class Run(GoingOn, Past):
@@ -33,7 +33,7 @@ class Run(GoingOn, Past):
         Those that run here are live: ``run.children["boss"].events()``. The others are read from their
         directories; one that cannot be read is left out.
         """
-        from attractor_nb.pipeline.reading import children_of  # noqa: PLC0415 - loads an engine
+        from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - loads an engine
 
         return children_of(self)
 
@@ -50,7 +50,7 @@ class Run(GoingOn, Past):
             CheckpointCorrupt: Its log is damaged; says what is salvageable.
         """
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - pipelines make runs
-        from attractor_nb.pipeline.reading import load_execution  # noqa: PLC0415 - loads an engine
+        from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - loads an engine
 
         with held_interrupts():
             return of_kind(load_execution(as_path(logs_root), pipeline or Pipeline), cls)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import RunNotFound
-from attractor_nb.pipeline.given import given_options
-from attractor_nb.pipeline.options import as_dict, as_path
 from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.runtime.prepare.keyword_options import given_options
+from attractor_nb.runtime.prepare.run_options import as_dict, as_path
 from attractor_nb.storage.stored_run import read_run
 
 if TYPE_CHECKING:
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
-    from attractor_nb.pipeline.options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
-    from attractor_nb.pipeline.run_result import RunResult
     from attractor_nb.protocols import Clock, Handler, LintRule, Processes, Randomness, Transform
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.prepare.run_options import (
+        BackendSpec,
+        DurationSpec,
+        ExecutorSpec,
+        InterviewerSpec,
+    )
     from attractor_nb.storage.disk import Disk
 
 _ENGINE_PREFIXES = ("graph.", "internal.")

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor_nb.processes.child import Child
+from attractor_nb.processes.child_process import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

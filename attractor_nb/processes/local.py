@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.processes.child import Child
+from attractor_nb.processes.child_process import Child
 from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import is_secret_name

@@ -6,7 +6,6 @@ What was made known holds for the whole process, so that errors and drawings, wh
 keep it too. Nothing here knows an environment, a file or a run.
 """
 
-from attractor_nb.redaction.forms import MIN_LENGTH, is_secret_name, secrets_among
 from attractor_nb.redaction.redactor import (
     MARK,
     holds_secret,
@@ -17,7 +16,8 @@ from attractor_nb.redaction.redactor import (
     redacted_value,
     secret_places,
 )
-from attractor_nb.redaction.streams import StreamRedactor
+from attractor_nb.redaction.secret_forms import MIN_LENGTH, is_secret_name, secrets_among
+from attractor_nb.redaction.text_streams import StreamRedactor
 
 __all__ = [
     "MARK",

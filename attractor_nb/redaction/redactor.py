@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
-from attractor_nb.redaction.forms import KEY_FORMS, MIN_LENGTH, base64_cores, literal, spellings
+from attractor_nb.redaction.secret_forms import KEY_FORMS, MIN_LENGTH, base64_cores, literal, spellings
 
 MARK: Final = "[redacted]"
 """What stands in place of a secret."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
-from attractor_nb.server.settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
+from attractor_nb.server.server_settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

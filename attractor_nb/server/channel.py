@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import EventsDropped
+from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.server.frames import END, FAULT, control_frame, event_frame
 from attractor_nb.server.problems import Problem, problem_of
-from attractor_nb.server.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.server.trail import Recorded
+    from attractor_nb.server.event_trail_reader import Recorded
 
 LOGGER = own_logger(__name__)
 KEPT_BYTES: Final = 512 * 1024

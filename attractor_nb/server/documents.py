@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.server.answers import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.findings import place_of, plain_syntax_error
+from attractor_nb.server.lint_answers import place_of, plain_syntax_error
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
+from attractor_nb.server.request_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.source import Span
 from attractor_nb.storage.documents import DocumentConflict, NoDocument
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node
-    from attractor_nb.server.calls import Call
+    from attractor_nb.server.request_calls import Call
     from attractor_nb.storage.documents import Document, DocumentFolder
 
 _SECRET: Final = "it holds a secret, and no answer repeats one"  # noqa: S105 - words about one
@@ -80,7 +80,7 @@ def save_document(call: Call) -> Reply:
 
 def edit(call: Call) -> Reply:
     """Change a text as an editor's page asks; nothing is kept."""
-    from attractor_nb.pipeline.editor_desk import EditorDesk  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.edit.editor_desk import EditorDesk  # noqa: PLC0415 - see serving.py
 
     asked = call.body
     try:
@@ -119,7 +119,7 @@ def picture(call: Call) -> Reply:
     elif asked.format == "svg":
         content = pipeline.to_svg()
     else:
-        from attractor_nb.pipeline.picturing import png_of  # noqa: PLC0415 - what draws is an extra
+        from attractor_nb.studio.share.png import png_of  # noqa: PLC0415 - what draws is an extra
 
         content = base64.b64encode(png_of(pipeline.to_svg(), theme=asked.theme)).decode("ascii")
         encoding = "base64"

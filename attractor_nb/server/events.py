@@ -20,9 +20,9 @@ from attractor_nb.server.requests import EVENT_ID
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from attractor_nb.server.calls import Call
-    from attractor_nb.server.settings import ServerSettings
-    from attractor_nb.server.streams import Stream
+    from attractor_nb.server.event_streams import Stream
+    from attractor_nb.server.request_calls import Call
+    from attractor_nb.server.server_settings import ServerSettings
 
 LOGGER = own_logger(__name__)
 _ID: Final = re.compile(EVENT_ID)

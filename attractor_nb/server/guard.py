@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from attractor_nb.server.problems import Problem
-    from attractor_nb.server.settings import ServerSettings
+    from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.server.tickets import Tickets
 
 HEADERS: Final = (

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import answers, documents, endpoints, requests, showing
-from attractor_nb.server.looking import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
+from attractor_nb.server import documents, requests
+from attractor_nb.server import operation_functions as endpoints
+from attractor_nb.server import request_models as answers
+from attractor_nb.server import view_payloads as showing
 from attractor_nb.server.replies import JSON_TYPE
+from attractor_nb.server.run_status_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
 
-    from attractor_nb.server.calls import Call
     from attractor_nb.server.replies import Reply
+    from attractor_nb.server.request_calls import Call
 
 EVENT_STREAM: Final = "text/event-stream"
 ALWAYS: Final = (400, 401, 403, 405, 422, 429, 431, 503)

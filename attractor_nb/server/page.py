@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
+from attractor_nb.studio.timeline.timeline_svg import timeline_css
 from attractor_nb.views.frontend import script, styles
 from attractor_nb.views.theme import drawing_css
-from attractor_nb.views.timeline_svg import timeline_css
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.redaction import redacted_value
-from attractor_nb.server.findings import plain_finding
+from attractor_nb.server.lint_answers import plain_finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

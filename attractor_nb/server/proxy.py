@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server.settings import ServerSettings, checked_token
+from attractor_nb.server.server_settings import ServerSettings, checked_token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +68,8 @@ def main(arguments: Sequence[str]) -> None:
         StorageError: The runs base cannot be made.
     """
     # The libraries are an extra, and Jupyter imports this module for the card alone.
-    from attractor_nb.pipeline.secrets import redact_also  # noqa: PLC0415
-    from attractor_nb.server.app import Server  # noqa: PLC0415
+    from attractor_nb.runtime.prepare.known_secrets import redact_also  # noqa: PLC0415
+    from attractor_nb.server.asgi_app import Server  # noqa: PLC0415
     from attractor_nb.server.serving import ServerProcess, listen  # noqa: PLC0415
     from attractor_nb.storage.disk import Disk  # noqa: PLC0415
     from attractor_nb.storage.run_directory import make_directory  # noqa: PLC0415

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from attractor_nb.errors import OptionError
-from attractor_nb.pipeline.secrets import redact_also
-from attractor_nb.server.app import Server
+from attractor_nb.runtime.prepare.known_secrets import redact_also
+from attractor_nb.server.asgi_app import Server
+from attractor_nb.server.connection_end import Connection
 from attractor_nb.server.descriptors import make_room
-from attractor_nb.server.settings import (
+from attractor_nb.server.server_settings import (
     ServerSettings,
     check_bind,
     check_documents,
@@ -24,7 +25,6 @@ from attractor_nb.server.settings import (
     hosts_of,
     shown_host,
 )
-from attractor_nb.server.wire import Connection
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import make_directory
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GRACE_SECONDS = 3
-LATE_MODULES = ("attractor_nb.pipeline.pipeline", "attractor_nb.pipeline.inspecting")
+LATE_MODULES = ("attractor_nb.pipeline.pipeline", "attractor_nb.studio.inspect.inspect_run")
 """What runs and a look into them need: it takes long to load, and is loaded while the first requests come."""
 _BACKLOG = 2048
 

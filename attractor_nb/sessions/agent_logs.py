@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.errors import SessionError
 from attractor_nb.redaction import StreamRedactor
-from attractor_nb.sessions.places import opened_session
+from attractor_nb.sessions.session_places import opened_session
 from attractor_nb.sessions.tracker import SessionTracker
 from attractor_nb.storage.disk import Disk, storage_error, write_all
 

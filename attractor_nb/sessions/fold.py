@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import IllegalTransition, OptionError
+from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.session import (
     AGENT_WAYS,
     SOURCES,
@@ -23,7 +24,6 @@ from attractor_nb.model.session import (
     summary_of,
     wave_status,
 )
-from attractor_nb.model.spelling import did_you_mean, nearest
 from attractor_nb.storage.sealed_file import wrong_shape
 from attractor_nb.storage.strict_json import json_bytes, read_json
 

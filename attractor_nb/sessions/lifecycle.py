@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.session import SESSION_WAYS
 from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled, SessionCompleted
-from attractor_nb.sessions.places import active_session
+from attractor_nb.sessions.session_places import active_session
 from attractor_nb.sessions.tracker import SessionTracker, stored_plain
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.errors import AttractorError, OptionError, SessionError
-from attractor_nb.sessions.fan_outs import FanOuts, Item
 from attractor_nb.sessions.fold import Change, SessionCancelled, SessionCompleted, apply_change
+from attractor_nb.sessions.session_fan_outs import FanOuts, Item
 from attractor_nb.sessions.tracker import SessionTracker
 
 if TYPE_CHECKING:

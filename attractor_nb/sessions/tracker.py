@@ -19,7 +19,7 @@ from attractor_nb.errors import SessionBusy, SessionDamaged, SessionNotFound
 from attractor_nb.model.session import Session, read_session
 from attractor_nb.redaction import learn, prepare, secrets_among
 from attractor_nb.sessions.fold import Change, apply_change, begin_session
-from attractor_nb.sessions.places import (
+from attractor_nb.sessions.session_places import (
     LOCK_NAME,
     STATUS_NAME,
     new_session_directory,

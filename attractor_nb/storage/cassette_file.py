@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.calls import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
+from attractor_nb.model.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
 from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.atomic import read_plain_file, write_whole

@@ -18,15 +18,13 @@ from attractor_nb.model.outcome import Usage
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.legacy import find_legacy_checkpoints
 from attractor_nb.storage.lock import LOCK_NAME, is_owned, read_owner
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
 from attractor_nb.storage.map_directory import MAP_NAME, read_map
+from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints
 from attractor_nb.storage.removal import is_remains
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_tags import TAGS_NAME, read_tags
-from attractor_nb.storage.sealed_file import previous_name, unseal
-from attractor_nb.storage.standing import (
+from attractor_nb.storage.run_status import (
     ABANDONED,
     DAMAGED,
     GOES_ON,
@@ -34,6 +32,8 @@ from attractor_nb.storage.standing import (
     UNFINISHED,
     standing_of,
 )
+from attractor_nb.storage.run_tags import TAGS_NAME, read_tags
+from attractor_nb.storage.sealed_file import previous_name, unseal
 from attractor_nb.storage.stored_run import read_facts, read_run
 from attractor_nb.storage.strict_json import JsonProblem
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.standing import Standing
+    from attractor_nb.storage.run_status import Standing
 
 MAX_CHECKED_BYTES: Final = 1024 * 1024
 MAX_CHECKPOINT_BYTES: Final = 1024 * 1024

@@ -24,7 +24,7 @@ from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
 from attractor_nb.storage.stage_names import StageNames
-from attractor_nb.storage.threads import Thread
+from attractor_nb.storage.thread_files import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

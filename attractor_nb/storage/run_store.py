@@ -43,7 +43,7 @@ from attractor_nb.storage.run_directory import (
 from attractor_nb.storage.sealed_file import previous_name
 from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
 from attractor_nb.storage.stage_names import StageNames
-from attractor_nb.storage.threads import ThreadDirectory
+from attractor_nb.storage.thread_files import ThreadDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

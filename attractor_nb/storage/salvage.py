@@ -18,6 +18,7 @@ from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import RunWarning, StageStarted
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
+from attractor_nb.storage.directory_survey import known_records, open_plain
 from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
 from attractor_nb.storage.event_lines import FIRST_OWNER, encode_event
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
@@ -25,13 +26,12 @@ from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.run_directory import RunDirectory, make_directory
 from attractor_nb.storage.sealed_file import SealedFile, previous_name
-from attractor_nb.storage.survey import known_records, open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.survey import Survey
+    from attractor_nb.storage.directory_survey import Survey
 
 _CHUNK_BYTES = 1024 * 1024
 _MAX_DEPTH = 32

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
-from attractor_nb.model.spelling import did_you_mean
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.stage_directories import MAX_STATUS_BYTES

@@ -16,14 +16,14 @@ from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.disk import storage_error
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.legacy import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.lock import is_owned, read_owner
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
 from attractor_nb.storage.map_directory import is_map
+from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
-from attractor_nb.storage.standing import standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.interviewers.answering import AnswerLike, answer_of
 from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.interviewers.typed_answers import AnswerLike, answer_of
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import stream_output
 

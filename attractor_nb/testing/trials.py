@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.model.graph import Graph
-from attractor_nb.pipeline.workplaces import Folder, RunWorkplace
 from attractor_nb.processes import LocalProcesses
+from attractor_nb.runtime.workspace.workspace import Folder, RunWorkplace
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.storage.run_directory import WORKSPACE_NAME
 

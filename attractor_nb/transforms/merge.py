@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.model.attributes import Scope
 from attractor_nb.model.graph import Edge
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.text_files import marked_texts
 from attractor_nb.transforms.splicing import (
     Inside,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, resolve_properties
 from attractor_nb.model.attributes import Scope, attribute, coerce
-from attractor_nb.model.endpoints import PREFIX as ENDPOINT_PREFIX
+from attractor_nb.model.model_endpoints import PREFIX as ENDPOINT_PREFIX
 from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.providers import COMPATIBLE, ModelName, address_owner, read_model
 

@@ -50,7 +50,7 @@ from attractor_nb.views.branch_folds import (
     put,
     refresh_child,
 )
-from attractor_nb.views.spending import (
+from attractor_nb.views.spending_fold import (
     count_attempt,
     count_cut_off,
     count_saved,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.branch_stacks import in_words, summed
 from attractor_nb.views.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT
-from attractor_nb.views.dress import NO_DRESS, NO_MARK
 from attractor_nb.views.edge_places import Ground, around, cut
 from attractor_nb.views.marks import MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.node_text import node_text, short_count
 from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places
+from attractor_nb.views.overlay import NO_DRESS, NO_MARK
 from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.tooltips import TOOLTIP_CHARS, edge_tooltip, lines_of, node_tooltip
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.joins import Join
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.views.branch_stacks import Stack
-    from attractor_nb.views.dress import Dress
     from attractor_nb.views.layout.geometry import Rect
     from attractor_nb.views.layout.result import Layout, Route
+    from attractor_nb.views.overlay import Dress
 
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()

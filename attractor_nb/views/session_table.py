@@ -13,7 +13,7 @@ from attractor_nb.views.columns import aligned, cells, one_line
 from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.state import NodeStatus, RunStatus, first_words
-from attractor_nb.views.summary import duration_text
+from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.theme import root_class, session_css
 
 if TYPE_CHECKING:

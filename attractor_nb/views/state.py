@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.views.spending import AttemptSpending, CallCount, UnderWay
+from attractor_nb.views.spending_fold import AttemptSpending, CallCount, UnderWay
 
 Delta = dict[str, Any]
 """A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``, and

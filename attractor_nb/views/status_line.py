@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.views.spending import so_far
+from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.state import NodeStatus, RunStatus, RunView
-from attractor_nb.views.summary import cached_words, price_text
+from attractor_nb.views.summary_line import cached_words, price_text
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph

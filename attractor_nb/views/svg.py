@@ -16,10 +16,10 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
 from attractor_nb.views.drawing import NARROWER, density_of, draw_scene
-from attractor_nb.views.dress import NO_DRESS, Dress
 from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.markup import clean, element, path_data, style_sheet
 from attractor_nb.views.metrics import shorten
+from attractor_nb.views.overlay import NO_DRESS, Dress
 from attractor_nb.views.picture import Picture
 from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.theme import Theme, drawing_css, root_class

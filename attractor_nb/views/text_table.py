@@ -13,14 +13,14 @@ from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawing import detail_of
 from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
-from attractor_nb.views.summary import usage_words
+from attractor_nb.views.summary_line import usage_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.views.spending import AttemptSpending
+    from attractor_nb.views.spending_fold import AttemptSpending
     from attractor_nb.views.state import RunView
 
 SHOWN_NODES: Final = 500

@@ -33,8 +33,8 @@ from attractor_nb.protocols import BackendLifetime
 from attractor_nb.redaction import learn, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.workers.brought import bring
-from attractor_nb.workers.leashes import leash_of, worker_name
+from attractor_nb.workers.lifelines import leash_of, worker_name
+from attractor_nb.workers.returned_files import bring
 from attractor_nb.workers.speech import Speech
 from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageTask, graph_of, node_of
 from attractor_nb.workers.worker_loop import named_backend, run_in_loop
@@ -42,7 +42,7 @@ from attractor_nb.workers.worker_loop import named_backend, run_in_loop
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
-    from attractor_nb.workers.leashes import Leash
+    from attractor_nb.workers.lifelines import Leash
 
     Doing = Callable[[StageTask, bytes, Leash], Coroutine[Any, Any, StageReport]]
 

@@ -21,7 +21,7 @@ from attractor_nb.model.events import RunWarning, event_from_plain
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of
-from attractor_nb.workers.listening import Listener, Listening
+from attractor_nb.workers.coordinator_end import Listener, Listening
 from attractor_nb.workers.losses import error_of, is_let_go, refusal_of
 from attractor_nb.workers.perform import perform, probe
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask

@@ -276,9 +276,9 @@ def open_notebook(
 @pytest.fixture
 def serve_page() -> Iterator[Callable[..., str]]:
     """Serves a runs base in a thread; the address has the token behind its ``#``, as the printed line has it."""
-    from attractor_nb.server.app import Server
+    from attractor_nb.server.asgi_app import Server
+    from attractor_nb.server.server_settings import ServerSettings, hosts_of
     from attractor_nb.server.serving import ServerProcess, listen
-    from attractor_nb.server.settings import ServerSettings, hosts_of
 
     with ExitStack() as stack:
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.pipeline.act_requests import ActionDesk
-from attractor_nb.pipeline.inspecting import answer_inspection
+from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
 

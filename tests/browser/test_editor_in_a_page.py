@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.pipeline.editor_desk import EditorDesk
 from attractor_nb.source import SourceText
+from attractor_nb.studio.edit.editor_desk import EditorDesk
 
 pytestmark = pytest.mark.browser
 

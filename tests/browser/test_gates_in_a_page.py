@@ -9,10 +9,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from attractor_nb.handlers.forms import named_form
+from attractor_nb.handlers.gate_forms import named_form
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
-from attractor_nb.views.questions import plain_question
+from attractor_nb.views.shown_questions import plain_question
 
 pytestmark = pytest.mark.browser
 

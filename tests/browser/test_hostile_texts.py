@@ -22,16 +22,16 @@ from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.response import Response
 from attractor_nb.notebook.history_view import HistoryDesk
-from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
-from attractor_nb.pipeline.editor_desk import EditorDesk
-from attractor_nb.pipeline.inspecting import answer_inspection, inspect_stage
-from attractor_nb.pipeline.timing import timeline_values
-from attractor_nb.views.comparison_html import comparison_values
-from attractor_nb.views.findings import findings_html
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
+from attractor_nb.studio.compare.comparison_page import comparison_values
+from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
+from attractor_nb.studio.replay.replay_frames import replay_of
+from attractor_nb.studio.timeline.run_timeline import timeline_values
+from attractor_nb.views.findings_table import findings_html
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.prose import prose_of
 from attractor_nb.views.prose_html import prose_css, prose_html
-from attractor_nb.views.replay import replay_of
 from attractor_nb.views.svg import render_svg
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -162,7 +162,7 @@ def test_in_the_live_view_and_the_inspector(open_view, run):
 
 
 def test_in_gates(open_view):
-    from attractor_nb.views.questions import plain_question
+    from attractor_nb.views.shown_questions import plain_question
 
     event = InterviewStarted(
         question=GROUPS[0],

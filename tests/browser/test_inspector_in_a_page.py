@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.response import Response
-from attractor_nb.pipeline.inspecting import answer_inspection
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.svg import render_svg
 

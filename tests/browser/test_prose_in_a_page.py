@@ -8,11 +8,11 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, diff
 from attractor_nb.model.events import InterviewStarted
-from attractor_nb.pipeline.comparing import PLAIN_TEXT_CHARS
-from attractor_nb.pipeline.inspecting import answer_inspection
-from attractor_nb.views.comparison_html import comparison_values
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
+from attractor_nb.studio.compare.comparison_page import comparison_values
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.questions import plain_question
+from attractor_nb.views.shown_questions import plain_question
 from attractor_nb.views.svg import render_svg
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]

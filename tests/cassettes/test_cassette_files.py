@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, redact_also
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.calls import CallInputs
+from attractor_nb.model.call_content import CallInputs
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 from attractor_nb.storage.cassette_file import (

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.cassettes.marks import Marks, place_of
+from attractor_nb.cassettes.run_marks import Marks, place_of
 from attractor_nb.stage import StageScope
 
 

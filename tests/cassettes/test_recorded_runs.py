@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.cassettes.backends import REPLAYED
+from attractor_nb.cassettes.recorded_backends import REPLAYED
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Usage

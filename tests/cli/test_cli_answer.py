@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.cli.answering import record_answer
+from attractor_nb.cli.answer_gate import record_answer
 from attractor_nb.cli.given_answer import GivenAnswer
 from attractor_nb.errors import AlreadyAnswered, RunLocked
 
@@ -128,7 +128,7 @@ def test_a_gate_whose_time_is_over_takes_what_it_does_then(command, sources, mon
     run.cancel()
     run.result(60)
     late = time.time() + 3601
-    monkeypatch.setattr("attractor_nb.cli.answering.SystemClock.time", staticmethod(lambda: late))
+    monkeypatch.setattr("attractor_nb.cli.answer_gate.SystemClock.time", staticmethod(lambda: late))
     ended = command("answer", "out", "gate", "A")
     assert ended.code == 2
     assert "the time of gate gate has run out" in ended.err

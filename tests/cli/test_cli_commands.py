@@ -7,7 +7,7 @@ import shlex
 import pytest
 import typer.main
 
-from attractor_nb.cli.app import app
+from attractor_nb.cli.command_tree import app
 
 ROOT = typer.main.get_command(app)
 EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")

@@ -74,7 +74,7 @@ def test_stdin_that_is_not_utf_8_ends_with_2(command):
 
 
 def test_a_fault_of_ours_is_a_report_and_no_traceback(command, sources, monkeypatch):
-    from attractor_nb.cli import looking
+    from attractor_nb.cli import graph_reports as looking
 
     def fail(file):
         raise KeyError("x")
@@ -87,7 +87,7 @@ def test_a_fault_of_ours_is_a_report_and_no_traceback(command, sources, monkeypa
 
 
 def test_a_traceback_that_was_asked_for_steers_no_terminal(command, sources, monkeypatch):
-    from attractor_nb.cli import looking
+    from attractor_nb.cli import graph_reports as looking
 
     def fail(_path):
         raise RuntimeError("x\x1b]0;PWN\x07")  # its text is shown as it is

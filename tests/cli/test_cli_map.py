@@ -172,8 +172,8 @@ def test_a_terminal_gets_a_bar_and_lines_for_failures():
 
     from attractor_nb.cli.map_progress import MapProgress
     from attractor_nb.cli.terminal import Terminal
+    from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
-    from attractor_nb.views.map_view import MapView
 
     class Tty(io.StringIO):
         def isatty(self):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from attractor_nb.cli.app import app
+from attractor_nb.cli.command_tree import app
 
 PAGE = (Path(__file__).parents[2] / "docs/cli.md").read_text()
 BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)

@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run, current_stage
 from attractor_nb.cli.progress import Progress, Tally
-from attractor_nb.cli.summary import in_words, summary_plain
+from attractor_nb.cli.run_summary import in_words, summary_plain
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import (

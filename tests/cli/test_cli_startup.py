@@ -10,7 +10,11 @@ HEAVY = {
     "IPython", "anthropic", "dask", "distributed", "genai_prices", "graphviz", "httpx", "ipywidgets", "jsonschema",
     "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
 }  # fmt: skip
-ENGINE = {"attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.handlers.registry"}
+ENGINE = {
+    "attractor_nb.pipeline.pipeline",
+    "attractor_nb.engine.runner",
+    "attractor_nb.handlers.handler_registry",
+}
 
 SERVE = """\
 import json, os, signal, sys, threading, urllib.request

@@ -12,7 +12,7 @@ from attractor_nb.decisions.cache_keys import (
     of_stage,
     read_values,
 )
-from attractor_nb.model.calls import changed_inputs
+from attractor_nb.model.call_content import changed_inputs
 from attractor_nb.model.prompt_sections import with_context
 
 RUN = Place(

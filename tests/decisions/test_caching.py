@@ -2,8 +2,8 @@
 
 import pytest
 
-from attractor_nb.decisions.caching import SHOWN_CHARACTERS, UNCACHED_TYPES, is_declared, nearest, refusal
-from attractor_nb.model.calls import CallInputs, InputChange, StageCall
+from attractor_nb.decisions.cache_rules import SHOWN_CHARACTERS, UNCACHED_TYPES, is_declared, nearest, refusal
+from attractor_nb.model.call_content import CallInputs, InputChange, StageCall
 from attractor_nb.model.graph import Node
 from attractor_nb.model.shapes import BUILT_IN_TYPES
 

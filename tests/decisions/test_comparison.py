@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions import comparison
-from attractor_nb.decisions.comparison import Step, align, changed_values, unite
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.studio.compare import run_alignment as comparison
+from attractor_nb.studio.compare.run_alignment import Step, align, changed_values, unite
 
 
 def way(text, **others):

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from attractor_nb import parse_dot
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.estimates import Asked, Assumptions, Estimator, RunEstimate
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
+from attractor_nb.studio.estimate.estimated_usage import Asked, Assumptions, Estimator, RunEstimate
 
 ENDS = "start [shape=Mdiamond] end [shape=Msquare] a b c"
 CHEAP, DEAR, UNKNOWN = ModelName("cheap", "x"), ModelName("dear", "x"), ModelName("unknown", "x")

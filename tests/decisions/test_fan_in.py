@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_in import (
+from attractor_nb.decisions.fan_in_choice import (
     MAX_OUTPUTS_CHARACTERS,
     Candidate,
     UnreadableResults,
@@ -17,7 +17,7 @@ from attractor_nb.decisions.fan_in import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.answers import json_values
+from attractor_nb.handlers.json_answers import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.history import (
+from attractor_nb.decisions.log_history import (
     displaced,
     find_points,
     missing_visit,

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb.decisions.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.decisions.recordings import MAX_SHORT, find_call, miss_report, shortened
-from attractor_nb.model.calls import CallInputs
+from attractor_nb.model.call_content import CallInputs
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 

@@ -17,10 +17,10 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attractor_nb.maps.map_options import NOT_OF_A_ROW, MapOptions
 from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
-from attractor_nb.pipeline.definition import Definition
-from attractor_nb.pipeline.maps.options import NOT_OF_A_ROW, MapOptions
-from attractor_nb.pipeline.options import BOUNDS, RunOptions
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attractor_nb"
 WIDTH = 110
@@ -88,34 +88,34 @@ class Target:
 
 INPUTS = frozenset({"params"})
 TARGETS = {
-    "Starting.run": Target("pipeline/signatures/starting.py", RUN),
-    "Starting.run_async": Target("pipeline/signatures/starting.py", RUN, defaults={"host": '"kernel"'}),
+    "Starting.run": Target("pipeline/methods/start_run.py", RUN),
+    "Starting.run_async": Target("pipeline/methods/start_run.py", RUN, defaults={"host": '"kernel"'}),
     "Trying.check": Target(
-        "pipeline/signatures/trying.py",
+        "pipeline/methods/try_out.py",
         RUN,
         frozenset({"cassette"}),
         {"durability": '"none"', "is_shown": "False"},
     ),
-    "Trying.step": Target("pipeline/signatures/trying.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
-    "Trying.form": Target("pipeline/signatures/trying.py", RUN, INPUTS),
-    "Continuing.resume": Target("pipeline/signatures/continuing.py", RUN, INPUTS),
-    "OverRows.map": Target("pipeline/signatures/mapping.py", MAP),
-    "OverRows.map_async": Target("pipeline/signatures/mapping.py", MAP, defaults={"host": '"kernel"'}),
-    "OverRows.resume_map": Target("pipeline/signatures/mapping.py", MAP, frozenset({"map_dir"})),
-    "GoingOn.resume": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
-    "GoingOn.rewind": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
-    "GoingOn.fork": Target("pipeline/run_signatures/of_a_run.py", RUN, INPUTS),
+    "Trying.step": Target("pipeline/methods/try_out.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
+    "Trying.form": Target("pipeline/methods/try_out.py", RUN, INPUTS),
+    "Continuing.resume": Target("pipeline/methods/go_on.py", RUN, INPUTS),
+    "OverRows.map": Target("pipeline/methods/over_rows.py", MAP),
+    "OverRows.map_async": Target("pipeline/methods/over_rows.py", MAP, defaults={"host": '"kernel"'}),
+    "OverRows.resume_map": Target("pipeline/methods/over_rows.py", MAP, frozenset({"map_dir"})),
+    "GoingOn.resume": Target("pipeline/methods/run_again.py", RUN, INPUTS),
+    "GoingOn.rewind": Target("pipeline/methods/run_again.py", RUN, INPUTS),
+    "GoingOn.fork": Target("pipeline/methods/run_again.py", RUN, INPUTS),
     "Rerunning.rerun": Target(
-        "pipeline/run_signatures/of_a_stage.py",
+        "studio/debug/rerun_options.py",
         RUN,
         INPUTS | {"stop_after", "breakpoints", "host"},
         {"is_shown": "False"},
     ),
-    "Resumable.resume": Target("pipeline/run_signatures/of_a_row.py", RUN, INPUTS),
+    "Resumable.resume": Target("pipeline/methods/resume_row.py", RUN, INPUTS),
     "run_pipeline": Target("pipeline/spec_names.py", RUN),
-    "load_pipeline": Target("pipeline/loading.py", PIPELINE, frozenset({"origin", "ancestry"})),
-    "Definition.__init__": Target("pipeline/definition.py", PIPELINE),
-    "Sharing.estimate": Target("pipeline/sharing.py", {name: RUN[name] for name in BOUNDS}),
+    "load_pipeline": Target("pipeline/load_pipeline.py", PIPELINE, frozenset({"origin", "ancestry"})),
+    "Definition.__init__": Target("runtime/definition.py", PIPELINE),
+    "Sharing.estimate": Target("pipeline/preview.py", {name: RUN[name] for name in BOUNDS}),
 }
 KEYWORDS = {"RunKeywords": RUN, "MapKeywords": MAP}
 
@@ -213,7 +213,7 @@ def sources():
     found = {target.path: (PACKAGE / target.path).read_text("utf-8") for target in TARGETS.values()}
     for name, target in TARGETS.items():
         found[target.path] = written(found[target.path], name, target)
-    place = "pipeline/signatures/keywords.py"
+    place = "pipeline/methods/keywords.py"
     found[place] = written_keywords((PACKAGE / place).read_text("utf-8"))
     return {PACKAGE / path: formatted(source) for path, source in found.items()}
 

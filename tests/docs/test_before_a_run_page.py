@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.lint import BUILT_IN_RULES
+from attractor_nb.studio.estimate.estimated_usage import Assumptions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs" / "before-a-run.md").read_text("utf-8")

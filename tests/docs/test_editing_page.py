@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from attractor_nb.pipeline.editor import Editor
+from attractor_nb.studio.edit.editor import Editor
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "editing.md").read_text("utf-8")
 

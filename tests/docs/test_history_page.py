@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.pipeline.history import RunRow, RunTable
-from attractor_nb.pipeline.history_filter import STATUSES, Filter
+from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.storage.listing import MAX_CHECKED_BYTES
 from attractor_nb.storage.removal import REMAINS_BEGINNING
 from attractor_nb.storage.run_tags import TAGS_NAME
-from attractor_nb.views.heat import MEASURES
+from attractor_nb.studio.history.run_filter import STATUSES, Filter
+from attractor_nb.studio.timeline.heat_view import MEASURES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.pipeline.inspection import MAX_TEXT, StageInspection
+from attractor_nb.studio.inspect.inspection import MAX_TEXT, StageInspection
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "inspecting.md").read_text("utf-8")
 INNER = "digraph inner { start [shape=Mdiamond] draft done [shape=Msquare] start -> draft -> done }"

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus
-from attractor_nb.model.calls import InputChange
+from attractor_nb.model.call_content import InputChange
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.response import Response

@@ -124,12 +124,12 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/children.py",
+    "attractor_nb/runtime/child_runs.py",
     "            return self._begin(pipeline, options, scope, place)",
     instead="            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))",
 )
 @pytest.mark.protects(
-    "attractor_nb/pipeline/children.py",
+    "attractor_nb/runtime/child_runs.py",
     "complete_end(pipeline, place, options, self._household.seams)",
 )
 @pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
@@ -272,7 +272,9 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
     figures.record(1, "killed in whole processes of their own", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/pipeline/recorded.py", "context.restore(event.context, event.logs)")
+@pytest.mark.protects(
+    "attractor_nb/runtime/handles/recorded_state.py", "context.restore(event.context, event.logs)"
+)
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
     """Protected by: what the log says after the checkpoint is in the context again."""

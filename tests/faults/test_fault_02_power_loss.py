@@ -424,7 +424,7 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
     "if _is_lost_write(data, position, end, offset) and",
     instead="if False and",
 )
-@pytest.mark.protects("attractor_nb/pipeline/resuming.py", "        _check_begun(stored)\n", instead="")
+@pytest.mark.protects("attractor_nb/runtime/resume.py", "        _check_begun(stored)\n", instead="")
 def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(
     record, memory_disk, campaign, figures
 ):
@@ -457,7 +457,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
-    "attractor_nb/pipeline/children.py",
+    "attractor_nb/runtime/child_runs.py",
     "        except RunNotFound:  # it was cut off before its first record\n",
     instead="        except FileExistsError:\n",
 )

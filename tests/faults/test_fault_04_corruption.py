@@ -19,7 +19,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
-from attractor_nb.pipeline.ended_context import StoredValues
+from attractor_nb.runtime.handles.final_context import StoredValues
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
@@ -334,7 +334,7 @@ def test_a_damaged_artifact_is_never_taken_for_the_value(moment, campaign, figur
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/followed.py",
+    "attractor_nb/runtime/handles/event_fold.py",
     "            self.outcomes[event.name] = event.outcome\n",
     instead="            pass\n",
 )
@@ -501,12 +501,12 @@ def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures)
 
 @pytest.mark.parametrize("moment", [MOMENTS[2]], indirect=True)
 @pytest.mark.protects(
-    "attractor_nb/storage/standing.py",
+    "attractor_nb/storage/run_status.py",
     "            return so(DAMAGED)",
     instead="            pass",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/survey.py", "MANIFEST_NAME: manifest})", instead="MANIFEST_NAME: None})"
+    "attractor_nb/storage/directory_survey.py", "MANIFEST_NAME: manifest})", instead="MANIFEST_NAME: None})"
 )
 @pytest.mark.protects("attractor_nb/storage/salvage.py", ", known_records(survey.manifest))", instead=", 0)")
 def test_a_finished_run_that_lost_its_end_is_damaged_for_all_who_look(moment, figures):

@@ -24,8 +24,8 @@ import pytest
 
 from attractor_nb import Pipeline, interrupts
 from attractor_nb.decisions import run_state
-from attractor_nb.pipeline import launching
 from attractor_nb.processes import local
+from attractor_nb.runtime import launch as launching
 from attractor_nb.storage.stored_run import read_run
 
 pytestmark = [
@@ -191,13 +191,13 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
     figures.record(6, "interrupted in a tool's stage, and again before a line of the resume", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/pipeline/launching.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
+@pytest.mark.protects("attractor_nb/runtime/launch.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
 def test_interrupted_while_the_handle_of_a_resumed_run_is_handed_over(interrupt_workers, figures):
     """Protected by: who is interrupted before he has the handle has the run stopped, whatever line it is."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
     handed_over = line_of("interrupt.at_end(wired.behind.stop_for_nobody)", launching)
     lines = [
-        *(["pipeline/launching.py", handed_over + step] for step in (-1, 0, 1)),
+        *(["runtime/launch.py", handed_over + step] for step in (-1, 0, 1)),
         *(["interrupts.py", number] for number in lines_of(interrupts.HeldInterrupt.finish)),
         *(["interrupts.py", number] for number in lines_of(interrupts._let_go)),
     ]
@@ -329,11 +329,11 @@ def marked(folder):
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/handle.py",
+    "attractor_nb/runtime/handles/handle.py",
     "with held_interrupts(self.cancel) as interrupt:\n            future =",
     instead="with held_interrupts() as interrupt:\n            future =",
 )
-@pytest.mark.protects("attractor_nb/cli/execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
+@pytest.mark.protects("attractor_nb/cli/run_execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
 @pytest.mark.parametrize("numbers", SIGNALS.values(), ids=SIGNALS.keys())
 def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers):
     """Protected by: requests to end stop a run as Ctrl-C does; an interrupt stops the engine at once."""
@@ -414,7 +414,9 @@ def interrupted_script(folder, number, *more):
     return int(ended.stdout)
 
 
-@pytest.mark.protects("attractor_nb/pipeline/hosts.py", "at_program_end(self._stop_jobs)", instead="pass")
+@pytest.mark.protects(
+    "attractor_nb/runtime/handles/hosts.py", "at_program_end(self._stop_jobs)", instead="pass"
+)
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
     """Protected by: a program that ends stops the runs that nobody waits for, and says so."""
 

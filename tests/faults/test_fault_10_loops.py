@@ -79,12 +79,12 @@ def told(result):
     instead="if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/endings.py",
+    "attractor_nb/decisions/run_endings.py",
     "    if state.restarts >= plan.bounds.max_restarts:",
     instead="    if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/endings.py",
+    "attractor_nb/decisions/run_endings.py",
     "    if state.redirects >= plan.bounds.max_goal_gate_redirects:",
     instead="    if False:",
 )

@@ -8,7 +8,7 @@ KILLS_AT_A_TIME = 12
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
-    "attractor_nb/storage/brought_rows.py", "disk.make_directory(temporary, home.descriptor)"
+    "attractor_nb/storage/returned_rows.py", "disk.make_directory(temporary, home.descriptor)"
 )
 def test_a_kill_at_any_operation_leaves_no_fork_or_one_that_can_be_resumed(
     ask_worker, tmp_path, campaign, figures

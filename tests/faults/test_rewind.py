@@ -11,7 +11,7 @@ KILLS_AT_A_TIME = 12
     "attractor_nb/engine/runner.py", "setup.stream.announce(setup.rewound, is_synced=True)", instead="pass"
 )
 @pytest.mark.protects(
-    "attractor_nb/pipeline/recorded.py",
+    "attractor_nb/runtime/handles/recorded_state.py",
     'if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):',
     instead="if False:",
 )

@@ -22,7 +22,7 @@ from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS
 from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question
-from attractor_nb.pipeline.secrets import learn_environment
+from attractor_nb.runtime.prepare.known_secrets import learn_environment
 from attractor_nb.sessions import create_session, open_agent_log
 from attractor_nb.source import SourceText
 from attractor_nb.stage import current_stage, stream_output
@@ -183,11 +183,11 @@ def run_leaky(pipeline, planted, **options):
     instead="self._announce_output(text, channel)",
 )
 @pytest.mark.protects(
-    "attractor_nb/pipeline/beginning.py",
+    "attractor_nb/runtime/begin.py",
     "source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)",
     instead="source_text, is_redacted = pipeline.to_dot(), False",
 )
-@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "    learn(secrets_among(os.environ))")
+@pytest.mark.protects("attractor_nb/runtime/prepare/known_secrets.py", "    learn(secrets_among(os.environ))")
 @pytest.mark.protects("attractor_nb/logs.py", "logger.addFilter(_Redaction())")
 def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     leaky, planted, tmp_path, caplog, capfd, figures
@@ -225,7 +225,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "redact_event(event)", instead="pass")
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "text = redacted(text)", instead="pass")
 @pytest.mark.protects(
-    "attractor_nb/pipeline/wiring.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
+    "attractor_nb/runtime/wire.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
 )
 def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figures):
     run, result, seen, _ = run_leaky(leaky, planted, durability="none")
@@ -241,12 +241,12 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/resuming.py",
+    "attractor_nb/runtime/resume.py",
     '_REDACTED if stored.manifest.get("is_source_redacted") else _CHANGED',
     instead="_CHANGED",
 )
 @pytest.mark.protects(
-    "attractor_nb/pipeline/resuming.py",
+    "attractor_nb/runtime/resume.py",
     "_check_own_source(pipeline, logs_root, on_graph_change)",
     instead="pass",
 )
@@ -266,7 +266,9 @@ def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(plant
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
 
-@pytest.mark.protects("attractor_nb/pipeline/secrets.py", "clean = write_dot(redacted_graph(whole))")
+@pytest.mark.protects(
+    "attractor_nb/runtime/prepare/known_secrets.py", "clean = write_dot(redacted_graph(whole))"
+)
 def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     source = f"digraph {{ start [shape=Mdiamond, note={planted['aws']}] done [shape=Msquare] start -> done }}"
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability="fast")
@@ -363,17 +365,17 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
     instead="json.dumps(value, indent",
 )
 @pytest.mark.protects(
-    "attractor_nb/cli/looking.py",
+    "attractor_nb/cli/graph_reports.py",
     "print_source(redacted(write_dot(document.graph))",
     instead="print_source((write_dot(document.graph))",
 )
 @pytest.mark.protects(
-    "attractor_nb/cli/looking.py",
+    "attractor_nb/cli/graph_reports.py",
     "return redacted(write_dot(pipeline.whole))",
     instead="return write_dot(pipeline.whole)",
 )
 @pytest.mark.protects(
-    "attractor_nb/cli/execution.py",
+    "attractor_nb/cli/run_execution.py",
     'one_line(redacted(pipeline.graph.get("label", str, "")))',
     instead='one_line(pipeline.graph.get("label", str, ""))',
 )
@@ -444,13 +446,13 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
     "attractor_nb/storage/artifact_store.py", "json_bytes(redacted_value(data))", instead="json_bytes(data)"
 )
 @pytest.mark.protects(
-    "attractor_nb/interviewers/recording.py",
+    "attractor_nb/interviewers/recording_interviewer.py",
     "self.recordings.append((question, redacted_answer(answer)))",
     instead="self.recordings.append((question, answer))",
 )
 @pytest.mark.protects("attractor_nb/engine/gates.py", "message = redacted(message)")
 @pytest.mark.protects(
-    "attractor_nb/pipeline/lint_report.py", 'redacted("".join(diff))', instead='"".join(diff)'
+    "attractor_nb/studio/edit/lint_report.py", 'redacted("".join(diff))', instead='"".join(diff)'
 )
 def test_artifacts_recordings_news_and_fixes_hold_no_key(planted, tmp_path):
     store = ArtifactStore(ManualClock())

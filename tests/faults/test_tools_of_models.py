@@ -19,19 +19,19 @@ from pydantic_ai.models.function import FunctionModel
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import tools_for
-from attractor_nb.backends.llm.tools.calls import ToolCalls
 from attractor_nb.backends.llm.tools.catalog import TOOLS
-from attractor_nb.backends.llm.tools.problems import MAX_KEPT_CHARACTERS, ToolProblem
+from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
+from attractor_nb.backends.llm.tools.tool_problems import MAX_KEPT_CHARACTERS, ToolProblem
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.pipeline.workplaces import Folder, RunWorkplace
+from attractor_nb.runtime.workspace.workspace import Folder, RunWorkplace
 from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.testing import FakeProcesses, FolderFiles
 from attractor_nb.testing.faulty_disk import FaultyDisk
 
-PLACES = "attractor_nb/backends/llm/tools/places.py"
-CALLS = "attractor_nb/backends/llm/tools/calls.py"
+PLACES = "attractor_nb/backends/llm/tools/tool_paths.py"
+CALLS = "attractor_nb/backends/llm/tools/tool_calls.py"
 HOOKS = "attractor_nb/backends/llm/tools/hooks.py"
 SOURCE = """digraph d { start [shape=Mdiamond] done [shape=Msquare]
   work [prompt="Work", allowed_tools="read,write,list,run", %s] start -> work -> done }"""

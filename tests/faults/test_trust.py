@@ -13,12 +13,12 @@ import pytest
 
 from attractor_nb import Pipeline, load_pipeline
 from attractor_nb.errors import AttractorError, OptionError, UntrustedSource
-from attractor_nb.pipeline.trust import trust_question
+from attractor_nb.runtime.prepare.trust import trust_question
 from attractor_nb.storage.trust_file import TrustFile
 from attractor_nb.testing import FakeProcesses
 
 WRITER = Path(__file__).parent / "workers" / "trust_writer.py"
-TRUST = "attractor_nb/pipeline/trust.py"
+TRUST = "attractor_nb/runtime/prepare/trust.py"
 TRUST_FILE = "attractor_nb/storage/trust_file.py"
 
 
@@ -84,7 +84,7 @@ def test_commands_from_elsewhere_are_refused_and_nothing_is_made(file, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/definition.py",
+    "attractor_nb/runtime/definition.py",
     "self._source = read_source(source)",
     instead="self._source = source",
 )
@@ -148,7 +148,7 @@ def test_a_link_that_is_turned_to_another_file_is_asked_about(tmp_path):
 
 
 @pytest.mark.protects(
-    "attractor_nb/pipeline/resuming.py", "check_trust(plan.graph, pipeline.origin, options, logs_root)"
+    "attractor_nb/runtime/resume.py", "check_trust(plan.graph, pipeline.origin, options, logs_root)"
 )
 def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
     """Protection: a resume asks as a run does."""
@@ -198,7 +198,7 @@ def test_the_environment_takes_12_digits_and_no_wildcard(file, monkeypatch):
 
 
 @pytest.mark.protects(
-    "attractor_nb/views/commands.py",
+    "attractor_nb/views/shown_commands.py",
     "if char.isprintable() and not _INVISIBLE.match(char)",
     instead="if char",
 )

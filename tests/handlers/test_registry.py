@@ -6,9 +6,9 @@ import pytest
 
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.conditional import ConditionalHandler
-from attractor_nb.handlers.exit import ExitHandler
-from attractor_nb.handlers.registry import HandlerRegistry
-from attractor_nb.handlers.start import StartHandler
+from attractor_nb.handlers.exit_node import ExitHandler
+from attractor_nb.handlers.handler_registry import HandlerRegistry
+from attractor_nb.handlers.start_node import StartHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.testing import try_stage, verify_handler

@@ -9,7 +9,7 @@ import pytest
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.lint import BUILT_IN_RULES, BUILT_IN_TYPES, LintOptions, validate
 from attractor_nb.model.diagnostic import Severity
-from attractor_nb.pipeline.text_files import TextFiles
+from attractor_nb.runtime.prepare.text_sources import TextFiles
 from attractor_nb.transforms import built_in_transforms
 
 OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES)

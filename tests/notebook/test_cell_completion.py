@@ -9,7 +9,7 @@ from IPython.core.completer import CompletionContext, provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from attractor_nb.backends import NAMED
-from attractor_nb.cli.choices import BackendName
+from attractor_nb.cli.option_choices import BackendName
 from attractor_nb.notebook import extension
 from attractor_nb.notebook.cell_outline import node_ids
 from attractor_nb.notebook.completion import OPTIONS, suggest

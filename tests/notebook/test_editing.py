@@ -6,8 +6,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.notebook.editing import MOST_VIEWS, Desks, editor_html
-from attractor_nb.pipeline.editor_desk import EditorDesk
-from attractor_nb.views.findings import findings_html
+from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.views.findings_table import findings_html
 
 TEXT = 'digraph { start [shape=Mdiamond] a [promt="x"] done [shape=Msquare] start -> a -> done }'
 

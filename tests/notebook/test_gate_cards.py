@@ -12,9 +12,9 @@ from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.notebook.gate_card import MAX_LINES, GateCards, HandedIn
 from attractor_nb.notebook.gate_inbox import LiveInbox
-from attractor_nb.pipeline.open_gates import listen
+from attractor_nb.runtime.open_gates import listen
 from attractor_nb.testing import ScriptedBackend
-from attractor_nb.views.questions import plain_question, settled_words
+from attractor_nb.views.shown_questions import plain_question, settled_words
 
 OPTIONS = (("A", "[A] Approve"), ("R", "[R] Redo"), ("S", "Start over"))
 

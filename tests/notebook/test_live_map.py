@@ -63,10 +63,10 @@ def test_pictures_are_few_however_many_rows_there_are(count):
     """The table is as long as a screen, and is painted a few times a second at most."""
     import threading
 
+    from attractor_nb.maps.map_table import SHOWN_ROWS, map_html
+    from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.notebook import live_map
-    from attractor_nb.views.map_table import SHOWN_ROWS, map_html
-    from attractor_nb.views.map_view import MapView
 
     view = MapView("demo", count)
     painted = []

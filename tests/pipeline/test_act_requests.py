@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.pipeline.act_requests import GOES_ON, ActionDesk
+from attractor_nb.pipeline.run_actions import GOES_ON, ActionDesk
 
 WAIT = 20
 TEXT = """digraph demo { graph [goal="tides"] start [shape=Mdiamond] done [shape=Msquare]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from attractor_nb.pipeline.debug_requests import MAX_VALUES, answer_debugging
+from attractor_nb.studio.debug.debug_requests import MAX_VALUES, answer_debugging
 
 WAIT = 30
 

@@ -17,7 +17,7 @@ from attractor_nb.model.events import (
     RunWarning,
     StageCompleted,
 )
-from attractor_nb.pipeline import handle
+from attractor_nb.runtime.handles import handle
 from attractor_nb.testing import ManualClock
 
 WAIT = 30

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline
-from attractor_nb.decisions.estimates import Assumptions
 from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.studio.estimate.estimated_usage import Assumptions
 
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"
 
@@ -110,7 +110,7 @@ def test_a_frame_without_pandas_says_what_to_install(monkeypatch):
 def test_without_a_price_list_everything_is_unpriced_and_the_remedy_is_said(monkeypatch):
     for name in (
         "attractor_nb.backends.llm.prices.has_prices",
-        "attractor_nb.pipeline.estimating.has_prices",
+        "attractor_nb.studio.estimate.run_estimate.has_prices",
     ):
         monkeypatch.setattr(name, lambda: False)
     found = pipeline('a [prompt=x, llm_model="gpt-5.2"] start -> a -> done').estimate()

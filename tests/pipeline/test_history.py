@@ -11,7 +11,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Run, heat, runs
 from attractor_nb.errors import OptionError, RunError, RunLocked
 from attractor_nb.notebook.history_view import HistoryDesk
-from attractor_nb.pipeline.history import RunTable
+from attractor_nb.pipeline.runs import RunTable
 
 TEXT = 'digraph talk { start [shape=Mdiamond] plan say [prompt="b"] done [shape=Msquare] start -> plan -> say -> done }'
 
@@ -104,7 +104,7 @@ def test_a_frame_has_a_row_for_each_run_and_without_pandas_the_message_says_so(k
     def no_pandas(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("attractor_nb.pipeline.history.import_module", no_pandas)
+    monkeypatch.setattr("attractor_nb.pipeline.runs.import_module", no_pandas)
     with pytest.raises(OptionError, match="needs pandas"):
         kept.to_frame()
 

@@ -4,8 +4,8 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
+from attractor_nb.studio.history.lineage_view import MAX_SHOWN, Kin, lineage_svg, lineage_text
 from attractor_nb.testing import ManualClock
-from attractor_nb.views.lineage import MAX_SHOWN, Kin, lineage_svg, lineage_text
 
 LINE = "a b start -> a -> b -> done"
 HOSTILE = '<script>alert(1)</script> & "quoted" \u202e'

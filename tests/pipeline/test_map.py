@@ -257,7 +257,7 @@ def test_columns_that_make_no_inputs_are_refused():
 
 
 def test_rows_without_end_are_refused(monkeypatch):
-    from attractor_nb.pipeline.maps import inputs
+    from attractor_nb.maps import row_inputs as inputs
 
     monkeypatch.setattr(inputs, "MAX_ROWS", 10)
     with pytest.raises(OptionError, match="more than 10 rows"):
@@ -584,7 +584,7 @@ def test_rows_are_agents_of_a_session(tmp_path):
 def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
     import pickle
 
-    from attractor_nb.pipeline.maps.row_worker import perform_row
+    from attractor_nb.maps.row_worker import perform_row
     from attractor_nb.workers.task import FORM
 
     work = {

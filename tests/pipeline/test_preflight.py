@@ -9,8 +9,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends import ProviderBackend
-from attractor_nb.pipeline import machine
-from attractor_nb.pipeline.preflight import examine_machine
+from attractor_nb.studio.estimate import machine_facts as machine
+from attractor_nb.studio.estimate.preflight import examine_machine
 
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL")

@@ -7,10 +7,10 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.pipeline.history import runs
-from attractor_nb.pipeline.loading import load_pipeline
+from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
+from attractor_nb.pipeline.runs import runs
 from attractor_nb.pipeline.spec_names import load_checkpoint
 
 SOURCE = "digraph g { start [shape=Mdiamond] work done [shape=Msquare] start -> work -> done }"

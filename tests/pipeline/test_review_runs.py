@@ -9,12 +9,12 @@ import pytest
 from attractor_nb.context import Context
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.pipeline.followed import Followed
-from attractor_nb.pipeline.handle import Work
-from attractor_nb.pipeline.hosts import Job
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
+from attractor_nb.runtime.handles.event_fold import Followed
+from attractor_nb.runtime.handles.handle import Work
+from attractor_nb.runtime.handles.hosts import Job
 
 LIMIT_SECONDS = 20
 SOURCE = """digraph g {

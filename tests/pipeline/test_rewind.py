@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
-from attractor_nb.decisions.history import way_taken
+from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineRewound, StageStarted
 from attractor_nb.model.response import Response
-from attractor_nb.pipeline.recorded import restored_context, restored_state
+from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
-from attractor_nb.views.spending import so_far
+from attractor_nb.views.spending_fold import so_far
 
 LINE = "a b c start -> a -> b -> c -> done"
 

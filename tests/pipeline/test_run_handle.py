@@ -19,7 +19,7 @@ from attractor_nb import (
 )
 from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunNotFound, ValidationError
 from attractor_nb.model.events import StageCompleted
-from attractor_nb.pipeline.presenters import are_runs_shown, register_presenter
+from attractor_nb.runtime.handles.presenters import are_runs_shown, register_presenter
 
 GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 

@@ -16,17 +16,17 @@ import pytest
 
 import attractor_nb
 from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
-from attractor_nb.cli.options import run_settings
+from attractor_nb.cli.shared_options import run_settings
 from attractor_nb.errors import OptionError
+from attractor_nb.maps.map_options import MapOptions
+from attractor_nb.maps.map_run import MapRun
 from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.notebook.magics import AttractorMagics
-from attractor_nb.pipeline.debugger import Debugger
-from attractor_nb.pipeline.definition import Definition
-from attractor_nb.pipeline.history import RunRow, RunTable
-from attractor_nb.pipeline.maps.map_run import MapRun
-from attractor_nb.pipeline.maps.options import MapOptions
-from attractor_nb.pipeline.options import BOUNDS, RunOptions
-from attractor_nb.pipeline.signatures.keywords import MapKeywords, RunKeywords
+from attractor_nb.pipeline.methods.keywords import MapKeywords, RunKeywords
+from attractor_nb.pipeline.runs import RunRow, RunTable
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
+from attractor_nb.studio.debug.debugger import Debugger
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"

@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import Pipeline, Run, load_pipeline, parse_dot, run_pipeline
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
-from attractor_nb.pipeline.trust import trust_question
+from attractor_nb.runtime.prepare.trust import trust_question
 from attractor_nb.source import SourceText
 from attractor_nb.testing import FakeProcesses
 

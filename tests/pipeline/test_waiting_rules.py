@@ -10,7 +10,7 @@ from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.interviewers.deferred import DeferredInterviewer
 from attractor_nb.interviewers.sequential import SequentialInterviewer
 from attractor_nb.model.question import Answer
-from attractor_nb.pipeline.presenters import register_presenter
+from attractor_nb.runtime.handles.presenters import register_presenter
 
 GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, UntrustedSource
-from attractor_nb.pipeline.history import runs
+from attractor_nb.pipeline.runs import runs
 from attractor_nb.stage import current_stage
 
 FRAME = "digraph d {{ {graph} start [shape=Mdiamond] done [shape=Msquare] {body} }}"

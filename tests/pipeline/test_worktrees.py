@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.pipeline.history import runs
+from attractor_nb.pipeline.runs import runs
 
 FRAME = "digraph d {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}"
 STEPS = FRAME.format(
@@ -125,7 +125,7 @@ def test_a_run_that_is_killed_between_work_and_record_goes_on_as_if_the_stage_ha
     repository, monkeypatch, moment
 ):
     from attractor_nb.engine.runner import Runner
-    from attractor_nb.pipeline.worktrees import Worktree
+    from attractor_nb.runtime.workspace.worktree import Worktree
 
     keep, commit_stage = Worktree.keep, Runner.commit_stage
 

@@ -12,7 +12,7 @@ import pytest
 
 from attractor_nb.cli.server_client import Client, read_address
 from attractor_nb.cli.server_events import follow_events
-from attractor_nb.pipeline.hosts import live_jobs, stop_jobs
+from attractor_nb.runtime.handles.hosts import live_jobs, stop_jobs
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()

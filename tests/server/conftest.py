@@ -8,9 +8,9 @@ import threading
 import httpx
 import pytest
 
-from attractor_nb.server.app import Server
+from attractor_nb.server.asgi_app import Server
+from attractor_nb.server.server_settings import ServerSettings, hosts_of
 from attractor_nb.server.serving import ServerProcess, listen
-from attractor_nb.server.settings import ServerSettings, hosts_of
 
 collect_ignore = ["workers", "api_fuzz.py", "api_fuzz_stock.py"]  # programs of their own
 TOKEN = "t" * 43

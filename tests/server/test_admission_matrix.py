@@ -9,7 +9,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.server.admission import has_token, stranger
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import PAGE_PATHS
-from attractor_nb.server.settings import check_bind, checked_prefix, checked_token, hosts_of
+from attractor_nb.server.server_settings import check_bind, checked_prefix, checked_token, hosts_of
 
 ROUTES = sorted({(operation.method, operation.path) for operation in OPERATIONS} | {("GET", "/openapi.json")})
 PUBLIC = frozenset(("GET", path) for path in PAGE_PATHS)

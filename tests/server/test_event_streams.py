@@ -14,8 +14,8 @@ from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server import channel as channel_module
 from attractor_nb.server.channel import Channel
 from attractor_nb.server.desk import Desk
+from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.problems import Problem
-from attractor_nb.server.streams import Streams
 from attractor_nb.server.tickets import Tickets
 from attractor_nb.storage.event_log import read_log
 
@@ -109,7 +109,7 @@ def test_random_drops_of_many_consumers_make_no_gap_and_no_duplicate(client, roo
 
 
 def whole_end(place):
-    from attractor_nb.storage.standing import read_last_event
+    from attractor_nb.storage.run_status import read_last_event
 
     last = read_last_event(place)
     is_end = last is not None and last.type in {"PipelineCompleted", "PipelineFailed"}

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from attractor_nb.server import wire
+from attractor_nb.server import connection_end as wire
 
 TOKEN = "t" * 43
 MEGABYTE = 1024 * 1024

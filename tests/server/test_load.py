@@ -16,7 +16,7 @@ import pytest
 from attractor_nb.errors import OptionError
 from attractor_nb.server import descriptors, serve
 from attractor_nb.server.channel import Channel
-from attractor_nb.server.streams import Stream
+from attractor_nb.server.event_streams import Stream
 
 LOAD = Path(__file__).parents[1] / "benchmarks" / "workers" / "load.py"
 RUNS, CLIENTS, WAVES = 24, 72, 2

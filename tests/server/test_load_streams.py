@@ -9,7 +9,7 @@ from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.model.events import EventsDropped, PipelineRestarted, StageStarted
 from attractor_nb.server import channel as channel_module
 from attractor_nb.server.channel import Channel
-from attractor_nb.server.trail import Trail
+from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.storage.event_lines import encode_event
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
 

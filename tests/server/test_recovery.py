@@ -21,8 +21,8 @@ from attractor_nb.model.events import (
     StageCompleted,
     StageStarted,
 )
+from attractor_nb.server.event_trail_reader import Recorded
 from attractor_nb.server.recovery import MAX_TRIES, has_come_to_something
-from attractor_nb.server.trail import Recorded
 from attractor_nb.storage.event_log import read_log
 from attractor_nb.storage.lock import read_owner
 

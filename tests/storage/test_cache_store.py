@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb.errors import StorageError
 from attractor_nb.model.cached import CachedStage, CacheLook
-from attractor_nb.model.calls import CallInputs, InputChange
+from attractor_nb.model.call_content import CallInputs, InputChange
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheSize, CacheStore
 from attractor_nb.storage.stage_contents import MISSING, file_digests

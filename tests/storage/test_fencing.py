@@ -12,8 +12,8 @@ from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lin
 from attractor_nb.storage.fence import FencedDisk
 from attractor_nb.storage.lock import read_owner
 from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_status import read_last_event
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.standing import read_last_event
 from attractor_nb.storage.stored_run import read_run
 
 

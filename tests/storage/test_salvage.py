@@ -6,10 +6,10 @@ import pytest
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import RunWarning, StageStarted
+from attractor_nb.storage.directory_survey import survey_run
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.salvage import plan_salvage, salvage
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.storage.survey import survey_run
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_a_salvage_that_is_cut_off_is_not_taken_for_a_run(run, tmp_path):
 
 def test_a_large_log_is_surveyed_one_record_at_a_time(run, monkeypatch):
     """No more than a record and the end are ever read at once."""
-    import attractor_nb.storage.survey as module
+    import attractor_nb.storage.directory_survey as module
 
     size = (run / "events.jsonl").stat().st_size
     monkeypatch.setattr(module, "MAX_RECORD_BYTES", size // 3)

@@ -17,17 +17,17 @@ KNOWN = {
         {
             "attractor_nb.pipeline.pipeline",
             "attractor_nb.pipeline.run",
-            "attractor_nb.pipeline.signatures.continuing",
-            "attractor_nb.pipeline.signatures.starting",
+            "attractor_nb.pipeline.methods.go_on",
+            "attractor_nb.pipeline.methods.start_run",
         }
     ),
     # A walk asks the debugger, attempts walk branches, and both stand in the run's setup.
     frozenset(
         {
             "attractor_nb.engine.attempts",
-            "attractor_nb.engine.branches",
+            "attractor_nb.engine.branch_walks",
             "attractor_nb.engine.debug_desk",
-            "attractor_nb.engine.debugging",
+            "attractor_nb.engine.debug_control",
             "attractor_nb.engine.run_setup",
             "attractor_nb.engine.walking",
         }

@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 from math import atan2, ceil, degrees, hypot, pi
 from xml.etree import ElementTree as ET
 
-from attractor_nb.views.dress import NO_DRESS
 from attractor_nb.views.layout.skeleton import skeleton_of
+from attractor_nb.views.overlay import NO_DRESS
 from attractor_nb.views.svg import _laid_out, render_svg
 
 SVG = "{http://www.w3.org/2000/svg}"

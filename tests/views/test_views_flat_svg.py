@@ -6,8 +6,8 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.dress import Dress, Mark
 from attractor_nb.views.flat_svg import flat_svg
+from attractor_nb.views.overlay import Dress, Mark
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.svg import render_svg
 from attractor_nb.views.theme import DARK, LIGHT, drawing_rules

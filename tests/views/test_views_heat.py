@@ -11,7 +11,7 @@ from attractor_nb.decisions.journal import Journal
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFailed, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.views.heat import ALPHAS, HUE, MEASURES, heat_of, measure
+from attractor_nb.studio.timeline.heat_view import ALPHAS, HUE, MEASURES, heat_of, measure
 from attractor_nb.views.table import table_text
 from attractor_nb.views.theme import DARK, LIGHT, contrast
 

@@ -20,9 +20,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.views.folding import fold_event
-from attractor_nb.views.spending import CallCount, so_far
+from attractor_nb.views.spending_fold import CallCount, so_far
 from attractor_nb.views.state import RunStatus, RunView
-from attractor_nb.views.summary import price_text, run_summary, usage_words
+from attractor_nb.views.summary_line import price_text, run_summary, usage_words
 from attractor_nb.views.text_table import run_table, text_table
 
 GRAPH = read_dot("digraph g { start [shape=Mdiamond] a done [shape=Msquare] start -> a -> done }").graph

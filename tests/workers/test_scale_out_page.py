@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
-from attractor_nb.pipeline.options import RunOptions, worker_wait_seconds
-from attractor_nb.workers.leashes import POLL_SECONDS
+from attractor_nb.runtime.prepare.run_options import RunOptions, worker_wait_seconds
+from attractor_nb.workers.lifelines import POLL_SECONDS
 from attractor_nb.workers.perform import HOLD_AFTER_SECONDS
 from attractor_nb.workers.task import MAX_BROUGHT_BYTES, MAX_BROUGHT_FILES, MAX_SAID_CHARACTERS
 from attractor_nb.workers.worker_loop import IDLE_SECONDS

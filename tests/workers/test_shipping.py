@@ -14,7 +14,8 @@ from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
 from attractor_nb.model.response import Response
 from attractor_nb.redaction import MARK
-from attractor_nb.workers import brought, perform, task
+from attractor_nb.workers import perform, task
+from attractor_nb.workers import returned_files as brought
 
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from attractor_nb.deferred import deferred
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.agents.backend import AgentBackend as AgentBackend
-    from attractor_nb.backends.agents.backend import ClaudeBackend as ClaudeBackend
-    from attractor_nb.backends.agents.backend import CodexBackend as CodexBackend
-    from attractor_nb.backends.agents.backend import GeminiBackend as GeminiBackend
+    from attractor_nb.backends.agents.agent_backend import AgentBackend as AgentBackend
+    from attractor_nb.backends.agents.agent_backend import ClaudeBackend as ClaudeBackend
+    from attractor_nb.backends.agents.agent_backend import CodexBackend as CodexBackend
+    from attractor_nb.backends.agents.agent_backend import GeminiBackend as GeminiBackend
     from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
     from attractor_nb.backends.agents.installed import InstalledAgent as InstalledAgent
     from attractor_nb.backends.agents.installed import installed_agents as installed_agents
@@ -22,10 +22,10 @@ else:
     __getattr__ = deferred(
         __name__,
         {
-            "AgentBackend": "backends.agents.backend",
-            "ClaudeBackend": "backends.agents.backend",
-            "CodexBackend": "backends.agents.backend",
-            "GeminiBackend": "backends.agents.backend",
+            "AgentBackend": "backends.agents.agent_backend",
+            "ClaudeBackend": "backends.agents.agent_backend",
+            "CodexBackend": "backends.agents.agent_backend",
+            "GeminiBackend": "backends.agents.agent_backend",
             "CommandLineBackend": "backends.agents.command_line",
             "InstalledAgent": "backends.agents.installed",
             "installed_agents": "backends.agents.installed",

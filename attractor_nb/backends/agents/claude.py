@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attractor_nb.backends.agents.said import (
+from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,
@@ -33,8 +33,8 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.backends.agents.agent_failures import FailureKind
     from attractor_nb.backends.agents.dialect import AgentCall
-    from attractor_nb.backends.agents.failures import FailureKind
 
 MAX_SCHEMA_BYTES: Final = 100_000
 """Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attractor_nb.backends.agents.said import (
+from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,
@@ -31,8 +31,8 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.backends.agents.agent_failures import FailureKind
     from attractor_nb.backends.agents.dialect import AgentCall
-    from attractor_nb.backends.agents.failures import FailureKind
 
 _TOOLS: Final = {
     "command_execution": ("command",),

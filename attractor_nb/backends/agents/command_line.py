@@ -7,19 +7,19 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
-from attractor_nb.backends.agents.backend import AgentBackend, texts
-from attractor_nb.backends.agents.listening import Listener
-from attractor_nb.backends.agents.said import AgentEvent, Ended, Said, plain_text
+from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
+from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, Said, plain_text
+from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.calls import AGENT_TASK_FILE
+from attractor_nb.model.call_content import AGENT_TASK_FILE
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from attractor_nb.backends.agents.agent_failures import FailureKind
     from attractor_nb.backends.agents.dialect import AgentCall, Dialect
-    from attractor_nb.backends.agents.failures import FailureKind
     from attractor_nb.protocols import Processes
     from attractor_nb.stage import StageScope
 

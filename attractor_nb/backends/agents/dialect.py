@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.backends.agents.failures import FailureKind
-    from attractor_nb.backends.agents.said import AgentEvent
+    from attractor_nb.backends.agents.agent_events import AgentEvent
+    from attractor_nb.backends.agents.agent_failures import FailureKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attractor_nb.backends.agents.failures import FailureKind
-from attractor_nb.backends.agents.said import (
+from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,
@@ -25,6 +24,7 @@ from attractor_nb.backends.agents.said import (
     session_at,
     text_at,
 )
+from attractor_nb.backends.agents.agent_failures import FailureKind
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:

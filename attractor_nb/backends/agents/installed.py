@@ -8,10 +8,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.backends.agents.agent_events import plain_text
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.gemini import Gemini
-from attractor_nb.backends.agents.said import plain_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.processes import LocalProcesses
 

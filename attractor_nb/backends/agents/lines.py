@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.backends.agents.said import plain_text
+from attractor_nb.backends.agents.agent_events import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from attractor_nb.model.providers import ModelName, read_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.backends.agents.said import Tokens
+    from attractor_nb.backends.agents.agent_events import Tokens
 
 
 def listed_price(provider: str, model: str, tokens: Sequence[Tokens]) -> float | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
-from attractor_nb.backends.agents.said import Tokens, count_at, is_session
+from attractor_nb.backends.agents.agent_events import Tokens, count_at, is_session
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.agents.said import Ended
+    from attractor_nb.backends.agents.agent_events import Ended
 
 
 @dataclass(frozen=True, slots=True)

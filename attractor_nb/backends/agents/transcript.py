@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from attractor_nb.backends.agents.said import (
+from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,

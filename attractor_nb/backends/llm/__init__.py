@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from attractor_nb.deferred import deferred
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.llm.backend import ProviderBackend as ProviderBackend
+    from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend
 else:
-    __getattr__ = deferred(__name__, {"ProviderBackend": "backends.llm.backend"})
+    __getattr__ = deferred(__name__, {"ProviderBackend": "backends.llm.provider_backend"})
 
 __all__ = ["ProviderBackend"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.providers import known_provider
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.llm.asking import Target
+    from attractor_nb.backends.llm.model_requests import Target
 
 _ADDRESSES: Final = {
     "deepseek": "https://api.deepseek.com",

@@ -23,7 +23,12 @@ from attractor_nb.backends.llm.addresses import (
     unset,
 )
 from attractor_nb.backends.llm.exchange import agent_of
-from attractor_nb.backends.llm.failures import CallFailed, no_interface, without_key, without_settings
+from attractor_nb.backends.llm.provider_failures import (
+    CallFailed,
+    no_interface,
+    without_key,
+    without_settings,
+)
 from attractor_nb.model.providers import read_model
 from attractor_nb.redaction import learn
 
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from pydantic_ai import Agent
     from pydantic_ai.models import Model
 
-    from attractor_nb.backends.llm.asking import Target
+    from attractor_nb.backends.llm.model_requests import Target
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""

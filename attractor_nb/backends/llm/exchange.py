@@ -33,9 +33,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.usage import UsageLimits
 
+from attractor_nb.backends.llm.bound_schemas import bound_object
 from attractor_nb.backends.llm.cache_marks import cache_settings, marked_prompt
-from attractor_nb.backends.llm.endings import Ending, ending_of
-from attractor_nb.backends.llm.failures import (
+from attractor_nb.backends.llm.end_reasons import Ending, ending_of
+from attractor_nb.backends.llm.media import refused_kind
+from attractor_nb.backends.llm.pacing import PacedText
+from attractor_nb.backends.llm.prices import usage_of, worst_case
+from attractor_nb.backends.llm.provider_failures import (
     UNREADABLE,
     CallFailed,
     cut_short,
@@ -46,13 +50,9 @@ from attractor_nb.backends.llm.failures import (
     too_slow,
     unreadable,
 )
-from attractor_nb.backends.llm.media import refused_kind
-from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import usage_of, worst_case
-from attractor_nb.backends.llm.schemas import bound_object
-from attractor_nb.backends.llm.settings import model_settings
+from attractor_nb.backends.llm.request_settings import model_settings
 from attractor_nb.model.attachment import attachment_tokens
-from attractor_nb.model.calls import request_file
+from attractor_nb.model.call_content import request_file
 from attractor_nb.model.events import ModelCallEnded, ModelCallWaiting, RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
 
-    from attractor_nb.backends.llm.asking import Request, Target
+    from attractor_nb.backends.llm.model_requests import Request, Target
     from attractor_nb.backends.llm.rate_gates import Passage, RateGates
     from attractor_nb.stage import StageScope
 

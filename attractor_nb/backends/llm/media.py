@@ -11,7 +11,7 @@ from attractor_nb.model.providers import read_model
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.backends.llm.asking import Target
+    from attractor_nb.backends.llm.model_requests import Target
 
 _TEXT_ALONE: Final = re.compile(
     r"(gpt-3\.5|gpt-4(-0314|-0613|-32k.*)?\Z|o1-mini|o1-preview|o3-mini|text-|davinci|claude-(1|2|instant)|deepseek)"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.outcome import StageStatus, read_status
-from attractor_nb.model.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from attractor_nb.source import Span

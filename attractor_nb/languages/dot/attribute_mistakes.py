@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import DotSyntaxError
+from attractor_nb.languages.dot.expression_words import NAME, NAME_AND_EQUALS, STRING, symbol_mistake
 from attractor_nb.languages.dot.literals import KEYWORDS
-from attractor_nb.languages.dot.spelling import NAME, NAME_AND_EQUALS, STRING, symbol_mistake
 
 if TYPE_CHECKING:
     from attractor_nb.languages.dot.syntax import Attr

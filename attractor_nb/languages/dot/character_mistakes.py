@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.attribute_mistakes import assignment_mistake
+from attractor_nb.languages.dot.expression_words import NAME_AND_EQUALS, STRING, symbol_mistake
 from attractor_nb.languages.dot.literals import KEYWORDS, is_identifier, text_of
-from attractor_nb.languages.dot.spelling import NAME_AND_EQUALS, STRING, symbol_mistake
 
 if TYPE_CHECKING:
     from attractor_nb.source import SourceText

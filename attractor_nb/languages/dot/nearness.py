@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.spelling import MAX_SLIPS, edit_distance
+from attractor_nb.model.nearest_name import MAX_SLIPS, edit_distance
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot.expression_words import STRING
 from attractor_nb.languages.dot.literals import (
     KEYWORDS,
     is_quoted,
@@ -21,7 +22,6 @@ from attractor_nb.languages.dot.literals import (
     text_of,
 )
 from attractor_nb.languages.dot.plain import BARE_VALUE
-from attractor_nb.languages.dot.spelling import STRING
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce, literal_text
 from attractor_nb.model.duration import Duration

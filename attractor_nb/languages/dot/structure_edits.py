@@ -18,7 +18,7 @@ from attractor_nb.languages.dot.placing import Page, standing
 from attractor_nb.languages.dot.respelling import spelled
 from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
 from attractor_nb.model.attributes import AttrType, Scope, attribute
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.condition import mend_condition
 from attractor_nb.languages.dot import apply_edits
 from attractor_nb.lint.meant import with_value
-from attractor_nb.lint.places import outward, replacing_value
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import outward, replacing_value
 from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 

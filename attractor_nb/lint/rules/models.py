@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from attractor_nb.lint.places import outward, replacing, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import outward, replacing, replacing_value, value_span
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,
     SERVER_PREFIX,
@@ -21,14 +21,14 @@ from attractor_nb.model.attributes import AGENT_TOOLS, FALLBACK_REASONS, literal
 from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import parse_duration
-from attractor_nb.model.endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.graph import Node
+from attractor_nb.model.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.model_options import KNOWN as KNOWN_OPTIONS
 from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.model_options import read_option, written_options
+from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
-from attractor_nb.model.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

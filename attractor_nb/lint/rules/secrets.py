@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.places import value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Edge, Node
 from attractor_nb.model.redacted import redacted_graph

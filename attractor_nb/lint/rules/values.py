@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.dot.literals import spell
 from attractor_nb.lint.meant import with_attribute_named
 from attractor_nb.lint.options import BUILT_IN_TYPES
-from attractor_nb.lint.places import name_span, renaming, replacing_value, value_span
 from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import name_span, renaming, replacing_value, value_span
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.attributes import (
     FIDELITY_MODES,
@@ -24,7 +24,7 @@ from attractor_nb.model.attributes import (
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.graph import Node
-from attractor_nb.model.spelling import nearest
+from attractor_nb.model.nearest_name import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

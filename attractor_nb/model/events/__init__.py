@@ -10,12 +10,12 @@ nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps wi
 an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
 """
 
-from attractor_nb.model.events.calls import (
+from attractor_nb.model.events.call_events import (
     ModelCallEnded,
     ModelCallWaiting,
     ToolCallEnded,
 )
-from attractor_nb.model.events.children import (
+from attractor_nb.model.events.child_events import (
     ChildEnded,
     ChildStarted,
     ChildSteered,
@@ -30,7 +30,7 @@ from attractor_nb.model.events.event import (
     Event,
     EventObserver,
 )
-from attractor_nb.model.events.fan_outs import (
+from attractor_nb.model.events.fan_out_events import (
     ParallelBranchCompleted,
     ParallelBranchStarted,
     ParallelCompleted,

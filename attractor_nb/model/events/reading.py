@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Union
 
 import msgspec
 
-from attractor_nb.model.events import calls, children, debugging, fan_outs, interviews, pipelines, stages
+from attractor_nb.model.events import call_events as calls
+from attractor_nb.model.events import child_events as children
+from attractor_nb.model.events import debugging, interviews, pipelines, stages
+from attractor_nb.model.events import fan_out_events as fan_outs
 from attractor_nb.model.events.event import Event, RunEvent
 from attractor_nb.model.events.stages import StageSignal
 from attractor_nb.model.record import in_words, no_values

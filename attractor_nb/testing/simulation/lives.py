@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.pipeline.beginning import begin, seams_of
-from attractor_nb.pipeline.ended_context import StoredValues, ended_context
-from attractor_nb.pipeline.execution import result_of
-from attractor_nb.pipeline.options import read_options
-from attractor_nb.pipeline.resuming import continue_run
-from attractor_nb.pipeline.wiring import wire
+from attractor_nb.runtime.begin import begin, seams_of
+from attractor_nb.runtime.execution import result_of
+from attractor_nb.runtime.handles.final_context import StoredValues, ended_context
+from attractor_nb.runtime.prepare.run_options import read_options
+from attractor_nb.runtime.resume import continue_run
+from attractor_nb.runtime.wire import wire
 from attractor_nb.testing.clocks import SeededRandomness
 from attractor_nb.testing.faulty_disk import FOR_EVER
 from attractor_nb.testing.simulation.faults import (
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from attractor_nb.engine.runner import Runner
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.pipeline.rewinding import Rewind
-    from attractor_nb.pipeline.run_result import RunResult
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.rewind import Rewind
     from attractor_nb.testing.simulation.drawn_graphs import DrawnGraph
 
 WALL = 1_700_000_000.0

@@ -18,7 +18,7 @@ from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.pipeline.rewinding import Rewind
+from attractor_nb.runtime.rewind import Rewind
 from attractor_nb.testing.simulation.drawn_graphs import FINAL_BOUNDS, draw_graph
 from attractor_nb.testing.simulation.faults import BOUND, REWIND, draw_trouble
 from attractor_nb.testing.simulation.lives import SECONDS_BETWEEN_LIVES, WALL, Life, Scene, live

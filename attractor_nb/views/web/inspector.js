@@ -1,4 +1,4 @@
-// What is known of the stage, or the edge, that was clicked. It shows the plain forms of pipeline/inspecting.py and
+// What is known of the stage, or the edge, that was clicked. It shows the plain forms of studio/inspect/inspect_run.py and
 // asks for more through `onAsk`: {node, visit, attempt, branch}, {node, …, file}; who owns it sends that on. What can be
 // done with a stage is in `actions` of its plain form; without it, or without `onAct`, there are no buttons.
 

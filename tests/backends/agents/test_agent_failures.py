@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import ClaudeBackend, Node, Pipeline
-from attractor_nb.backends.agents import failures
-from attractor_nb.backends.agents.backend import _failure
+from attractor_nb.backends.agents import agent_failures as failures
+from attractor_nb.backends.agents.agent_backend import _failure
+from attractor_nb.backends.agents.agent_events import Complained, Ended
+from attractor_nb.backends.agents.agent_failures import Failure, FailureKind, error_of, kind_of
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.failures import Failure, FailureKind, error_of, kind_of
 from attractor_nb.backends.agents.resets import seconds_until_reset
-from attractor_nb.backends.agents.said import Complained, Ended
 from attractor_nb.backends.agents.transcript import Transcript
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, StageError, TerminalError

@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.backends.agents import ClaudeBackend, installed_agents
-from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.gemini import Gemini
-from attractor_nb.backends.agents.lines import ObjectLines
-from attractor_nb.backends.agents.said import (
+from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
@@ -25,6 +21,10 @@ from attractor_nb.backends.agents.said import (
     count_at,
     plain_text,
 )
+from attractor_nb.backends.agents.claude import Claude
+from attractor_nb.backends.agents.codex import Codex
+from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.lines import ObjectLines
 from attractor_nb.backends.agents.transcript import Transcript
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import FakeProcesses, FakeResult

@@ -143,7 +143,7 @@ def test_tools_are_called_between_requests_and_all_of_it_is_counted(shape, serve
 
 def test_a_mistake_of_a_tool_is_not_taken_for_an_unreadable_answer(serve, reply, run, tmp_path, monkeypatch):
     """It fails its stage by its own name."""
-    from attractor_nb.backends.llm.tools.calls import ToolCalls
+    from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
 
     async def mistaken(*_):
         raise TypeError("an argument too many")

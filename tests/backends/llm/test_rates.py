@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, ProviderBackend
-from attractor_nb.backends.llm.asking import Defaults, read_request
+from attractor_nb.backends.llm.model_requests import Defaults, read_request
 from attractor_nb.backends.llm.rate_gates import MINUTE_SECONDS, RateGate, RateGates
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError

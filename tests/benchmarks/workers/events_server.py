@@ -22,10 +22,10 @@ from starlette.routing import Route
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.server.channel import Channel
+from attractor_nb.server.event_streams import Stream
+from attractor_nb.server.event_trail_reader import Recorded
 from attractor_nb.server.events import EventStream
-from attractor_nb.server.settings import ServerSettings
-from attractor_nb.server.streams import Stream
-from attractor_nb.server.trail import Recorded
+from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.storage.strict_json import json_line
 
 

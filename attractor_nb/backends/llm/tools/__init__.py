@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends.llm.tools.catalog import built_in_tools
 from attractor_nb.backends.llm.tools.functions import checked_functions, function_inputs, function_tool
-from attractor_nb.backends.llm.tools.servers import McpServers, served_tools
+from attractor_nb.backends.llm.tools.mcp_servers import McpServers, served_tools
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS
-from attractor_nb.model.spelling import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
             hint="run it without executor=: tools work on the machine of the run",
         )
     check_tools(node, workplace.functions, workplace.servers.names)
-    from attractor_nb.backends.llm.tools.calls import ToolCalls  # noqa: PLC0415 - for nodes with tools alone
+    from attractor_nb.backends.llm.tools.tool_calls import ToolCalls  # noqa: PLC0415 - for nodes with tools alone
     from attractor_nb.backends.llm.tools.toolset import StageToolset  # noqa: PLC0415 - pydantic-ai is slow to import
 
     async def find() -> Sequence[CallableTool]:

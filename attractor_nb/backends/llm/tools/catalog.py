@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from attractor_nb.backends.llm.tools.files import MAX_DEPTH
-from attractor_nb.backends.llm.tools.problems import ToolProblem, cut, shown_number
+from attractor_nb.backends.llm.tools.file_tools import MAX_DEPTH
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut, shown_number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

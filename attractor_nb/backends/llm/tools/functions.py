@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.tools.catalog import TOOLS, FoundTool
-from attractor_nb.backends.llm.tools.problems import ToolProblem, cut
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.allowed_tools import TOOL_NAME

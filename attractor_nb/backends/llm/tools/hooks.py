@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.tools.problems import MAX_SHOWN_CHARACTERS
+from attractor_nb.backends.llm.tools.tool_problems import MAX_SHOWN_CHARACTERS
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted
 

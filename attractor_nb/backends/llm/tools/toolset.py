@@ -10,15 +10,15 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from attractor_nb.backends.llm.tools.problems import ToolProblem
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic_ai import RunContext
 
-    from attractor_nb.backends.llm.tools.calls import ToolCalls
     from attractor_nb.backends.llm.tools.catalog import CallableTool
+    from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
 
 _ANY_OBJECT: Final = SchemaValidator(
     core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())

@@ -207,8 +207,8 @@ def test_a_description_of_the_call_changes_with_the_function(tool_user):
 
 
 def test_whole_rows_with_functions_stay_here():
-    from attractor_nb.pipeline.maps.shipment import _why_not
-    from attractor_nb.pipeline.options import RunOptions
+    from attractor_nb.maps.row_shipment import _why_not
+    from attractor_nb.runtime.prepare.run_options import RunOptions
 
     pipeline = Pipeline(SOURCE.format("lookup", ""), tools={"lookup": lookup})
     from attractor_nb.decisions.plan import compile_plan

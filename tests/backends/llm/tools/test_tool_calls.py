@@ -8,8 +8,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import tool_inputs
-from attractor_nb.backends.llm.tools.calls import MAX_CALLS
 from attractor_nb.backends.llm.tools.catalog import TOOLS
+from attractor_nb.backends.llm.tools.tool_calls import MAX_CALLS
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.attributes import AGENT_TOOLS

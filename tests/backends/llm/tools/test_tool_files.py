@@ -4,15 +4,15 @@ import os
 
 import pytest
 
-from attractor_nb.backends.llm.tools.files import (
+from attractor_nb.backends.llm.tools.file_tools import (
     MAX_LISTED,
     MAX_WRITTEN_BYTES,
     list_files,
     read_file,
     write_file,
 )
-from attractor_nb.backends.llm.tools.places import parts_of
-from attractor_nb.backends.llm.tools.problems import MAX_RESULT_CHARACTERS, ToolProblem
+from attractor_nb.backends.llm.tools.tool_paths import parts_of
+from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS, ToolProblem
 from attractor_nb.redaction import learn
 
 
@@ -69,7 +69,7 @@ def test_a_link_that_stays_inside_is_followed(root):
 
 
 def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(root, monkeypatch):
-    from attractor_nb.backends.llm.tools import files
+    from attractor_nb.backends.llm.tools import file_tools as files
 
     known = files.resolved_parts
 

@@ -1,0 +1,386 @@
+"""Agents of the command line as backends (spec 4.5; ruling 26)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from attractor_nb.backends.agents.agent_events import Complained, Ended, plain_text
+from attractor_nb.backends.agents.agent_failures import Failure, error_of
+from attractor_nb.backends.agents.claude import Claude
+from attractor_nb.backends.agents.codex import Codex
+from attractor_nb.backends.agents.dialect import AgentCall
+from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.installed import find_executable
+from attractor_nb.backends.agents.list_prices import listed_price
+from attractor_nb.backends.agents.output_reader import Listener
+from attractor_nb.backends.agents.saved_session import SavedSession
+from attractor_nb.backends.agents.strict_schema import strict_schema
+from attractor_nb.backends.agents.task_text import task_text, with_attached_files
+from attractor_nb.calling import call as call_in_thread
+from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.response_schemas import native_schema
+from attractor_nb.errors import OptionError, RetryableError, StageError
+from attractor_nb.model.allowed_tools import read_allowed_tools
+from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.call_content import AGENT_TASK_FILE
+from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.events import RunWarning
+from attractor_nb.model.providers import read_model
+from attractor_nb.model.response import Response
+from attractor_nb.processes import LocalProcesses
+from attractor_nb.stage import current_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.backends.agents.dialect import Dialect
+    from attractor_nb.backends.agents.transcript import Transcript
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.protocols import CommandResult, Processes
+    from attractor_nb.stage import StageScope
+
+STDERR_NAME: Final = "agent.stderr.txt"
+SCHEMA_NAME: Final = "agent.schema.json"
+MAX_NAMED: Final = 5
+"""How many tools a warning names."""
+_TAIL_CHARACTERS: Final = 2000
+
+
+def _local_time() -> datetime:
+    return datetime.now().astimezone()
+
+
+class AgentBackend:
+    """Has an agent of the command line do the stages; its subclasses say which.
+
+    The agent works in the run's working directory (``workdir=``), reads there, and may change files or run
+    commands only where the node's ``allowed_tools`` has ``write`` or ``run``. What it prints is read as it
+    comes. Under ``full`` fidelity the stages of a thread go on with one session of the agent; all others
+    begin a fresh one. It gets its own keys from the environment, and no other provider's.
+
+    Args:
+        executable: Its program, where it is not on the PATH under its own name.
+        arguments: More flags for each call, such as ``("--max-turns=20",)``.
+        variables: More environment variables that it gets, by name, such as those of a cloud that serves it:
+            it inherits no others that hold keys, but its own.
+        is_unrestricted: It may do everything, unasked and outside of the working directory, too. For
+            machines that can be thrown away.
+        processes: Starts it; by default what starts the run's commands.
+        now: The time with its zone: an agent whose limit "resets 3pm" is asked again then.
+
+    Raises:
+        OptionError: It is not installed, or ``arguments`` or ``variables`` is no list of texts.
+    """
+
+    dialect: Dialect
+    has_effects: Final = True
+    """It sees and may change more than its stage's directory (``protocols.DescribesCalls``)."""
+    takes_attachments: Final = True
+    """It is told where in the stage's directory they are."""
+    keeps_sessions: ClassVar[bool] = True
+    """The stages of a thread can go on with one session of it."""
+
+    def __init__(
+        self,
+        *,
+        executable: str = "",
+        arguments: Sequence[str] = (),
+        variables: Sequence[str] = (),
+        is_unrestricted: bool = False,
+        processes: Processes | None = None,
+        now: Callable[[], datetime] = _local_time,
+    ) -> None:
+        self._executable = find_executable(self.dialect, executable)
+        self._arguments = texts("arguments", arguments, 'arguments=("--max-turns=20",)')
+        self._variables = texts("variables", variables, 'variables=("AWS_ACCESS_KEY_ID",)')
+        self._is_unrestricted = is_unrestricted
+        self._processes = processes
+        self._now = now
+
+    async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
+        """The agent's last message. An empty one is given back as it is: it is no success.
+
+        Raises:
+            RetryableError, TerminalError, StageError: It failed (Appendix D), or ended without a word on how.
+        """
+        scope = _scope()
+        _tell_of_hooks(node, scope, self.dialect.name)
+        saved = self._saved_session(scope)
+        prompt = with_attached_files(prompt, _attached_files(scope))
+        call = self._call(node, prompt, scope, saved.session)
+        listener = self._listener(scope)
+        if scope is not None and scope.conversation is not None and not self.keeps_sessions:
+            _tell(scope, f"{self.dialect.name} keeps no sessions: it cannot continue this thread")
+        usage, finish, error = None, "", "it was cut off"
+        try:
+            result = await self._run(call, scope, listener)
+            usage = await self._own_usage(listener, saved, call.model)
+            response = self._response(listener, result, usage)
+            if scope is not None and scope.conversation is not None and listener.transcript.session:
+                kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
+                scope.conversation.save(kept.text())
+            finish, error = "length" if response.is_truncated else "stop", ""
+        except Exception as failure:
+            error = failure.message if isinstance(failure, StageError) else str(failure)
+            raise
+        finally:
+            listener.announce_call(usage=usage, finish=finish, error=error, model=call.model)
+            if denied := listener.transcript.denied:
+                _tell(scope, f"{_denials(self.dialect, denied)}; allowed_tools says what it may do")
+        return response
+
+    def check_graph(self, graph: Graph) -> None:
+        """Refuse a node that names a server, or tools that the agent cannot be given.
+
+        Its prompt would go to another server, and it would report work that it cannot have done.
+
+        Raises:
+            OptionError: A node does, and which.
+        """
+        for child in graph.children.values():
+            self.check_graph(child)
+        for node in nodes_that_ask(graph):
+            if address := node.get("llm.base_url", str, "").strip():
+                raise OptionError(
+                    f"{node.id} names the server {address}, but {self.dialect.name} uses its own server",
+                    hint='remove llm.base_url, or call the model directly: backend="llm"',
+                )
+            allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+            if allowed.own or allowed.served:
+                raise OptionError(
+                    f"{node.id} allows your functions or MCP servers; {self.dialect.name} has its own",
+                    hint='call the models directly: backend="llm"',
+                )
+
+    def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
+        """What goes into a call beside the prompt."""
+        call = self._call(node, "", None, "")
+        return {
+            **self._call_facts(),
+            "agent": self.dialect.name,
+            "model": call.model,
+            "effort": call.effort,
+            "system_prompt": call.system_prompt,
+            "tools": sorted(call.tools),
+            "is_unrestricted": call.is_unrestricted,
+            "arguments": list(call.more),
+        }
+
+    def _call_facts(self) -> dict[str, Any]:
+        """What a kind of agent brings into a call beside what all do."""
+        return {}
+
+    def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
+        words = set(comma_list(node.get("allowed_tools", str, "")))
+        effort = node.get("reasoning_effort", str, "") if "reasoning_effort" in node.attrs else ""
+        call = AgentCall(
+            task="",
+            model=read_model(node.llm_model).model,
+            effort=effort if effort in REASONING_EFFORTS else "",
+            system_prompt=node.get("llm.system_prompt", str, ""),
+            tools=frozenset(words & set(AGENT_TOOLS)),
+            session=session,
+            directory=None if scope is None else scope.files.directory.absolute(),
+            schema="" if native_schema(node) is None else node.get("response_schema", str, ""),
+            is_unrestricted=self._is_unrestricted,
+            more=self._arguments,
+        )
+        if self.dialect.takes_schema_file and scope is not None and (strict := strict_schema(call.schema)):
+            scope.files.write_text(SCHEMA_NAME, strict)
+            call = replace(call, schema_file=scope.files.directory.absolute() / SCHEMA_NAME)
+        return replace(call, task=task_text(prompt, call.directory if _may_report(node, call) else None))
+
+    def _listener(self, scope: StageScope | None) -> Listener:
+        return Listener(self.dialect, scope, asyncio.get_running_loop().time)
+
+    async def _own_usage(self, listener: Listener, saved: SavedSession, model: str) -> Usage | None:
+        """What the call consumed, priced by the list where the agent tells no price."""
+        ended = listener.transcript.ended
+        if ended is None or ended.usage is None:
+            return None
+        usage, tokens = ended.usage, ended.tokens
+        if self.dialect.counts_whole_sessions:
+            usage, tokens = saved.own_part(ended)
+        if usage.cost_usd is None and tokens:
+            price = await call_in_thread(
+                listed_price, self.dialect.price_provider, listener.transcript.model or model, tokens
+            )
+            usage = usage if price is None else usage.with_price(price)
+        return usage
+
+    def _response(self, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
+        """The answer of a call that succeeded.
+
+        Raises:
+            StageError: It did not.
+        """
+        transcript, ended = listener.transcript, listener.transcript.ended
+        if ended is not None and not ended.is_failure and result.exit_code == 0:
+            note = _denials(self.dialect, transcript.denied) if transcript.denied else ""
+            return Response(transcript.answer, usage=usage, is_truncated=ended.is_truncated, note=note)
+        if result.exit_code == 0 and ended is None and transcript.complaint is None:
+            raise RetryableError(_without_end(self.dialect, listener))
+        raise error_of(_failure(transcript, result), self.dialect, self._now())
+
+    def _saved_session(self, scope: StageScope | None) -> SavedSession:
+        if scope is None or scope.conversation is None:
+            return SavedSession(self.dialect.name)
+        conversation = scope.conversation
+        return SavedSession.read(conversation.read(), self.dialect.name, conversation.thread)
+
+    async def _run(self, call: AgentCall, scope: StageScope | None, listener: Listener) -> CommandResult:
+        """Run the program to its end.
+
+        Raises:
+            TerminalError: It cannot be started.
+            StorageError: What it says cannot be written.
+        """
+        processes, directory = self._place(scope)
+        text = self.dialect.stdin(call)
+        if scope is not None:
+            scope.files.write_text(AGENT_TASK_FILE, text)
+        try:
+            result = await processes.run(
+                [self._executable, *self.dialect.arguments(call)],
+                cwd=directory,
+                env=self._environment(),
+                stdin=text.encode("utf-8", "backslashreplace"),
+                on_output=listener.take,
+            )
+        finally:
+            listener.finish()
+        if scope is not None and result.stderr:
+            scope.files.write_text(STDERR_NAME, plain_text(result.stderr))
+        return result
+
+    def _environment(self) -> dict[str, str]:
+        """What it gets beside what every command inherits."""
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(self.dialect.own_variables) or name in self._variables
+        }
+
+    def _place(self, scope: StageScope | None) -> tuple[Processes, Path | None]:
+        """What starts the agent, and where it works: on a worker in the stage's own directory."""
+        if scope is None:
+            return self._processes or LocalProcesses(), None
+        if scope.workplace is None:
+            return self._processes or LocalProcesses(), scope.files.directory
+        return self._processes or scope.workplace.processes, scope.workplace.directory
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._executable!r})"
+
+
+class ClaudeBackend(AgentBackend):
+    """Claude Code; see ``AgentBackend``."""
+
+    dialect = Claude()
+
+
+class CodexBackend(AgentBackend):
+    """Codex CLI; see ``AgentBackend``."""
+
+    dialect = Codex()
+
+
+class GeminiBackend(AgentBackend):
+    """Gemini CLI; see ``AgentBackend``."""
+
+    dialect = Gemini()
+
+
+def _scope() -> StageScope | None:
+    try:
+        return current_stage()
+    except LookupError:
+        return None
+
+
+def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
+    """Warn that an agent asks no hooks of ours: a check that somebody counts on is not made (spec 9.7)."""
+    if scope is None or scope.workplace is None:
+        return
+    for when in ("pre", "post"):
+        if scope.workplace.hook(node, when):
+            message = f"tool_hooks.{when} of {node.id} does not run: {name} calls its tools itself"
+            scope.announce(RunWarning(message=message, node=node.id))
+
+
+def _tell(scope: StageScope | None, message: str) -> None:
+    """Warn whoever follows the run."""
+    if scope is not None:
+        scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
+
+
+def _denials(dialect: Dialect, denied: Sequence[str]) -> str:
+    """Which tools an agent was not allowed to call, and how often it tried."""
+    counts = Counter(denied)
+    named = [
+        f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)
+    ]
+    more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
+    return f"{dialect.name} was denied {', '.join(named)}{more}"
+
+
+def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
+    """An argument that is a list of texts.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(f"{name} is a list of texts, not {value!r:.80}", hint=example)
+    return tuple(value)
+
+
+def _attached_files(scope: StageScope | None) -> list[Path]:
+    """What the stage attaches, as files in its directory: agents have no other way to be shown it."""
+    places: list[Path] = []
+    if scope is None:
+        return places
+    for number, each in enumerate(scope.attachments, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
+        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
+        scope.files.write_bytes(name, each.data)
+        places.append(scope.files.directory.absolute() / name)
+    return places
+
+
+def _may_report(node: Node, call: AgentCall) -> bool:
+    """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
+    asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
+    return call.may_write and not asks
+
+
+def _failure(transcript: Transcript, result: CommandResult) -> Failure:
+    """What an agent said about its failure: at its end, else on the way, else on stderr."""
+    ended, complaint = transcript.ended or Ended(), transcript.complaint or Complained("")
+    if ended.error and complaint.message not in ended.error:
+        return Failure(
+            ended.error, ended.status, result.exit_code
+        )  # what went wrong before was something else
+    words = ended.error or complaint.message
+    if not words:
+        source = result.stderr.strip() or (result.stdout.strip() if transcript.is_empty else "")
+        words = plain_text(source)[-_TAIL_CHARACTERS:]
+    return Failure(words, ended.status or complaint.status, result.exit_code)
+
+
+def _without_end(dialect: Dialect, listener: Listener) -> str:
+    if listener.transcript.is_empty:
+        what = f"ended with exit code 0 and said nothing that {dialect.title} is known to say"
+    else:
+        what = "ended with exit code 0 and no word on how it went: its output is cut off"
+    dropped = f"; {listener.dropped_lines} lines were too long to be read" if listener.dropped_lines else ""
+    return f"{dialect.name} {what}{dropped}"

@@ -1,0 +1,149 @@
+"""Takes what an agent writes while it works: text, calls of tools and its log go where they belong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.backends.agents.agent_events import AgentEvent, Said, plain_text
+from attractor_nb.backends.agents.lines import ObjectLines
+from attractor_nb.backends.agents.transcript import ToolCall, Transcript
+from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.backends.agents.dialect import Dialect
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.stage import StageScope
+
+LOG_NAME: Final = "agent.jsonl"
+MAX_LOG_BYTES: Final = 1_000_000
+"""Of what an agent writes, in its log; the rest is left out, and a last line says so. Recordings take no
+larger file."""
+_PIECES: Final = ('{"type":"stream_event"', '{"type": "stream_event"')
+_MAX_UNLOGGED_CHARACTERS: Final = 100_000
+MAX_TOOL_EVENTS: Final = 1000
+"""How many calls of tools an attempt announces; the log has all."""
+
+
+class Listener:
+    """Listens to one call of an agent."""
+
+    def __init__(self, dialect: Dialect, scope: StageScope | None, now: Callable[[], float]) -> None:
+        """Begin to listen.
+
+        Args:
+            dialect: What the lines mean.
+            scope: The stage's; None outside a run, where nobody is told.
+            now: A clock, in seconds.
+        """
+        self.transcript = Transcript()
+        self._lines = ObjectLines()
+        self._dialect = dialect
+        self._scope = scope
+        self._now = now
+        self._began = now()
+        self._room = MAX_LOG_BYTES
+        self._announced = 0
+        self._has_spoken = False
+        self._unlogged = ""
+
+    @property
+    def dropped_lines(self) -> int:
+        """Lines that were too long to be read."""
+        return self._lines.dropped
+
+    def take(self, channel: str, text: str) -> None:
+        """Take a piece of output (``processes.output.OutputListener``)."""
+        if channel != "stdout":
+            if self._scope is not None:
+                self._scope.stream(plain_text(text), channel)
+            return
+        self._log(text)
+        for line in self._lines.feed(text):
+            self._take_line(line)
+
+    def finish(self) -> None:
+        """Nothing more comes: read the last line, and give up calls of tools that have not ended."""
+        for line in self._lines.finish():
+            self._take_line(line)
+        self._log("", is_last=True)
+        for call in self.transcript.open_calls():
+            self._announce_tool(call)
+
+    def announce_call(
+        self, *, usage: Usage | None, finish: str = "", error: str = "", model: str = ""
+    ) -> None:
+        """Announce the call itself, with what it came to."""
+        if self._scope is None:
+            return
+        self._scope.announce(
+            ModelCallEnded(
+                **self._facts(self._scope),
+                model=f"{self._dialect.name}:{self.transcript.model or model}".removesuffix(":"),
+                duration=self._now() - self._began,
+                usage=usage,
+                finish=finish,
+                error=error,
+                thread=self._scope.thread,
+            )
+        )
+
+    def _take_line(self, line: Mapping[str, Any]) -> None:
+        for event in self._dialect.read(line):
+            self._tell(event)
+
+    def _tell(self, event: AgentEvent) -> None:
+        if isinstance(event, Said):
+            self._stream(event)
+        if (call := self.transcript.take(event, self._now())) is not None:
+            self._announce_tool(call)
+
+    def _stream(self, said: Said) -> None:
+        if self._scope is None:
+            return
+        is_next = self._has_spoken and not self.transcript.goes_on(said)
+        self._has_spoken = True
+        text = self.transcript.news(said)
+        self._scope.stream(f"\n\n{text}" if is_next else text)
+
+    def _announce_tool(self, call: ToolCall) -> None:
+        self._announced += 1
+        if self._scope is None or self._announced > MAX_TOOL_EVENTS:
+            return
+        self._scope.announce(
+            ToolCallEnded(
+                **self._facts(self._scope),
+                tool=call.call.tool,
+                call_id=call.call.call_id,
+                arguments=call.arguments,
+                duration=self._now() - call.began,
+                result=call.result,
+                error=call.error,
+            )
+        )
+
+    def _log(self, text: str, *, is_last: bool = False) -> None:
+        """Keep whole lines, without pieces of messages: these come whole, and would leave no room."""
+        if self._scope is None or self._room <= 0:
+            return
+        *lines, self._unlogged = (self._unlogged + text).split("\n")
+        text = "".join(f"{line}\n" for line in lines if not line.startswith(_PIECES))
+        if is_last or len(self._unlogged) > _MAX_UNLOGGED_CHARACTERS:
+            text, self._unlogged = text + self._unlogged, ""
+        if not text:
+            return
+        data = text.encode("utf-8", "backslashreplace")
+        piece, self._room = data[: self._room].decode("utf-8", "ignore"), self._room - len(data)
+        if self._room <= 0:
+            piece += f'\n{{"left_out": "what {self._dialect.name} wrote after this"}}\n'
+        self._scope.files.append_text(LOG_NAME, piece)
+
+    @staticmethod
+    def _facts(scope: StageScope) -> dict[str, Any]:
+        return {
+            "name": scope.node_id,
+            "index": scope.index,
+            "visit": scope.visit,
+            "attempt": scope.attempt,
+        }

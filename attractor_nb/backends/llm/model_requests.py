@@ -1,0 +1,299 @@
+"""What a node asks of which models: read from its attributes and the backend's defaults (spec 2.6, 8.5).
+
+Pure: no library, no key, no network. Stylesheet and graph have given a node their values before
+(``transforms/stylesheet_application.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.response_schemas import native_schema
+from attractor_nb.errors import TerminalError
+from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.model_endpoints import (
+    Endpoint,
+    address_problem,
+    endpoint_of,
+    read_endpoint,
+    written_endpoints,
+)
+from attractor_nb.model.model_options import read_option, written_options
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.providers import (
+    COMPATIBLE,
+    PROVIDER_NAMES,
+    PROVIDERS,
+    ModelName,
+    address_owner,
+    known_provider,
+    read_fallbacks,
+    read_model,
+)
+from attractor_nb.model.rates import Rates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Node
+
+_NAMES: Final = ", ".join(entry.name for entry in PROVIDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One model at one place.
+
+    Attributes:
+        provider: Key of a provider that is known.
+        model: The provider's own name of the model.
+        base_url: Address of the server, which gets no key; empty for the provider's own.
+        endpoint: The endpoint that it is at, in place of an address; the provider says the language.
+        rates: How much may be asked there in a minute.
+    """
+
+    provider: str
+    model: str
+    base_url: str = ""
+    endpoint: Endpoint | None = None
+    rates: Rates = field(default_factory=Rates)
+
+    def __str__(self) -> str:
+        return f"{self.endpoint.name if self.endpoint else self.provider}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph.
+
+    Attributes:
+        model: As ``llm_model``.
+        provider: As ``llm_provider``.
+        base_url: As ``llm.base_url``.
+        fallback: As ``llm_fallback``.
+        system_prompt: As ``llm.system_prompt``.
+        temperature: As ``llm.temperature``.
+        max_tokens: As ``llm.max_tokens``.
+        endpoints: Endpoints and rates of providers by name, beside those of the graph, which go before these.
+    """
+
+    model: str = ""
+    provider: str = ""
+    base_url: str = ""
+    fallback: str = ""
+    system_prompt: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a node asks for.
+
+    Attributes:
+        targets: Models to ask in turn: its own, then those of ``llm_fallback``.
+        fallback_on: Failures after which the next is asked, though it would be asked the same:
+            ``overlong``, ``refusal``.
+        effort: Reasoning effort: low, medium or high.
+        is_effort_asked: Somebody wrote the effort; else it is the system's default.
+        temperature: Sampling temperature, or None for the provider's.
+        max_tokens: Where a response is cut off, or None for the provider's.
+        system_prompt: The system prompt, or empty.
+        schema: JSON Schema of an object that the response has to be, or None.
+        extra: Options that are passed on, as ``llm.extra.*`` names them.
+    """
+
+    targets: tuple[Target, ...]
+    fallback_on: frozenset[str]
+    effort: str
+    is_effort_asked: bool
+    temperature: float | None
+    max_tokens: int | None
+    system_prompt: str
+    schema: Mapping[str, Any] | None
+    extra: Mapping[str, Any]
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values that say what goes into a call beside its prompt; what is not asked for is left out."""
+        first, *others = self.targets
+        plain: dict[str, Any] = {
+            "model": str(first),
+            "base_url": first.endpoint.url if first.endpoint else first.base_url,
+            "fallback_on": sorted(self.fallback_on),
+            "fallback": [str(target) for target in others],
+            "reasoning_effort": self.effort,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "system_prompt": self.system_prompt,
+            "extra": dict(self.extra),
+            "response_schema": None if self.schema is None else dict(self.schema),
+        }
+        return {name: value for name, value in plain.items() if value not in ("", None, [], {})}
+
+
+def read_request(node: Node, defaults: Defaults) -> Request:
+    """What a node asks for.
+
+    Raises:
+        TerminalError: It names no model, or a provider or address that cannot be asked; the hint says what
+            to write.
+    """
+    endpoints = _endpoints(node, defaults)
+    named = _own_model(node, defaults, endpoints)
+    address = _address(node, named, defaults)
+    first = _target(node, named, address, endpoints)
+    owner = address_owner(named)
+    fallback = node.get("llm_fallback", str, "") or defaults.fallback
+    others = (
+        _target(node, name, address if address_owner(name) == owner else "", endpoints)
+        for name in _fallbacks(fallback, endpoints)
+    )
+    temperature, max_tokens = node.get("llm.temperature", float), node.get("llm.max_tokens", int)
+    return Request(
+        targets=tuple(dict.fromkeys((first, *others))),
+        fallback_on=frozenset(comma_list(node.get("llm_fallback_on", str, ""))),
+        effort=node.reasoning_effort,
+        is_effort_asked="reasoning_effort" in node.attrs,
+        temperature=defaults.temperature if temperature is None else temperature,
+        max_tokens=defaults.max_tokens if max_tokens is None else max_tokens,
+        system_prompt=node.get("llm.system_prompt", str, "") or defaults.system_prompt,
+        schema=native_schema(node),
+        extra=_extra(node),
+    )
+
+
+def _own_model(node: Node, defaults: Defaults, endpoints: Mapping[str, Endpoint]) -> ModelName:
+    """The node's model, else the backend's; a provider without a model says nothing of which."""
+    if node.llm_model:
+        if at := endpoint_of(node.llm_model, node.llm_provider, endpoints):
+            return at
+        name = read_model(node.llm_model, node.llm_provider)
+        if name.provider:
+            return name
+        own = defaults.provider.strip()
+        return ModelName(name.model, own if own in endpoints else _canonical(own))
+    if not defaults.model:
+        raise TerminalError(
+            f"node {node.id!r} names no model",
+            hint='write llm_model="…" on the node or the graph, or model_stylesheet="* { llm_model: …; }", '
+            'or give backend=ProviderBackend("…")',
+        )
+    at = endpoint_of(defaults.model, defaults.provider, endpoints)
+    name = at or read_model(defaults.model, defaults.provider)
+    if node.llm_provider and name.provider not in ("", _canonical(node.llm_provider)):
+        raise TerminalError(
+            f"node {node.id!r} names the provider {node.llm_provider!r} and no model of it",
+            hint=f"write llm_model, too: the backend's own model is {name}",
+        )
+    return name if name.provider else ModelName(name.model, _canonical(node.llm_provider))
+
+
+def _canonical(provider: str) -> str:
+    known = known_provider(provider)
+    return known.name if known else provider
+
+
+def _fallbacks(text: str, endpoints: Mapping[str, Endpoint]) -> list[ModelName]:
+    """The models of ``llm_fallback``, those of endpoints among them."""
+    names: list[ModelName] = []
+    for entry in text.split(","):
+        at = endpoint_of(entry, "", endpoints)
+        names.extend([at] if at else read_fallbacks(entry))
+    return names
+
+
+def _endpoints(node: Node, defaults: Defaults) -> Mapping[str, Endpoint]:
+    """Endpoints by name: the graph's, which its nodes have from it, before those of the backend."""
+    found = dict(defaults.endpoints)
+    for name, facts in written_endpoints(node.attrs).items():
+        try:
+            endpoint = read_endpoint(name, facts)
+            found[endpoint.name] = endpoint
+        except ValueError as error:
+            raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
+    return found
+
+
+def _address(node: Node, name: ModelName, defaults: Defaults) -> str:
+    """The address of the node's own model; that of the backend goes with the backend's provider alone."""
+    if own := node.get("llm.base_url", str, ""):
+        return _checked_address(node, own)
+    default = read_model(defaults.model, defaults.provider)
+    is_its_own = address_owner(name) == address_owner(default) or (
+        not default.model and not default.provider and name.provider in ("", COMPATIBLE)
+    )
+    return _checked_address(node, defaults.base_url) if is_its_own else ""
+
+
+def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, Endpoint]) -> Target:
+    at = endpoints.get(name.provider)
+    if at is not None and at.url:
+        if not name.model:
+            raise TerminalError(
+                f"node {node.id!r} names the endpoint {name.provider!r} and no model",
+                hint=f"write llm_model, too, or {name.provider}:MODEL",
+            )
+        return Target(COMPATIBLE, name.model, endpoint=at, rates=at.rates)
+    provider = name.provider or (COMPATIBLE if base_url else "")
+    if not provider:
+        before, colon, _ = name.model.partition(":")
+        near = did_you_mean(before, endpoints) if colon else ""
+        raise TerminalError(
+            f"node {node.id!r}: the provider is unknown for the model {name.model!r}{near}",
+            hint=f"write llm_provider ({_NAMES}), or an endpoint or llm.base_url for a server of your own",
+        )
+    if known_provider(provider) is None:
+        near = did_you_mean(provider, [*PROVIDER_NAMES, *endpoints])
+        raise TerminalError(
+            f"node {node.id!r}: there is no provider {provider!r}{near}",
+            hint=f"one of {_NAMES}; for a server that speaks OpenAI's language name an endpoint",
+        )
+    owner = read_model(name.model).provider
+    if owner and owner != provider and provider in _SINGLE_MAKERS and not base_url:
+        raise TerminalError(
+            f"node {node.id!r}: {name.model!r} is a model of {owner}, and the provider is {provider}",
+            hint=f"write llm_provider={owner}, or llm_model={owner}:{name.model}",
+        )
+    if base_url and provider in _AT_ONE_PLACE:
+        raise TerminalError(
+            f"node {node.id!r}: llm.base_url does not work with {provider}, which signs in by itself",
+            hint="remove llm.base_url, or name an endpoint for another server",
+        )
+    rates = endpoints[provider].rates if provider in endpoints and not base_url else Rates()
+    return Target(provider, name.model, base_url, rates=rates)
+
+
+_AT_ONE_PLACE: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_signed_in)
+"""Whose credentials would go to any address that is given."""
+_SINGLE_MAKERS: Final = frozenset({"openai", "anthropic", "google", "deepseek"})
+"""Who provides models of their own alone."""
+
+
+def _checked_address(node: Node, text: str) -> str:
+    if not text:
+        return ""
+    problem = address_problem(text)
+    if "password" in problem:
+        raise TerminalError(
+            f"node {node.id!r}: llm.base_url {problem}",
+            hint="keep keys in the environment: see docs/models.md",
+        )
+    if problem:
+        raise TerminalError(
+            f"node {node.id!r}: llm.base_url {text!r} {problem}",
+            hint="such as https://gateway.example/v1",
+        )
+    return text.rstrip("/")
+
+
+def _extra(node: Node) -> dict[str, Any]:
+    """What the node passes on."""
+    read: dict[str, Any] = {}
+    for name, value in sorted(written_options(node.attrs).items()):
+        try:
+            read[name] = read_option(name, value)
+        except ValueError as error:
+            raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
+    return read

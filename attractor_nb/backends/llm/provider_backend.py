@@ -1,0 +1,429 @@
+"""The backend that asks models of providers (spec 1.4, 4.5).
+
+It reads what a node asks for, asks its models in turn, and keeps the conversation of a thread. The
+libraries behind it are loaded when a run opens it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import math
+import os
+import sys
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.backends.llm.addresses import address_of, address_variables
+from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
+from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
+from attractor_nb.backends.llm.model_requests import Defaults, read_request
+from attractor_nb.backends.llm.pools import Pools
+from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
+from attractor_nb.backends.llm.tools import tool_inputs, tools_for
+from attractor_nb.backends.llm.windows import history_tokens, window_tokens
+from attractor_nb.calling import call
+from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.attachment import ATTACH
+from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.events import RunWarning
+from attractor_nb.model.model_endpoints import Endpoint, endpoint_of
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.providers import known_provider, read_model
+from attractor_nb.model.rates import Rates
+from attractor_nb.model.response import Response
+from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.redaction import redacted
+from attractor_nb.stage import stage_or_none, stream_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from attractor_nb.backends.llm.clients import Clients
+    from attractor_nb.backends.llm.model_requests import Request, Target
+    from attractor_nb.backends.llm.provider_failures import Failure
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.providers import ModelName
+
+EXTRA: Final = "llm"
+INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
+_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "threads"))
+"""Modules that load pydantic-ai and what is behind it."""
+
+
+class ProviderBackend:
+    """Asks the models of OpenAI, Anthropic, Google and whoever speaks their languages.
+
+    What a node, its stylesheet or its graph says goes before what is given here. Keys come from the
+    environment alone.
+
+    Args:
+        model: Model of nodes that name none: ``gpt-5.2``, ``claude-sonnet-4-5``, ``openai:my-model``.
+        provider: Its provider, where its name does not tell it.
+        base_url: Address of a server in place of the provider's own. No key is sent there: name an endpoint
+            for a server that asks for one.
+        endpoints: Servers by name: ``{"local": {"url": "http://127.0.0.1:8080/v1", "key_env": "MY_KEY"}}``;
+            ``local:qwen3`` is a model there. They go before those of the user's ``endpoints.toml``, and the
+            graph's before both. With ``requests_per_minute`` and ``tokens_per_minute`` requests wait for
+            their turn; those may be said of a provider, too: ``{"openai": {"requests_per_minute": 500}}``.
+        fallback: Models to ask in turn when a node's own cannot answer.
+        system_prompt: System prompt of nodes that have none.
+        temperature: Sampling temperature of nodes that have none.
+        max_tokens: Where a response is cut off, for nodes that do not say.
+        connect_timeout_seconds: How long a connection may take.
+        read_timeout_seconds: How long a server may be silent.
+        request_timeout_seconds: How long one request may take in all.
+        max_requests: How many requests a stage may make of one model, tool calls answered between them.
+
+    Raises:
+        OptionError: A number is no bound, or an endpoint is none.
+    """
+
+    takes_attachments: Final = True
+    """What a stage attaches is in ``current_stage().attachments``."""
+    reserves_requests: Final = True
+    """It enters ``StageScope.paying`` around each request."""
+
+    def __init__(
+        self,
+        model: str = "",
+        *,
+        provider: str = "",
+        base_url: str = "",
+        endpoints: Mapping[str, Endpoint | Mapping[str, Any]] = MappingProxyType({}),
+        fallback: Iterable[str] = (),
+        system_prompt: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        connect_timeout_seconds: float = 10.0,
+        read_timeout_seconds: float = 300.0,
+        request_timeout_seconds: float = 1800.0,
+        max_requests: int = 50,
+    ) -> None:
+        self._defaults = Defaults(
+            model=model,
+            provider=provider,
+            base_url=base_url,
+            fallback=fallback if isinstance(fallback, str) else ",".join(fallback),
+            system_prompt=system_prompt,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            endpoints={**users_endpoints(), **endpoints_from(endpoints, "endpoints")},
+        )
+        self._connect_seconds = _bound("connect_timeout_seconds", connect_timeout_seconds)
+        self._read_seconds = _bound("read_timeout_seconds", read_timeout_seconds)
+        self._request_seconds = _bound("request_timeout_seconds", request_timeout_seconds)
+        self._max_requests = int(_bound("max_requests", max_requests))
+        self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
+
+    @classmethod
+    def installed(cls) -> ProviderBackend:
+        """A backend without defaults.
+
+        Raises:
+            OptionError: The extra ``llm`` is not installed.
+        """
+        check_installed()
+        return cls()
+
+    def recorded(self, graph: Graph) -> dict[str, Any]:
+        """What another process makes this backend of again (``rebuilt``): no keys, only their variables.
+
+        Args:
+            graph: What runs: addresses that its providers have from the environment are part of it.
+        """
+        facts = {
+            "options": {
+                name: value for name, value in asdict(self._defaults).items() if value not in ("", None, {})
+            },
+            "limits": {
+                "connect_timeout_seconds": self._connect_seconds,
+                "read_timeout_seconds": self._read_seconds,
+                "request_timeout_seconds": self._request_seconds,
+                "max_requests": self._max_requests,
+            },
+            "addresses": dict(sorted(self._set_addresses(graph))),
+        }
+        text = json.dumps(facts)
+        return json.loads(text) if redacted(text) == text else {"is_secret": True}
+
+    @classmethod
+    def rebuilt(cls, facts: Mapping[str, Any]) -> ProviderBackend:
+        """The backend that ``recorded`` described.
+
+        Raises:
+            OptionError: It cannot be made again, or the environment names other addresses now.
+        """
+        if facts.get("is_secret"):
+            raise OptionError(
+                "this run's backend was given something secret, which is not recorded",
+                hint="resume(…, backend=…) with the same",
+            )
+        for name, address in facts["addresses"].items():
+            now = os.environ.get(name, "").strip()
+            if now != address:
+                was = f"was {address}" if address else "was not set"
+                raise OptionError(
+                    f"{name} is {now or 'not set'}, and {was} when this run was started",
+                    hint="restore it, or pass resume(…, backend=…) to use other servers",
+                )
+        check_installed()
+        made = cls(**facts["limits"])
+        options = dict(facts["options"])
+        endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
+        read = {
+            name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
+            for name, at in endpoints.items()
+        }
+        made._defaults = Defaults(**options, endpoints=read)
+        return made
+
+    def _set_addresses(self, graph: Graph) -> Iterator[tuple[str, str]]:
+        """The environment's variables of addresses that the providers of a graph go by."""
+        for child in graph.children.values():
+            yield from self._set_addresses(child)
+        for node in nodes_that_ask(graph):
+            try:
+                targets = read_request(node, self._defaults).targets
+            except TerminalError:
+                continue  # it asks nobody
+            for target in targets:
+                if target.endpoint is None and not target.base_url:
+                    for name in address_variables(target):
+                        yield name, os.environ.get(name, "").strip()
+
+    async def open(self) -> None:
+        """Load the libraries, without blocking the loop, and make ready to share connections.
+
+        Raises:
+            OptionError: The extra ``llm`` is not installed.
+        """
+        self._pools.enter()  # first: whoever opens it closes it, also when this raises
+        await _loaded()
+
+    async def close(self) -> None:
+        """Close the connections with the last run that uses them here."""
+        await self._pools.leave()
+
+    @property
+    def own_model(self) -> ModelName | None:
+        """The model of nodes that nobody names one for; None without one (``protocols.HasOwnModel``)."""
+        defaults = self._defaults
+        name = endpoint_of(defaults.model, defaults.provider, defaults.endpoints)
+        name = name or read_model(defaults.model, defaults.provider)
+        return name if name.model or name.provider else None
+
+    def targets_of(self, node: Node) -> tuple[Target, ...]:
+        """The models that a node asks in turn, and where.
+
+        Raises:
+            TerminalError: It names no model, or a provider or address that cannot be asked.
+        """
+        return read_request(node, self._defaults).targets
+
+    def check_graph(self, graph: Graph) -> None:
+        """Find what is known to fail before anything is run or paid.
+
+        Raises:
+            OptionError: A node names no model, or a provider or address that cannot be asked, or the client
+                of one is not installed.
+        """
+        for child in graph.children.values():
+            self.check_graph(child)
+        for node in nodes_that_ask(graph):
+            try:
+                targets = read_request(node, self._defaults).targets
+            except TerminalError as error:
+                raise OptionError(error.message, hint=error.hint) from None
+            for target in targets:
+                check_client(target)
+            blind = [target for target in targets if takes_text_alone(target)]
+            if blind and node.get(ATTACH, str, "").strip():
+                raise OptionError(
+                    f"{node.id} attaches files, but {blind[0]} accepts only text",
+                    hint="remove attach, or use a model that accepts images and documents",
+                )
+
+    def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
+        """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
+        try:
+            request = read_request(node, self._defaults)
+        except TerminalError:
+            return None
+        inputs = {"backend": "llm", **request.to_plain()}
+        if (window := node.get("llm.context_tokens", int)) is not None:
+            inputs["context_tokens"] = window
+        if tools := tool_inputs(node):
+            inputs["tools"] = tools
+        return inputs
+
+    async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - as above
+        """The answer of the node's model, or of the first of its fallbacks that could give one.
+
+        Raises:
+            RetryableError: None could, and one of them may be able to later (Appendix D).
+            TerminalError: None can, or the node asks for something that there is not.
+            OptionError: The extra ``llm`` is not installed.
+        """
+        request = read_request(node, self._defaults)
+        await _loaded()
+        async with self._pools.use(self._new_clients) as clients:
+            return await self._asked_in_turn(node, prompt, request, clients)
+
+    async def _asked_in_turn(self, node: Node, prompt: str, request: Request, clients: Clients) -> Response:
+        failures: list[tuple[Target, Failure]] = []
+        spent = Usage()
+        for target in request.targets:
+            came, usage = await self._asked(node, prompt, request, target, clients)
+            spent = spent + usage
+            if isinstance(came, str):
+                note = _note(target, failures)
+                return Response(came, usage=spent, is_truncated=came.is_truncated, note=note)
+            failures.append((target, came))
+            if not (came.is_next_asked or came.kind in request.fallback_on):
+                break
+        raise _combined(failures)
+
+    async def _asked(
+        self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
+    ) -> tuple[Response | Failure, Usage]:
+        """What came of asking one model, and what it consumed."""
+        from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - loaded with the libraries
+        from attractor_nb.backends.llm.provider_failures import failure_of  # noqa: PLC0415 - as above
+        from attractor_nb.backends.llm.thread_messages import read_messages, save_messages  # noqa: PLC0415 - as above
+
+        scope = stage_or_none()
+        if scope is not None and scope.attachments and is_unknown(target):
+            _tell(f"nobody can tell whether {target} is shown images and documents")
+        conversation = None if scope is None else scope.conversation
+        toolset = None if scope is None else tools_for(node, scope)
+        history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
+        address = address_of(target)
+        limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
+        exchange = Exchange(
+            target, address, request, limits, scope, stream_output, self._gates, _tools_of(node)
+        )
+        try:
+            model = clients.model(target)
+            if toolset is None:
+                answer = await exchange.ask(model, prompt, history)
+            else:  # in a task of its own: an agent wakes up often, and each time through all who await it
+                talk = exchange.ask_with_tools(clients.agent(model), prompt, history, toolset)
+                answer = await asyncio.create_task(talk)
+        except Exception as error:
+            failure = failure_of(error, target, address)
+            if failure is None:
+                raise
+            return failure, exchange.usage
+        save_messages(conversation, answer.messages)
+        return Response(answer.text, is_truncated=answer.is_truncated), exchange.usage
+
+    def _new_clients(self) -> Clients:
+        from attractor_nb.backends.llm.clients import Clients  # noqa: PLC0415 - loaded with the libraries
+
+        return Clients(connect_seconds=self._connect_seconds, read_seconds=self._read_seconds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pools": None, "_gates": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pools = Pools()
+        self._gates = OF_THIS_PROCESS
+
+    def __repr__(self) -> str:
+        return f"ProviderBackend({self._defaults.model!r})"
+
+
+def check_installed() -> None:
+    """Make sure that the extra ``llm`` is installed.
+
+    Raises:
+        OptionError: It is not; the hint is the command for it.
+    """
+    missing = [
+        name for name in ("pydantic_ai", "openai", "anthropic") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
+
+
+def check_client(target: Target) -> None:
+    """Make sure that the client of a provider is installed that the extra ``llm`` does not bring.
+
+    Raises:
+        OptionError: It is not; the hint is the command for it.
+    """
+    known = known_provider(target.provider)
+    if known and known.extra != EXTRA and importlib.util.find_spec(known.package) is None:
+        raise OptionError(
+            f"{target} needs {known.package}, which is not installed",
+            hint=f"pip install 'attractor-nb[{known.extra}]'",
+        )
+
+
+async def _loaded() -> None:
+    """Import what takes seconds, in a thread; once that is done a call pays nothing for it.
+
+    Raises:
+        OptionError: The extra ``llm`` is not installed.
+    """
+    if not all(name in sys.modules for name in _SLOW):
+        check_installed()
+        await call(_load)
+
+
+def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> int:
+    """How much of a model's window is left for what its thread has said."""
+    window = window_tokens(target.model, node.get("llm.context_tokens", int))
+    return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
+
+
+def _tools_of(node: Node) -> tuple[str, ...]:
+    return comma_list(node.get("allowed_tools", str, ""))
+
+
+def _tell(message: str) -> None:
+    """Say what a person should know of the stage under way."""
+    if (scope := stage_or_none()) is not None:
+        scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
+
+
+def _load() -> None:
+    for name in _SLOW:
+        importlib.import_module(name)
+
+
+def _bound(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise OptionError(f"{name} is {value!r}, but must be a number above 0", hint="for example 300")
+    return value
+
+
+def _note(target: Target, failures: Sequence[tuple[Target, Failure]]) -> str:
+    """That another model answered than the one that was to; empty when it was that one."""
+    if not failures:
+        return ""
+    reasons = "; ".join(failure.error.message for _, failure in failures)
+    return f"answered by {target} in place of {failures[0][0]} ({reasons})"
+
+
+def _combined(failures: Sequence[tuple[Target, Failure]]) -> StageError:
+    """What the failures of a chain mean together: retryable when one of its models may answer later."""
+    errors = [failure.error for _, failure in failures]
+    if len(errors) == 1 or isinstance(errors[-1], BudgetReached):
+        return errors[-1]
+    message = "no model of the chain answered: " + "; ".join(error.message for error in errors)
+    passing = [error for error in errors if isinstance(error, RetryableError)]
+    if not passing:
+        return TerminalError(
+            message, hint="; ".join(dict.fromkeys(filter(None, (error.hint for error in errors))))
+        )
+    waits = [error.retry_after_seconds or 0.0 for error in passing]
+    return RetryableError(message, retry_after_seconds=min(waits) or None)

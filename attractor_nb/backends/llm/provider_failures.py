@@ -1,0 +1,283 @@
+"""What a failed call means (Appendix D; ruling 13): our own errors in place of a library's.
+
+Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
+not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import httpx2
+from pydantic import ValidationError
+from pydantic_ai import exceptions as theirs
+
+from attractor_nb.backends.llm.addresses import key_variables
+from attractor_nb.decisions.retries import TRANSIENT_HTTP
+from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.redaction import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.backends.llm.model_requests import Target
+
+MAX_SHOWN_CHARACTERS: Final = 300
+_PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
+_NO_KEY_SENT: Final = (
+    "no key was sent: give its server a name and a key, endpoint.NAME.url and endpoint.NAME.key_env, "
+    "or the provider an address by its own variable, such as OPENAI_BASE_URL"
+)
+_OF_CREDENTIALS: Final = ("google.auth.", "botocore.")
+"""Whose errors say that a client did not find out who asks."""
+UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    AssertionError,
+    RecursionError,
+    ValidationError,
+)
+"""What clients raise at an answer that is no answer: bad JSON, another charset, another shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed call.
+
+    Attributes:
+        error: What it means for the stage.
+        is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
+            unknown or closed to us. A request that is itself refused is refused elsewhere, too.
+        kind: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
+    """
+
+    error: StageError
+    is_next_asked: bool
+    kind: str = ""
+
+
+class CallFailed(Exception):
+    """A call failed, and it is known what that means. It goes no further than this package.
+
+    Attributes:
+        failure: What it means.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.error.message)
+        self.failure = failure
+
+
+def failure_of(error: Exception, target: Target, address: str) -> Failure | None:
+    """What an exception of a call means; None for one that is no failure of a call.
+
+    Args:
+        error: The exception.
+        target: Who was asked.
+        address: Where, or empty for the provider's own place.
+    """
+    if isinstance(error, CallFailed):
+        return error.failure
+    if isinstance(root := _root(error), CallFailed):  # raised within a client, which wraps what it sees
+        return root.failure
+    if isinstance(error, StageError):  # of a tool
+        return Failure(error, is_next_asked=False)
+    if isinstance(error, theirs.ModelAPIError):
+        return _of_the_provider(error, target, address)
+    if isinstance(error, theirs.AgentRunError | theirs.UserError):
+        return _of_the_talk(error, target)
+    if type(error).__module__.startswith(_OF_CREDENTIALS):
+        hint = "sign in as its client requires, or check its credentials"
+        return _terminal(
+            f"{target} cannot be asked: {type(error).__name__}: {_first_line(error)}",
+            hint,
+            is_next_asked=True,
+        )
+    if isinstance(error, httpx2.HTTPError | OSError | EOFError):
+        return _retryable(f"{_placed(target, address)} broke off: {_first_line(error)}")
+    return None
+
+
+def error_type_of(error: Exception) -> str:
+    """The kind of failure in a word, as OpenTelemetry names it: HTTP status, ``timeout``, or a class."""
+    if isinstance(error, theirs.ModelHTTPError) and error.status_code >= 400:
+        return str(error.status_code)
+    root = _root(error)
+    slow = (
+        TimeoutError,
+        httpx2.TimeoutException,
+        theirs.ModelTimeoutError,
+        theirs.ModelRequestTimeout,
+    )
+    if any(isinstance(each, slow) for each in (error, error.__cause__, root)):
+        return "timeout"
+    if isinstance(root, CallFailed):
+        return root.failure.kind or type(root.failure.error).__name__
+    return type(root).__name__
+
+
+def without_key(target: Target, names: tuple[str, ...]) -> Failure:
+    """There is no key for a provider."""
+    return _terminal(
+        f"{target} needs a key, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
+        f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
+        is_next_asked=True,
+    )
+
+
+def without_settings(target: Target, names: tuple[str, ...]) -> Failure:
+    """What a provider is asked with is not set."""
+    return _terminal(
+        f"{target} cannot be asked: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
+        f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
+        is_next_asked=True,
+    )
+
+
+def no_interface(url: str, content_type: str) -> Failure:
+    """A page for people came from where an interface was looked for."""
+    hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
+    return _retryable(
+        f"{redacted(url)} answered with {content_type}, which is not an API response", hint=hint
+    )
+
+
+def refused(target: Target, reason: str) -> Failure:
+    """A model, or its provider's filter, will not answer. Asked again it would not, either."""
+    said = f": {_cut(reason)}" if reason else ""
+    hint = "change the prompt, or use another model: llm_fallback_on=refusal"
+    return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
+
+
+def not_shown(target: Target, kind: str) -> Failure:
+    """A model is not shown what is attached; another may be."""
+    hint = "attach something else, or use another model"
+    error = TerminalError(f"{target} is not shown {kind}, and nothing was asked", hint=hint)
+    return Failure(error, is_next_asked=True)
+
+
+def unreadable(target: Target, error: Exception) -> Failure:
+    """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
+    what = f"{type(error).__name__}: {_first_line(error)}"
+    return _retryable(f"{target} answered with something that cannot be read: {what}")
+
+
+def too_slow(target: Target, address: str, seconds: float) -> Failure:
+    """A request took longer than one may take in all."""
+    hint = "shorten the prompt, or wait longer: ProviderBackend(request_timeout_seconds=…)"
+    return _retryable(f"{_placed(target, address)} took too long: more than {seconds:g} s", hint=hint)
+
+
+def cut_short(target: Target) -> Failure:
+    """A stream ended without its end: a part of an answer is no answer."""
+    return _retryable(f"{target} broke off: the answer has no end")
+
+
+def _of_the_talk(error: Exception, target: Target) -> Failure:
+    """What ended a talk that the provider itself took no offence at."""
+    if isinstance(error, theirs.UsageLimitExceeded):
+        return _terminal(
+            f"{target} kept calling tools:  {_first_line(error)}",
+            "give the node a smaller task, or allow more requests:  ProviderBackend(max_requests=…)",
+        )
+    if isinstance(error, theirs.ContentFilterError):
+        return refused(target, "")
+    if isinstance(error, theirs.OutputTokenLimitExceeded | theirs.IncompleteToolCall):
+        return _terminal(
+            f"{target} reached its token limit before a usable answer",
+            "raise llm.max_tokens, or lower reasoning_effort",
+        )
+    if isinstance(error, theirs.UserError):
+        return _terminal(f"{target} cannot be asked like this: {_first_line(error)}", "")
+    return _retryable(f"{target} answered with something that is no answer: {_first_line(error)}")
+
+
+def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> Failure:
+    status = error.status_code if isinstance(error, theirs.ModelHTTPError) else 0
+    said = _said(error)
+    number = f" ({status})" if status else ""
+    if isinstance(error, theirs.ModelQuotaExceededError):
+        return _terminal(
+            f"the account for {target} has no credit left{number}: {said}", "", is_next_asked=True
+        )
+    if isinstance(error, theirs.ModelAuthenticationError):
+        keys = " or ".join(key_variables(target))
+        hint = f"check {keys} and the permissions of its account" if keys else _NO_KEY_SENT
+        return _terminal(f"{target} refused the key{number}: {said}", hint, is_next_asked=True)
+    if isinstance(error, theirs.ModelNotFoundError):
+        near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
+        hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
+        return _terminal(f"{_placed(target, address)} is not known{number}: {said}", hint, is_next_asked=True)
+    if isinstance(error, theirs.ModelContextWindowExceededError):
+        return _terminal(
+            f"the prompt does not fit {target}{number}: {said}",
+            "shorten it, carry less with fidelity, or use a larger model: llm_fallback_on=overlong",
+            kind="overlong",
+        )
+    if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
+        return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
+    if isinstance(error, theirs.ModelConnectionError):
+        why = _first_line(_root(error))
+        return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {why}", error)
+    if not status:
+        return _retryable(f"{target} answered with something that is no answer: {said}", error)
+    if status in TRANSIENT_HTTP or status >= 500:
+        return _retryable(f"{target} is busy or failing{number}: {said}", error)
+    return _terminal(f"{target} refused the request{number}: {said}", "")
+
+
+def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> Failure:
+    return Failure(TerminalError(message, hint=hint), is_next_asked, kind)
+
+
+def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
+    wait = None if error is None else error.retry_after
+    return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
+
+
+def _ending_hint(target: Target, address: str) -> str:
+    """What an address should end in, where it does not."""
+    if not address:
+        return ""
+    path = address.rstrip("/")
+    if target.provider == "anthropic":
+        return f", and the address: {path.removesuffix('/v1')}, without /v1" if path.endswith("/v1") else ""
+    if re.search(r"/v\d+(beta)?\Z", path) or target.provider == "google":
+        return ", and the address"
+    return f", and the address, which usually ends in /v1:  {path}/v1"
+
+
+def _placed(target: Target, address: str) -> str:
+    return f"{target} at {address}" if address else str(target)
+
+
+def _said(error: theirs.ModelAPIError) -> str:
+    """What the provider said, without what is wrapped around it."""
+    body: object = error.body
+    for _ in range(2):
+        if isinstance(body, dict):
+            fields = cast("Mapping[str, Any]", body)
+            body = fields.get("error") or fields.get("message") or ""
+    return _cut(body) if isinstance(body, str) and body else _first_line(error)
+
+
+def _root(error: BaseException) -> BaseException:
+    """What is behind an error: clients wrap one that says what happened in others that do not."""
+    for _ in range(10):
+        if error.__cause__ is None:
+            break
+        error = error.__cause__
+    return error
+
+
+def _first_line(error: BaseException) -> str:
+    return _cut((str(error).strip().splitlines() or [""])[0]) or type(error).__name__
+
+
+def _cut(text: str) -> str:
+    text = " ".join(redacted(text).split())  # before it is cut: half a secret has no form
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[:MAX_SHOWN_CHARACTERS] + "…"

@@ -1,0 +1,180 @@
+"""One tool call from its hooks to its record (spec 9.7): bounded, recorded, never a failure of its stage."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.backends.llm.tools.catalog import (
+    DEFAULT_COMMAND_SECONDS,
+    MAX_COMMAND_CHARACTERS,
+    CallableTool,
+    FoundTool,
+)
+from attractor_nb.backends.llm.tools.file_tools import list_files, read_file, write_file
+from attractor_nb.backends.llm.tools.hooks import POST, PRE, HookResult, Hooks, stage_environment
+from attractor_nb.backends.llm.tools.tool_problems import (
+    MAX_KEPT_CHARACTERS,
+    MAX_RESULT_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    ToolProblem,
+    cut,
+    cut_middle,
+    shown_arguments,
+)
+from attractor_nb.calling import call
+from attractor_nb.errors import StageError, TerminalError
+from attractor_nb.model.events.call_events import ToolCallEnded
+from attractor_nb.redaction import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Node
+    from attractor_nb.stage import StageScope, Workplace
+
+CALLS_FILE: Final = "tool_calls.jsonl"
+"""In the stage's directory: a line for each call."""
+MAX_CALLS: Final = 200
+"""In one attempt; then the model is told that there are no more."""
+_FILE_TOOLS: Final = {"read_file": read_file, "write_file": write_file, "list_files": list_files}
+
+
+@dataclass(slots=True)
+class _Record:
+    """What became of a call."""
+
+    tool: str
+    call_id: str
+    arguments: Mapping[str, Any]
+    result: str = ""
+    error: str = ""
+    skipped: str = ""
+    hooks: list[HookResult] = field(default_factory=list[HookResult])
+
+
+class ToolCalls:
+    """Calls the tools of one attempt."""
+
+    def __init__(self, node: Node, scope: StageScope, workplace: Workplace) -> None:
+        self._scope = scope
+        self._workplace = workplace
+        self._hooks = Hooks(node, scope, workplace)
+        self._count = 0
+
+    async def run(self, tool: CallableTool, call_id: str, arguments: Mapping[str, Any]) -> str:
+        """Call a tool, its hooks around it; what the model is told.
+
+        Raises:
+            ToolProblem: It failed or was skipped; the message is for the model.
+            StageError: Its MCP server is dead.
+            StorageError: The call cannot be recorded.
+        """
+        began = time.monotonic()
+        record = _Record(tool.name, call_id, arguments)
+        try:
+            await self._made(tool, record, began)
+        except StageError as failure:  # the stage ends with it, and the call is kept all the same
+            record.error = cut(failure.message, MAX_SHOWN_CHARACTERS)
+            self._keep(record, time.monotonic() - began)
+            raise
+        self._keep(record, time.monotonic() - began)
+        if record.skipped:
+            raise ToolProblem(f"the call was skipped: {record.skipped}")
+        if record.error:
+            raise ToolProblem(record.error)
+        return record.result
+
+    async def _made(self, tool: CallableTool, record: _Record, began: float) -> None:
+        """Make the call, unless it is one too many or its pre-hook says no."""
+        self._count += 1
+        if self._count > MAX_CALLS:
+            record.error = f"this stage has made its {MAX_CALLS} tool calls; answer with what you have"
+            return
+        before = await self._hooks.run(PRE, tool.name, record.call_id, record.arguments)
+        if before is not None:
+            record.hooks.append(before)
+            if before.exit_code != 0:
+                record.skipped = f"the pre-hook ended with exit code {before.exit_code}"
+                record.skipped += f": {before.message}" if before.message else ""
+                return
+        try:
+            tool.check(record.arguments)
+            told = redacted(await self._done(tool, record.arguments))
+            record.result = cut(told, MAX_RESULT_CHARACTERS + MAX_SHOWN_CHARACTERS)
+        except ToolProblem as problem:
+            record.error = cut(redacted(str(problem)), MAX_SHOWN_CHARACTERS)
+        after = await self._hooks.run(
+            POST,
+            tool.name,
+            record.call_id,
+            record.arguments,
+            result=record.result,
+            error=record.error,
+            duration=round(time.monotonic() - began, 3),
+        )
+        if after is not None:
+            record.hooks.append(after)
+
+    async def _done(self, tool: CallableTool, arguments: Mapping[str, Any]) -> str:
+        name = tool.name
+        if isinstance(tool, FoundTool):
+            return cut_middle(await tool.call(arguments), MAX_RESULT_CHARACTERS)
+        if name in _FILE_TOOLS:
+            return await call(partial(_FILE_TOOLS[name], self._workplace.directory, **arguments))
+        return await self._command(**arguments)
+
+    async def _command(self, command: str, timeout_seconds: int = DEFAULT_COMMAND_SECONDS) -> str:
+        if not command.strip() or "\0" in command or len(command) > MAX_COMMAND_CHARACTERS:
+            raise ToolProblem(f"command is a text of 1 to {MAX_COMMAND_CHARACTERS} characters")
+        directory = self._workplace.directory
+        try:
+            ended = await self._workplace.processes.run(
+                command,
+                cwd=directory,
+                env=stage_environment(self._scope, directory),
+                timeout_seconds=float(timeout_seconds),
+            )
+        except TerminalError as error:
+            raise ToolProblem(error.message) from error
+        lines = [
+            f"timed out after {timeout_seconds} s, and was ended"
+            if ended.is_timed_out
+            else f"exit code {ended.exit_code}"
+        ]
+        for channel, text in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+            if text:
+                lines.append(f"{channel}:\n{cut_middle(text, MAX_RESULT_CHARACTERS // 2)}")
+        return "\n".join(lines)
+
+    def _keep(self, record: _Record, duration: float) -> None:
+        """Write the call's line and announce it."""
+        scope = self._scope
+        line = {
+            "tool": record.tool,
+            "call_id": cut(record.call_id, MAX_SHOWN_CHARACTERS),
+            "arguments": shown_arguments(record.arguments, MAX_KEPT_CHARACTERS),
+            "result": cut(record.result, MAX_KEPT_CHARACTERS),
+            "error": record.error,
+            "skipped": record.skipped,
+            "hooks": [list(entry.plain) for entry in record.hooks],
+            "duration": round(duration, 3),
+            "attempt": scope.attempt,
+        }
+        scope.files.append_text(CALLS_FILE, json.dumps(line, ensure_ascii=False) + "\n")
+        scope.announce(
+            ToolCallEnded(
+                **scope.place,
+                tool=record.tool,
+                call_id=cut(record.call_id, MAX_SHOWN_CHARACTERS),
+                arguments=shown_arguments(record.arguments, MAX_SHOWN_CHARACTERS),
+                duration=duration,
+                result=cut(record.result, MAX_SHOWN_CHARACTERS),
+                error=record.error,
+                skipped=record.skipped,
+                hooks=tuple(entry.plain for entry in record.hooks),
+            )
+        )

@@ -1,0 +1,249 @@
+"""Commands about what runs and sessions left on the disk.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.shared_options import Backend, Json, RunsDir, Server, Token
+
+RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
+
+\b
+  attractor-nb runs
+  attractor-nb runs --status failed --since 24h
+  attractor-nb runs --pipeline review --tag good --json
+  attractor-nb runs --runs-dir out --text timeout
+  attractor-nb runs --server http://127.0.0.1:8765 --token TOKEN
+"""
+
+
+def runs(
+    runs_dir: RunsDir = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status",
+            help="Runs with this status, such as failed or running; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", metavar="NAME", help="Runs of this pipeline.", show_default=False),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Runs with this tag; repeatable.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Runs started since: 24h, 7d, 2026-11-01 (UTC).",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="Runs with this text in any column.", show_default=False)
+    ] = None,
+    server: Server = None,
+    token: Token = None,
+    is_json: Json = False,
+) -> int:
+    """List runs."""
+    from attractor_nb.cli.run_places import usual_server  # noqa: PLC0415 - commands load what they need
+
+    given = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text}
+    conditions = {name: value for name, value in given.items() if value}
+    if server is not None and runs_dir is not None:
+        raise typer.BadParameter("--runs-dir names a local folder; a server has its own")
+    if runs_dir is None and (server := server or usual_server()) is not None:
+        from attractor_nb.cli.remote_history import show_runs_on  # noqa: PLC0415 - as above
+        from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+
+        return show_runs_on(read_address(server, token), conditions, is_json=is_json)
+    from attractor_nb.cli.runs_list import show_runs  # noqa: PLC0415 - as above
+
+    return show_runs(runs_dir or Path(".attractor/runs"), conditions, is_json=is_json)
+
+
+DOCTOR_HELP = """Diagnose a run, a pipeline or this machine.
+
+\b
+  attractor-nb doctor                              keys, agents, extras, disk
+  attractor-nb doctor review.dot --backend llm     what a run of it would need
+  attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
+  attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
+  attractor-nb doctor RUN_DIR --json | jq .verdict
+
+\b
+Exit codes of a run directory: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+Exit codes otherwise: 0 ready, 1 not ready.
+"""
+
+
+def doctor(
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[RUN_DIR|FILE]",
+            help="A run directory or a .dot file; without it, this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--salvage",
+            metavar="NEW_DIR",
+            help="Save the intact parts of a run into this new directory.",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Backend = None,
+    is_online: Annotated[
+        bool,
+        typer.Option("--online", help="Check that the servers of a file's models answer."),
+    ] = False,
+    is_json: Json = False,
+) -> int:
+    """Diagnose a run directory, a pipeline or the machine."""
+    from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
+
+    is_file = place is not None and (place.is_file() or place.suffix == ".dot")
+    if place is None or is_file:
+        if target is not None:
+            raise typer.BadParameter("--salvage needs a run directory")
+        word = None if backend is None else backend.value
+        return show_preflight(place, backend=word, is_online=is_online, is_json=is_json)
+    if backend is not None or is_online:
+        raise typer.BadParameter("--backend and --online need a .dot file")
+    return show_diagnosis(place, target=target, is_json=is_json)
+
+
+CACHE_HELP = """Show the size of the stage cache, or empty it.
+
+\b
+  attractor-nb cache
+  attractor-nb cache --clear
+  attractor-nb cache --cache-dir out/cache --json
+"""
+
+
+def cache(
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache-dir", metavar="DIR", help="The cache; .attractor/cache by default.", show_default=False
+        ),
+    ] = None,
+    is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all cached results.")] = False,
+    is_json: Json = False,
+) -> int:
+    """Show or empty a cache."""
+    from attractor_nb.cli.graph_reports import show_cache  # noqa: PLC0415 - as above
+
+    return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
+
+
+WATCH_HELP = """Watch a run, or a session of agents, until it ends.
+
+\b
+  attractor-nb watch .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+  attractor-nb watch http://127.0.0.1:8765/pipelines/RUN_ID --token TOKEN
+  attractor-nb watch RUN_ID --server "$URL" --json | jq -r .type    its events, a line each
+  attractor-nb watch                                   the active session here
+  attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
+  attractor-nb watch --once --json | jq .summary
+
+\b
+Exit codes: 0 success, or it goes on with --once; 1 failed; 130 stopped or cancelled; 2 nothing to watch.
+"""
+
+
+def watch(
+    place: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN_DIR|URL|SESSION_DIR]",
+            help="A run, a map or a session; with --server a run's id; by default the active session here.",
+            show_default=False,
+        ),
+    ] = None,
+    is_once: Annotated[bool, typer.Option("--once", help="Show the current state and return.")] = False,
+    server: Server = None,
+    token: Token = None,
+    is_json: Annotated[
+        bool,
+        typer.Option("--json", help="For a run, a line of JSON for each event; for a session, its status."),
+    ] = False,
+) -> int:
+    """Show what goes on."""
+    from attractor_nb.cli.watch_places import watch_place  # noqa: PLC0415 - as above
+
+    return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
+
+
+ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a server.
+
+\b
+  attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve
+  attractor-nb answer RUN_DIR feedback --text "shorter, and with a picture"
+  attractor-nb answer RUN_ID review A --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb answer RUN_ID review A --server "$URL" --field score:=7 --field why=fast
+
+In a run directory the answer is recorded and nothing is run: `attractor-nb resume` goes on with it. The first
+answer counts; one that matches no choice is refused.
+"""
+
+
+def answer(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_DIR|RUN_ID",
+            help="The run's directory; with --server the run's id, or its URL.",
+            show_default=False,
+        ),
+    ],
+    gate: Annotated[
+        str,
+        typer.Argument(metavar="GATE", help="The node that asks, or the question's id.", show_default=False),
+    ],
+    choice: Annotated[
+        str, typer.Argument(metavar="CHOICE", help="Key, label or target of a choice.", show_default=False)
+    ] = "",
+    text: Annotated[
+        str, typer.Option("--text", help="Free text, with or without a choice.", show_default=False)
+    ] = "",
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="KEY=TEXT",
+            help="A field of a form, for a run on a server; KEY:=JSON for JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    server: Server = None,
+    token: Token = None,
+    is_json: Json = False,
+) -> int:
+    """Answer a question."""
+    from attractor_nb.cli.given_answer import GivenAnswer  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - as above
+
+    given = GivenAnswer(gate, choice, text, read_params(fields or (), "--field"))
+    address = run_address(place, server, token)
+    if address is None:
+        from attractor_nb.cli.answer_gate import answer_directory  # noqa: PLC0415 - as above
+
+        return answer_directory(Path(place), given, is_json=is_json)
+    from attractor_nb.cli.remote import answer_on  # noqa: PLC0415 - as above
+
+    return answer_on(address, given, is_json=is_json)

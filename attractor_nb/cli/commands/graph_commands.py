@@ -1,0 +1,161 @@
+"""Commands that only look at a pipeline: nothing is run.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor_nb.cli.input_names import complete_inputs
+from attractor_nb.cli.option_choices import GraphFormat
+from attractor_nb.cli.shared_options import File, Json, MaxNodeVisits, MaxSteps, Strict
+
+PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
+
+\b
+  attractor-nb parse review.dot
+  attractor-nb parse review.dot --json | jq '.nodes[].id'
+"""
+
+
+def parse(file: File, is_json: Json = False, is_strict: Strict = False) -> int:
+    """Print what a pipeline means."""
+    from attractor_nb.cli.graph_reports import show_parsed  # noqa: PLC0415 - commands load what they need
+
+    return show_parsed(file, is_json=is_json, is_strict=is_strict)
+
+
+VALIDATE_HELP = """Print the lint findings with places and fixes. Exit code 2 if there are errors.
+
+\b
+  attractor-nb validate review.dot
+  attractor-nb validate review.dot --strict        warnings count, too (for CI)
+  attractor-nb validate review.dot --fix           what the fixes would change
+  attractor-nb validate review.dot --fix --write   change it
+"""
+
+
+def validate(
+    file: File,
+    is_json: Json = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 for warnings, too.")] = False,
+    is_fixed: Annotated[bool, typer.Option("--fix", help="Print what the fixes change, as a diff.")] = False,
+    is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
+) -> int:
+    """Print or mend what lint finds."""
+    from attractor_nb.cli.graph_reports import fix_findings, show_findings  # noqa: PLC0415 - as above
+
+    if is_written and not is_fixed:
+        raise typer.BadParameter("--write needs --fix")
+    if is_fixed and is_json:
+        raise typer.BadParameter("--fix prints a diff; remove --json")
+    if is_fixed:
+        return fix_findings(file, is_written=is_written, is_strict=is_strict)
+    return show_findings(file, is_json=is_json, is_strict=is_strict)
+
+
+LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
+
+COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash.
+
+\b
+  attractor-nb commands review.dot
+  attractor-nb commands .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+  ATTRACTOR_TRUST=3f2a9c01b7de attractor-nb run review.dot    no other commands than these
+"""
+
+
+def commands(file: File, is_json: Json = False) -> int:
+    """Print what would be executed."""
+    from attractor_nb.cli.trusting import show_commands  # noqa: PLC0415 - as above
+
+    return show_commands(file, is_json=is_json)
+
+
+GRAPH_HELP = """Draw a pipeline, without running it or sending it anywhere.
+
+\b
+  attractor-nb graph review.dot
+  attractor-nb graph review.dot --format svg -o review.svg
+  attractor-nb graph review.dot --format mermaid
+"""
+
+
+def graph(
+    file: File,
+    graph_format: Annotated[
+        GraphFormat, typer.Option("--format", "-f", help="The format.")
+    ] = GraphFormat.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
+    ] = None,
+    is_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+) -> int:
+    """Draw a pipeline."""
+    from attractor_nb.cli.graph_reports import show_graph  # noqa: PLC0415 - as above
+
+    return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
+
+
+ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model is called.
+
+\b
+  attractor-nb estimate review.dot
+  attractor-nb estimate review.dot --max-node-visits 3
+  attractor-nb estimate review.dot --json | jq .worst.cost_usd
+"""
+
+
+def estimate(
+    file: File,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=TEXT",
+            help="An input for prompts and conditions; KEY:=JSON for JSON.",
+            show_default=False,
+            autocompletion=complete_inputs,
+        ),
+    ] = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    is_json: Json = False,
+) -> int:
+    """Say what a run will consume."""
+    from attractor_nb.cli.estimate_report import show_estimate  # noqa: PLC0415 - as above
+
+    bounds = {"max_steps": max_steps, "max_node_visits": max_node_visits}
+    return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
+
+
+MODELS_HELP = """List the model for each prompt, and the rule that selects it.
+
+\b
+  attractor-nb models review.dot
+  attractor-nb models review.dot --json | jq '.nodes[].model.value'
+"""
+
+
+def models(file: File, is_json: Json = False) -> int:
+    """List the models."""
+    from attractor_nb.cli.estimate_report import show_models  # noqa: PLC0415 - as above
+
+    return show_models(file, is_json=is_json)
+
+
+HANDLERS_HELP = """List the handler types, their shapes and what they do.
+
+\b
+  attractor-nb handlers
+  attractor-nb handlers --json
+"""
+
+
+def handlers(is_json: Json = False) -> int:
+    """List the handler types."""
+    from attractor_nb.cli.graph_reports import show_handlers  # noqa: PLC0415 - as above
+
+    return show_handlers(is_json=is_json)

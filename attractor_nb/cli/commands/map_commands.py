@@ -1,0 +1,153 @@
+"""The command that runs a pipeline over many inputs.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
+from attractor_nb.cli.option_sets import spread
+from attractor_nb.cli.shared_options import RunsDir, run_settings
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.run_settings import Settings
+
+NOT_OF_A_MAP = (
+    "max_node_visits",
+    "max_restarts",
+    "max_goal_gate_redirects",
+    "is_verbose",
+)
+"""Options of ``run`` that a map does not have."""
+MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; several run at a time.
+
+\b
+  attractor-nb map review.dot --params tickets.jsonl
+  attractor-nb map review.dot --params tickets.csv --max-parallel 8 --output answer
+  attractor-nb map review.dot --params tickets.jsonl --out results.jsonl
+  attractor-nb map --resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
+
+\b
+A .jsonl file has an object on each line; a .csv file the keys on its first line, and its values are text.
+Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid input, 130 interrupted.
+"""
+
+
+@spread("settings", run_settings, without=NOT_OF_A_MAP)
+def map_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)
+    ] = "",
+    *,
+    params: Annotated[
+        Path | None,
+        typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False),
+    ] = None,
+    resumed: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Continue this map.", show_default=False),
+    ] = None,
+    max_parallel: Annotated[
+        int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")
+    ] = 4,
+    on_failure: Annotated[
+        OnFailure,
+        typer.Option("--on-failure", help="After a failed row: continue, or start no further rows."),
+    ] = OnFailure.CONTINUE,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", metavar="KEY", help="A context value to store in the results.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="A .jsonl file for the results, or the map's own directory.",
+            show_default=False,
+        ),
+    ] = None,
+    runs_dir: RunsDir = None,
+    max_budget_usd_all: Annotated[
+        float | None,
+        typer.Option(
+            "--max-budget-usd-all",
+            min=0,
+            help="Start no further rows at this cost of all rows.",
+            show_default=False,
+        ),
+    ] = None,
+    max_tokens_all: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tokens-all",
+            min=0,
+            help="Start no further rows at this token count of all rows.",
+            show_default=False,
+        ),
+    ] = None,
+    max_duration_all: Annotated[
+        str | None,
+        typer.Option(
+            "--max-duration-all",
+            metavar="TIME",
+            help="Start no further rows after this time, such as 15m.",
+            show_default=False,
+        ),
+    ] = None,
+    failed: Annotated[
+        Failed | None,
+        typer.Option(
+            "--failed",
+            help="With --resume: keep failed rows, or retry each from its failed stage.",
+            show_default=False,
+        ),
+    ] = None,
+    on_graph_change: Annotated[
+        GraphChange | None,
+        typer.Option(
+            "--on-graph-change",
+            help="With --resume: what to do when the pipeline has changed.",
+            show_default=False,
+        ),
+    ] = None,
+    on_interrupted: Annotated[
+        OnInterrupted | None,
+        typer.Option(
+            "--on-interrupted",
+            help="With --resume: what to do with interrupted stages.",
+            show_default=False,
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone."),
+    ] = False,
+    settings: "Settings",
+) -> int:
+    """Run a pipeline over many inputs."""
+    from attractor_nb.cli.map_execution import MapSettings, map_file, resume_map  # noqa: PLC0415 - commands load what they need
+
+    options = {
+        "max_parallel": max_parallel,
+        "on_failure": on_failure.value,
+        "outputs": outputs,
+        "runs_dir": runs_dir,
+        "max_budget_usd_all": max_budget_usd_all,
+        "max_tokens_all": max_tokens_all,
+        "max_duration_all": max_duration_all,
+        "on_interrupted": on_interrupted.value if on_interrupted else None,
+        "take_over": take_over or None,
+    }
+    said = {"failed": failed, "on_graph_change": on_graph_change}
+    resume = {name: word.value for name, word in said.items() if word is not None}
+    own = MapSettings(options=options, out=out, resume=resume)
+    if resumed is not None:
+        return resume_map(resumed, file, params, settings, own)
+    if not file:
+        raise typer.BadParameter("name the pipeline's FILE, or a map to continue: --resume DIR")
+    return map_file(file, params, settings, own)

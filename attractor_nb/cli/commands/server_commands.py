@@ -1,0 +1,200 @@
+"""Commands about servers.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor_nb.cli.input_names import complete_inputs
+from attractor_nb.cli.option_sets import spread
+from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_settings
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.run_settings import Settings
+
+NOT_OF_A_SUBMISSION = (
+    "is_simulated",
+    "is_trusted",
+    "is_auto_approved",
+    "gates",
+    "workdir",
+    "isolation",
+    "workspace_from",
+    "is_cached",
+    "cache_dir",
+    "cassette",
+    "cassette_mode",
+    "durability",
+    "is_quiet",
+    "is_verbose",
+)
+"""Options of ``run`` that a server is not asked for: backend, bounds, hash and JSON are left."""
+
+SERVE_HELP = """Serve runs on this machine, for programs and browsers.
+
+\b
+  attractor-nb serve
+  attractor-nb serve --runs-dir out --port 0          any free port
+  attractor-nb serve --json | tee server.json         its address in parts: url, server, token
+  attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
+  attractor-nb serve --max-runs 4                     a fifth is refused (429) until one has ended
+  attractor-nb serve --edit                           the page may save the DOT files below this folder
+  attractor-nb serve --no-recover                     runs of a killed server wait for a person
+
+The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
+here. --host takes an address that other machines reach only with --allow-remote. Ctrl-C stops the server:
+it interrupts the runs under way, and they can be resumed. At its start a server goes on with the runs that a
+killed server left in this runs base.
+"""
+
+
+def serve(
+    runs_dir: RunsDir = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
+    ] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", envvar="ATTRACTOR_TOKEN", help="The token; by default a new one.", show_default=False
+        ),
+    ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            "--prefix", metavar="PATH", help="Serve everything under this path.", show_default=False
+        ),
+    ] = "",
+    is_remote_allowed: Annotated[
+        bool, typer.Option("--allow-remote", help="Allow a --host that other machines can reach.")
+    ] = False,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME:PORT",
+            help="Also accept this host name in requests; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    documents: Annotated[
+        Path,
+        typer.Option("--documents", metavar="DIR", help="The folder whose DOT files the page shows."),
+    ] = Path(),
+    is_editing: Annotated[bool, typer.Option("--edit", help="Let the page save these files.")] = False,
+    is_recovering: Annotated[
+        bool,
+        typer.Option("--recover/--no-recover", help="Resume the runs of a killed server."),
+    ] = True,
+    max_runs: Annotated[
+        int | None,
+        typer.Option("--max-runs", min=1, help="Maximum number of active runs.", show_default="1000"),
+    ] = None,
+    max_streams: Annotated[
+        int | None,
+        typer.Option(
+            "--max-streams", min=1, help="Maximum number of open event streams.", show_default="2000"
+        ),
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    """Serve runs."""
+    from attractor_nb.cli.serve_until_stopped import serve_runs  # noqa: PLC0415 - commands load what they need
+
+    return serve_runs(
+        runs_dir or Path(".attractor/runs"),
+        is_json=is_json,
+        host=host,
+        port=port,
+        token=token or None,
+        prefix=prefix,
+        allow_remote=is_remote_allowed,
+        allowed_hosts=allowed_hosts or (),
+        documents=documents,
+        edit=is_editing,
+        recover=is_recovering,
+        max_runs=max_runs,
+        max_streams=max_streams,
+    )
+
+
+SUBMIT_HELP = """Submit a pipeline to a server; prints the run's id and URL.
+
+\b
+  attractor-nb submit review.dot --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb submit review.dot --server "$URL" --param ticket=42 --backend llm --max-budget-usd 2
+  attractor-nb submit review.dot --server "$URL" --trust-hash 3f2a9c01b7de     allow these commands
+  cat review.dot | attractor-nb submit - --server "$URL" --json | jq -r .id
+
+Commands of a pipeline are run only where their hash is allowed: `attractor-nb commands FILE` prints it.
+"""
+
+
+@spread("settings", run_settings, without=NOT_OF_A_SUBMISSION)
+def submit(
+    file: File,
+    *,
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            envvar="ATTRACTOR_SERVER",
+            help="The server, as `attractor-nb serve` printed it.",
+            show_default=False,
+        ),
+    ],
+    token: Token = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=TEXT",
+            help="An input of the pipeline, or a value for the context; KEY:=JSON for JSON.",
+            show_default=False,
+            autocompletion=complete_inputs,
+        ),
+    ] = None,
+    settings: "Settings",
+) -> int:
+    """Have a server run a pipeline."""
+    from attractor_nb.cli.remote import submit_file  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+
+    return submit_file(file, read_address(server, token), settings, params=params or ())
+
+
+CANCEL_HELP = """Stop a run on a server. Committed stages stay, and `attractor-nb resume` continues it.
+
+\b
+  attractor-nb cancel RUN_ID --server http://127.0.0.1:8765 --token TOKEN
+  attractor-nb cancel http://127.0.0.1:8765/pipelines/RUN_ID --json
+
+A run that a terminal works at is stopped there, by Ctrl-C.
+"""
+
+
+def cancel(
+    place: Annotated[
+        str, typer.Argument(metavar="RUN_ID|URL", help="The run's id or URL.", show_default=False)
+    ],
+    server: Server = None,
+    token: Token = None,
+    is_json: Json = False,
+) -> int:
+    """Stop a run on a server."""
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
+
+    address = run_address(place, server, token)
+    if address is None:
+        raise typer.BadParameter(
+            "no server is given; stop a local run by Ctrl-C in its own terminal",
+            param_hint="--server",
+        )
+    from attractor_nb.cli.remote import cancel_on  # noqa: PLC0415 - as above
+
+    return cancel_on(address, is_json=is_json)

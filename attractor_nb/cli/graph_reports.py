@@ -1,0 +1,200 @@
+"""Commands that look and run nothing: ``parse``, ``validate``, ``graph``, ``handlers`` and more."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.option_choices import GraphFormat
+from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source
+from attractor_nb.cli.run_summary import shown_path
+from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
+from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import read_dot, write_dot
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.storage.cache_store import CacheStore
+from attractor_nb.storage.user_files import write_file
+from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.studio.edit.lint_report import LintReport
+
+
+def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
+    """Print what a source means: canonical DOT, or JSON. What was read out of generosity goes to stderr."""
+    document = read_dot(read_text(file), strict=is_strict)
+    if is_json:
+        print_json(document.graph.to_plain())
+        return ExitCode.SUCCESS
+    print_source(redacted(write_dot(document.graph)))
+    for found in document.diagnostics:
+        print("\n".join(found.report_lines()), file=sys.stderr)
+    return ExitCode.SUCCESS
+
+
+def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
+    """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
+    from attractor_nb.runtime.prepare.declared_inputs import plain_inputs  # noqa: PLC0415 - as ``read_pipeline`` does
+
+    pipeline = read_pipeline(file)
+    found, declared = pipeline.lint(), plain_inputs(pipeline)
+    if is_json:
+        is_valid = _is_valid(found, is_strict=is_strict)
+        print_json(
+            {
+                "file": file,
+                "is_valid": is_valid,
+                "nodes": len(pipeline.graph.nodes),
+                "edges": len(pipeline.graph.edges),
+                "inputs": declared,
+                "diagnostics": [diagnostic_plain(entry) for entry in found],
+            }
+        )
+    else:
+        for entry in found:
+            print("\n".join(entry.report_lines()) + "\n")
+        print(_verdict(file, pipeline, found))
+        if declared:
+            print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
+    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def _shown_input(plain: Mapping[str, Any]) -> str:
+    return plain["name"] if plain["is_required"] else one_line(f"{plain['name']}={plain['default']}")
+
+
+def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
+    """Print what the fixes change; with ``is_written`` change it."""
+    pipeline = read_pipeline(file)
+    preview = pipeline.lint().fix()
+    if not preview.diff:
+        print("nothing to fix", file=sys.stderr)
+        return ExitCode.SUCCESS if _is_valid(pipeline.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+    print_source(preview.diff)
+    if not is_written:
+        print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
+        return ExitCode.SUCCESS
+    if file == STDIN:
+        raise OptionError("--write cannot change stdin", hint="name the file")
+    write_file(Path(file), preview.text)
+    mended = read_pipeline(file)
+    print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
+    print(_verdict(file, mended, mended.lint()), file=sys.stderr)
+    return ExitCode.SUCCESS if _is_valid(mended.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
+    """Print a graph, or write it to a file. Lint errors do not keep it from being drawn."""
+    check_output(output, file)
+    pipeline = read_pipeline(file)
+    if graph_format is GraphFormat.JSON and output is None:
+        print_json(pipeline.whole.to_plain())
+        return ExitCode.SUCCESS
+    text = _drawn(pipeline, graph_format).rstrip("\n") + "\n"
+    if output is None:
+        print_source(text)
+    else:
+        write_file(output, text)
+    return ExitCode.SUCCESS
+
+
+def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
+    import json  # noqa: PLC0415 - one of five formats
+
+    from attractor_nb.views.text_table import headline, text_table, text_tree  # noqa: PLC0415 - likewise
+
+    match graph_format:
+        case GraphFormat.SVG:
+            return pipeline.to_svg()
+        case GraphFormat.DOT:
+            return redacted(write_dot(pipeline.whole))
+        case GraphFormat.MERMAID:
+            return pipeline.to_mermaid()
+        case GraphFormat.JSON:
+            return json.dumps(redacted_value(pipeline.whole.to_plain()), indent=2, ensure_ascii=False)
+        case GraphFormat.TEXT:
+            graph = pipeline.graph
+            return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
+
+
+def _is_valid(found: Iterable[Diagnostic], *, is_strict: bool) -> bool:
+    refused = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
+    return not any(entry.severity in refused for entry in found)
+
+
+def _verdict(file: str, pipeline: Pipeline, found: LintReport) -> str:
+    """``review.dot: 1 error, 2 warnings (8 nodes, 9 edges)``."""
+    counts = Counter(entry.severity for entry in found)
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    listed = ", ".join(_count(word, counts[severity]) for severity, word in words.items() if counts[severity])
+    size = f"{_count('node', len(pipeline.graph.nodes))}, {_count('edge', len(pipeline.graph.edges))}"
+    mark = STATUS_LETTERS[NodeStatus.FAIL if counts[Severity.ERROR] else NodeStatus.SUCCESS]
+    return f"{mark} {'stdin' if file == STDIN else file}: {listed or 'no findings'} ({size})"
+
+
+def _count(word: str, number: int, *, plural: str = "") -> str:
+    return f"{number} {word if number == 1 else plural or word + 's'}"
+
+
+_MEANINGS: Final = {
+    "start": "Where the pipeline begins; exactly one.",
+    "exit": "Where it ends, once its goal gates are satisfied; exactly one.",
+    "codergen": "Puts its prompt to the backend: a model, a function, or a simulation.",
+    "wait.human": "Asks a person; the choices are its outgoing edges.",
+    "conditional": "Chooses an edge by the outcome of the previous stage.",
+    "tool": "Runs its tool_command in a shell; exit code 0 is success.",
+    "parallel": "Runs its branches at the same time.",
+    "parallel.fan_in": "Chooses the best branch of a parallel stage.",
+    "stack.manager_loop": "Supervises a child pipeline.",
+}
+
+
+def handler_rows() -> list[dict[str, Any]]:
+    """Each handler type with its shape and meaning."""
+    from attractor_nb.model.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
+
+    return [
+        {
+            "type": handler_type,
+            "shape": shape,
+            "meaning": _MEANINGS[handler_type],
+        }
+        for shape, handler_type in SHAPE_TO_TYPE.items()
+    ]
+
+
+def show_handlers(*, is_json: bool) -> ExitCode:
+    """Print the handler types."""
+    rows = handler_rows()
+    if is_json:
+        print_json(rows)
+        return ExitCode.SUCCESS
+    print(
+        aligned(
+            [["type", "shape", "meaning"], *([row["type"], row["shape"], row["meaning"]] for row in rows)]
+        )
+    )
+    return ExitCode.SUCCESS
+
+
+def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
+    """Print how many results a cache holds and how large they are, after removing them if that is asked."""
+    store = CacheStore(directory)
+    held = store.clear() if is_cleared else store.size()
+    if is_json:
+        name = "removed" if is_cleared else "held"
+        print_json({"directory": str(directory), name: {"entries": held.entries, "bytes": held.size_bytes}})
+        return ExitCode.SUCCESS
+    results = f"{held.entries:,} result{'s' * (held.entries != 1)}, {held.size_bytes:,} bytes"
+    print(f"{shown_path(directory)}: {f'removed {results}' if is_cleared else results}")
+    return ExitCode.SUCCESS

@@ -1,0 +1,230 @@
+"""``map``: one pipeline over the rows of a file, watched and summed up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.map_progress import MapProgress
+from attractor_nb.cli.option_choices import GateMode
+from attractor_nb.cli.params_file import read_params_file
+from attractor_nb.cli.reporting import print_json, report
+from attractor_nb.cli.run_execution import requests_to_end_as_interrupts
+from attractor_nb.cli.run_summary import shown_path
+from attractor_nb.cli.simulation import SimulatedProcesses
+from attractor_nb.cli.source_inputs import check_output, read_pipeline
+from attractor_nb.cli.terminal import Tone
+from attractor_nb.cli.trusting import settled_trust
+from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
+from attractor_nb.maps.map_table import map_headline, rows_table
+from attractor_nb.pipeline.load_pipeline import load_pipeline
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.runtime.prepare.text_sources import changed_source
+from attractor_nb.storage.map_directory import read_map
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.user_files import write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.cli.run_settings import Settings
+    from attractor_nb.maps.map_result import MapResult
+    from attractor_nb.maps.map_run import MapRun
+    from attractor_nb.model.row_result import RowResult
+
+SHOWN_FAILURES: Final = 20
+_EXIT_CODES: Final = {
+    "success": ExitCode.SUCCESS,
+    "fail": ExitCode.FAILED,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapSettings:
+    """What the options of ``map`` say, beside those that ``run`` has too.
+
+    Attributes:
+        options: Options of ``Pipeline.map`` by name.
+        out: Where results go: a file of JSON Lines, or the map's own directory.
+        resume: Options of ``Pipeline.resume_map`` alone, by name.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    out: Path | None = None
+    resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def results_file(self) -> Path | None:
+        """The file that gets a line for each row, or None."""
+        return self.out if self.out is not None and self.out.suffix == ".jsonl" else None
+
+    @property
+    def map_dir(self) -> Path | None:
+        """The map's own directory, or None."""
+        return None if self.results_file is not None else self.out
+
+
+def map_file(file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
+    """Run the pipeline of a file over the rows of another."""
+    if params is None:
+        raise OptionError(
+            "map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map"
+        )
+    check_output(own.results_file, file, params)
+    rows = read_params_file(params)
+    pipeline = read_pipeline(file)
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
+    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for)
+    options = {**_options(settings), **own.options, "trust": trust, "map_dir": own.map_dir}
+    handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
+    return _watch(handle, settings, own)
+
+
+def resume_map(
+    directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings
+) -> ExitCode:
+    """Go on with the map of a directory, with its own pipeline or that of a file."""
+    if own.map_dir is not None:
+        raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
+    check_output(own.results_file, file or None, params)
+    pipeline = read_pipeline(file) if file else load_pipeline(directory)
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
+    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
+    options = {**_options(settings), **own.options, "trust": trust}
+    if settings.backend is None and not settings.is_simulated:
+        del options["backend"]  # as it was recorded
+    rows = None if params is None else read_params_file(params)
+    run = pipeline.resume_map(directory, params=rows, **_given(options), **own.resume)
+    changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
+    if changed is not None and not settings.is_quiet:
+        print(_stored_goes_on(changed, directory), file=sys.stderr)
+    return _watch(run, settings, own)
+
+
+def _stored_goes_on(changed: Path, directory: Path) -> str:
+    """That an edited file is not what a resume runs, and how it would be."""
+    given = ["map", shown_path(changed), "--resume", shown_path(directory), "--on-graph-change", "accept"]
+    return (
+        f"warning: {shown_path(changed)} has changed since this map began, or a file of its texts; "
+        f"the graph stored in {shown_path(directory / SOURCE_NAME)} goes on\n"
+        f" hint: `{shlex.join(['attractor-nb', *given])}` goes on with the new one"
+    )
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    if settings.gates is GateMode.CONSOLE:
+        raise OptionError(
+            "the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse"
+        )
+    return {
+        "backend": settings.asked_backend,
+        "cassette": settings.cassette,
+        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
+        "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
+        "workdir": settings.workdir,
+        "isolation": settings.isolation.value if settings.isolation else None,
+        "workspace_from": settings.workspace_from,
+        "cache": settings.cache,
+        **settings.bounds,
+        "durability": settings.durability.value,
+        "processes": SimulatedProcesses() if settings.is_simulated else None,
+    }
+
+
+def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
+    """Show a map until it has ended, and sum it up."""
+    progress = MapProgress(handle.view, is_quiet=settings.is_quiet)
+    progress.say(f"{redacted(handle.pipeline.name)}   {handle.view.row_count:,} rows", Tone.STRONG)
+    handle.on_row(progress.take)
+    progress.begin()
+    try:
+        result = _wait(handle)
+        for entry in result.rows if result else ():  # those that had ended before anybody listened
+            if entry.status != "not_started":
+                progress.take(entry)
+    except StorageError as error:
+        report(error, is_json=settings.is_json)
+        return ExitCode.FAILED
+    finally:
+        progress.close()
+    if result is None:
+        return ExitCode.INTERRUPTED
+    if own.results_file is not None:
+        _write_results(own.results_file, result)
+    if result.cassette is not None:
+        progress.say(f"cassette: {result.cassette}")
+    _show(result, settings)
+    return _EXIT_CODES[result.status]
+
+
+def _wait(handle: MapRun) -> MapResult | None:
+    """The result; of a map that was interrupted, what there is of it."""
+    with requests_to_end_as_interrupts():
+        try:
+            return handle.result()
+        except (RunInterrupted, KeyboardInterrupt):
+            if not handle.is_done:
+                return None  # a second Ctrl-C: leave at once
+            with contextlib.suppress(AttractorError, TimeoutError):
+                return handle.result(0.0)
+            raise
+
+
+def _write_results(path: Path, result: MapResult) -> None:
+    lines = (_row_plain(result, row) for row in result)
+    write_file(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+def _row_plain(result: MapResult, row: RowResult) -> dict[str, Any]:
+    plain: dict[str, Any] = redacted_value({**row.to_plain(), "inputs": dict(result.inputs[row.row])})
+    return plain
+
+
+def _show(result: MapResult, settings: Settings) -> None:
+    """The outcome on stdout; how to go on, which is no result, on stderr."""
+    if settings.is_json:
+        print_json(_result_plain(result))
+    else:
+        print(map_headline(result.view))
+        failures = list(result.failures.values())
+        if failures:
+            print(rows_table(failures[:SHOWN_FAILURES], left=len(failures) - SHOWN_FAILURES))
+        if result.directory is not None:
+            print(f"  map directory  {shown_path(result.directory)}")
+    sys.stdout.flush()
+    if result.directory is None:
+        return
+    command = _resume_command(result.directory, settings)
+    if result.unfinished:
+        print(f"Continue with `{command}`", file=sys.stderr)
+    elif result.failures:
+        print(f"Try the failed rows again with `{command} --failed retry`", file=sys.stderr)
+
+
+def _resume_command(directory: Path, settings: Settings) -> str:
+    return " ".join(["attractor-nb map --resume", shown_path(directory), *settings.kept_options()])
+
+
+def _result_plain(result: MapResult) -> dict[str, Any]:
+    return {
+        "pipeline": result.pipeline.name,
+        "status": result.status,
+        "reason": result.reason,
+        "map_id": result.map_id,
+        "directory": None if result.directory is None else str(result.directory),
+        "counts": dict(result.counts),
+        "duration_seconds": round(result.duration, 3),
+        "usage": result.usage.to_plain(),
+        "rows": [_row_plain(result, row) for row in result],
+    }

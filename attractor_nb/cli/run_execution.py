@@ -1,0 +1,273 @@
+"""``run`` and ``resume``: a run from the command line, watched, asked at the console, summed up."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.gate_questions import gate_interviewer
+from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
+from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.reporting import print_json, report
+from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
+from attractor_nb.cli.simulation import SimulatedProcesses
+from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
+from attractor_nb.cli.terminal import Tone
+from attractor_nb.cli.trusting import settled_trust
+from attractor_nb.decisions.model_choices import is_model_asked
+from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.pipeline.load_pipeline import load_pipeline
+from attractor_nb.pipeline.run import Run
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.text_sources import changed_source
+from attractor_nb.runtime.prepare.trust import where_commands_run
+from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.storage.manifest_file import was_simulated
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.stored_run import read_facts
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import SEVERITY_LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.cli.run_settings import Settings
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.runtime.handles.run_result import RunResult
+
+_EXIT_CODES: Final = {
+    "success": ExitCode.SUCCESS,
+    "fail": ExitCode.FAILED,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+_REQUESTS_TO_END: Final = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]  # Windows has no SIGHUP
+
+
+def run_file(
+    file: str,
+    settings: Settings,
+    *,
+    params: Sequence[str] = (),
+    logs_root: Path | None = None,
+    runs_dir: Path | None = None,
+    is_strict: bool = False,
+) -> ExitCode:
+    """Run the pipeline of a file, or of stdin for ``-``."""
+    if logs_root is not None and runs_dir is not None:
+        raise OptionError(
+            "--logs-root and --runs-dir are both given",
+            hint="--logs-root is the directory of this run, --runs-dir the folder for new run directories",
+        )
+    values = read_params(params)
+    pipeline = read_pipeline(file, is_strict=is_strict)
+    place = {"logs_root": logs_root, "runs_dir": runs_dir}
+    return run_pipeline(pipeline, settings, {"params": values, **place})
+
+
+def run_pipeline(pipeline: Pipeline, settings: Settings, options: dict[str, Any]) -> ExitCode:
+    """Run a pipeline, with further options of ``Pipeline.run``."""
+
+    def start(given: dict[str, Any]) -> Run:
+        return pipeline.run(wait=False, **options, **given)
+
+    return _watch(pipeline, settings, start)
+
+
+def resume_directory(
+    logs_root: Path,
+    settings: Settings,
+    *,
+    graph: str = "",
+    on_graph_change: GraphChange = GraphChange.ERROR,
+    on_interrupted: OnInterrupted | None = None,
+    rewind_to: str | None = None,
+    visit: int | None = None,
+    take_over: bool = False,
+) -> ExitCode:
+    """Go on with the run of a directory, with its own graph or that of a file; or go back in it."""
+    pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
+
+    def start(given: dict[str, Any]) -> Run:
+        policy = on_interrupted.value if on_interrupted else None
+        run = pipeline.resume(
+            logs_root,
+            on_graph_change=on_graph_change.value,
+            on_interrupted=policy,
+            rewind_to=rewind_to,
+            visit=visit,
+            take_over=take_over,
+            **given,
+        )
+        changed = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
+        if changed is not None and not settings.is_quiet:
+            name = shown_path(changed)
+            command = resume_command(logs_root, "--graph", name, "--on-graph-change", "accept")
+            print(f"hint: `{command}` continues with the current {name}", file=sys.stderr)
+        return run
+
+    return _watch(pipeline, settings, start, logs_root)
+
+
+def fork_directory(
+    logs_root: Path,
+    node: str,
+    settings: Settings,
+    *,
+    visit: int | None = None,
+    values: Sequence[str] = (),
+    prompt: Path | None = None,
+    graph: str = "",
+    fork_root: Path | None = None,
+) -> ExitCode:
+    """Begin a run that goes another way from before a visit of a run, which stays as it is."""
+    pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
+    parent = Run.load(logs_root, None if graph else pipeline)
+    changes: dict[str, Any] = {
+        "context": read_params(values, "--set"),
+        "prompt": None if prompt is None else read_prompt(prompt),
+    }
+
+    def start(given: dict[str, Any]) -> Run:
+        other = pipeline if graph else None
+        return parent.fork(node, visit, **changes, pipeline=other, logs_root=fork_root, **given)
+
+    return _watch(pipeline, settings, start, logs_root)
+
+
+def _title(pipeline: Pipeline) -> str:
+    name, label = redacted(pipeline.name), one_line(redacted(pipeline.graph.get("label", str, "")))
+    return f"{name}   {label}" if label and label != name else name
+
+
+def _watch(
+    pipeline: Pipeline,
+    settings: Settings,
+    start: Callable[[dict[str, Any]], Run],
+    logs_root: Path | None = None,
+) -> ExitCode:
+    """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
+    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
+    trust = settings.trust_hash or settled_trust(
+        pipeline,
+        is_vouched_for=is_vouched_for,
+        logs_root=logs_root,
+        place=_place(pipeline, settings, logs_root),
+    )
+    progress = Progress(
+        pipeline.graph,
+        heading=_heading(pipeline, settings),
+        is_quiet=settings.is_quiet,
+        is_verbose=settings.is_verbose,
+    )
+    run = start({**_options(settings, progress), "trust": trust})
+    try:
+        result = _wait(run)
+    except StorageError as error:
+        report(error, is_json=settings.is_json)
+        return ExitCode.FAILED
+    finally:
+        progress.close()
+    with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
+        _show(run, result, settings, progress)
+    return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
+
+
+def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
+    """Where commands would run, in words: as the options say, else as the run did before."""
+    facts: Mapping[str, Any] = {} if logs_root is None else place_facts(logs_root)
+    isolation = settings.isolation.value if settings.isolation else facts.get("isolation")
+    return where_commands_run(pipeline.graph, isolation, settings.workdir or facts.get("workdir"))
+
+
+def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
+    """What runs, what lint warns of, and whether any of it is real."""
+    lines = [(_title(pipeline), Tone.STRONG)]
+    for found in pipeline.diagnostics:
+        if found.severity is Severity.WARNING:
+            place = f"{found.place}  " if found.place else ""
+            mark = SEVERITY_LETTERS[found.severity]
+            lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
+    if settings.is_simulated:
+        lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
+    elif settings.is_replay:
+        lines.append(
+            (f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET)
+        )
+    elif settings.backend is None and settings.cassette is None and is_model_asked(pipeline.graph):
+        lines.append(("responses are simulated; --backend local uses the model on this machine", Tone.QUIET))
+    return [*lines, ("", Tone.PLAIN)]
+
+
+def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
+    return {
+        "backend": settings.asked_backend,
+        "workdir": settings.workdir,
+        "isolation": settings.isolation.value if settings.isolation else None,
+        "workspace_from": settings.workspace_from,
+        "cassette": settings.cassette,
+        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
+        "interviewer": gate_interviewer(settings.gates, progress),
+        "cache": settings.cache,
+        **settings.bounds,
+        "durability": settings.durability.value,
+        "observers": [progress.take],
+        "processes": SimulatedProcesses() if settings.is_simulated else None,
+    }
+
+
+def _wait(run: Run) -> RunResult | None:
+    """The result; of a run that was interrupted, what there is of it."""
+    with requests_to_end_as_interrupts():
+        try:
+            return run.result()
+        except (RunInterrupted, KeyboardInterrupt):
+            if not run.is_done:
+                return None  # a second Ctrl-C: leave at once
+            with contextlib.suppress(AttractorError, TimeoutError):
+                return run.result(0.0)
+            raise
+
+
+@contextlib.contextmanager
+def requests_to_end_as_interrupts() -> Generator[None]:
+    """TERM, and HUP when the terminal is closed, stop a run as Ctrl-C does: in order, to be resumed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _REQUESTS_TO_END}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(run: Run, result: RunResult | None, settings: Settings, progress: Progress) -> None:
+    """The outcome on stdout; how to go on, which is no result, on stderr."""
+    is_simulated = settings.is_simulated or was_simulated(run.logs_root)
+    progress.say("")
+    if result is not None and result.cassette is not None:
+        progress.say(f"cassette: {result.cassette}")
+    if settings.is_json:
+        print_json(summary_plain(run, result, progress.tally, is_simulated=is_simulated))
+    elif result is not None:
+        print(in_words(result, is_simulated=is_simulated))
+    sys.stdout.flush()
+    if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
+        node = run.view.next_node
+        where = f"Stopped at `{node}`; continue" if node else "Continue"
+        command = resume_command(run.logs_root, *settings.kept_options(run.view.bound))
+        print(f"{where} with `{command}`", file=sys.stderr)

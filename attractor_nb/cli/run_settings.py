@@ -1,0 +1,100 @@
+"""What the options say that ``run``, ``resume``, ``fork`` and ``map`` share, for here and for a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attractor_nb.cli.option_choices import BackendName, CassetteMode, Durability, GateMode, Isolation
+from attractor_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The options, read.
+
+    Attributes:
+        backend: What answers prompts; simulated, with a notice, when nobody says.
+        is_simulated: No model is asked and no command is run.
+        is_trusted: The user vouches for the commands, for this one call.
+        trust_hash: Hash of the commands that the user vouches for, and no others.
+        gates: Who answers; None: the terminal, and nobody where there is none.
+        workdir: Where commands, agents and tools of models work; None as the run has it.
+        isolation: A place of the run's own instead.
+        workspace_from: What a workspace begins with.
+        cassette: Where calls are recorded, and replayed from.
+        cassette_mode: Whether they are.
+        bounds: Bounds in place of the graph's, None where nobody says.
+        durability: What survives what.
+        cache: Take results from the cache: True for the usual one, or a directory.
+        is_quiet: No progress.
+        is_verbose: Responses under their stages.
+        is_json: The summary as JSON.
+    """
+
+    backend: BackendName | None = None
+    is_simulated: bool = False
+    is_trusted: bool = False
+    trust_hash: str | None = None
+    gates: GateMode | None = None
+    workdir: Path | None = None
+    isolation: Isolation | None = None
+    workspace_from: Path | None = None
+    cassette: Path | None = None
+    cassette_mode: CassetteMode | None = None
+    bounds: Mapping[str, object] = field(default_factory=dict[str, object])
+    durability: Durability = Durability.FULL
+    cache: Path | bool = False
+    is_quiet: bool = False
+    is_verbose: bool = False
+    is_json: bool = False
+
+    def kept_options(self, bound: str = "") -> tuple[str, ...]:
+        """What a resume must be told again, or it would ask, or allow, something else than the run did.
+
+        Args:
+            bound: The bound that ended the run: it must be given anew, and higher.
+        """
+        kept = ("--simulate",) if self.is_simulated else ()
+        if self.backend and not self.is_simulated:
+            kept = ("--backend", self.backend.value)
+        if self.cassette is not None:
+            kept = (*kept, "--cassette", str(self.cassette))
+            kept = (*kept, "--cassette-mode", self.cassette_mode.value) if self.cassette_mode else kept
+        if self.cache is not False:
+            kept = (*kept, *(("--cache",) if self.cache is True else ("--cache-dir", str(self.cache))))
+        bounds = {name: value for name, value in self.bounds.items() if value is not None}
+        if bound:
+            bounds[bound] = "TIME" if bound == "max_duration" else "N"
+        flags = ((f"--{name.replace('_', '-')}", str(value)) for name, value in bounds.items())
+        return (*kept, *(part for flag in flags for part in flag))
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.is_simulated and self.backend is BackendName.LOCAL:
+            raise OptionError("--simulate and --backend local contradict each other", hint="use one of them")
+        if self.is_simulated and self.cassette is not None:
+            raise OptionError(
+                "--simulate and --cassette contradict each other: a simulation makes no calls",
+                hint="use one of them",
+            )
+        if self.is_trusted and self.trust_hash is not None:
+            raise OptionError("--trust and --trust-hash contradict each other", hint="use one of them")
+        if self.cassette is None and self.cassette_mode is not None:
+            raise OptionError("--cassette-mode needs --cassette", hint="--cassette FILE")
+
+    @property
+    def asked_backend(self) -> str | None:
+        """The backend that is asked; None for the one of the cassette, where nobody names another."""
+        if self.backend is None and self.cassette is not None:
+            return None
+        return (self.backend or BackendName.SIMULATED).value
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing is called."""
+        return self.cassette_mode is CassetteMode.REPLAY

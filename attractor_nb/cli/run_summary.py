@@ -1,0 +1,143 @@
+"""What a run came to, for people in a few lines and for programs as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.state import RunStatus
+from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.progress import Tally
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.views.spending_fold import AttemptSpending
+    from attractor_nb.views.state import BranchView
+
+_STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
+
+
+def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
+    """Outcome, reason, and where everything is."""
+    count = result.view.stages
+    mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
+    parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
+    if is_simulated:
+        parts.append("simulated")
+    if result.cached_nodes:
+        parts.append(cached_words(result.view))
+    lines = ["   ".join([*parts, *usage_words(result.usage)])]
+    if result.status == "fail" and result.reason:
+        lines.append(f"  reason  {one_line(result.reason)}")
+    if result.logs_root.is_dir():
+        lines.append(f"  run directory  {shown_path(result.logs_root)}")
+    if result.branch:
+        lines.append(f"  changes on branch  {result.branch}; nothing is merged: git merge {result.branch}")
+    return "\n".join(lines)
+
+
+def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
+    """Whether there is anything to go on with."""
+    if result is None or result.status not in _STATES:
+        return True
+    return result.status == "fail" and tally.is_resumable
+
+
+def summary_plain(
+    run: Run, result: RunResult | None, tally: Tally, *, is_simulated: bool = False
+) -> dict[str, Any]:
+    """The run as JSON values; of the stages, only those that were visited (in order of first visit)."""
+    if result is None:
+        return {
+            "status": "interrupted",
+            "run_id": run.id,
+            "logs_root": str(run.logs_root),
+            "is_simulated": is_simulated,
+            "stages": [],
+        }
+    return {
+        "pipeline": run.pipeline.name,
+        "status": result.status,
+        "reason": result.reason,
+        "is_simulated": is_simulated,
+        "run_id": result.run_id,
+        "logs_root": str(result.logs_root),
+        **({"workdir": str(result.workdir)} if result.workdir else {}),
+        **({"branch": result.branch} if result.branch else {}),
+        "duration_seconds": round(result.duration, 3),
+        "next_node": result.next_node or None,
+        "is_resumable": is_to_be_resumed(result, tally),
+        "bound": result.bound or None,
+        "usage": result.usage.to_plain(),
+        **({"saved": result.saved.to_plain()} if result.cached_nodes else {}),
+        "stages": [
+            _stage_plain(node_id, result, tally, "", result.visits.get(node_id, 0))
+            for node_id in dict.fromkeys(result.completed_nodes)
+        ],
+        "branches": [_branch_plain(branch, result, tally) for branch in result.view.branches.values()],
+    }
+
+
+def _branch_plain(branch: BranchView, result: RunResult, tally: Tally) -> dict[str, Any]:
+    """One branch of a fan-out on its latest pass, with the stages that it visited."""
+    plain: dict[str, Any] = {
+        "path": branch.path,
+        "status": branch.status,
+        "duration_seconds": round(branch.duration, 3),
+        "stages": [
+            _stage_plain(node_id, result, tally, branch.path, visits)
+            for node_id, visits in branch.nodes.items()
+        ],
+    }
+    if branch.reason:
+        plain["failure_reason"] = branch.reason
+    return plain
+
+
+def _stage_plain(node_id: str, result: RunResult, tally: Tally, branch: str, visits: int) -> dict[str, Any]:
+    """One stage, in the run or a branch. Seconds and attempts are those of this call, not of earlier ones."""
+    outcome = result.outcomes.get(node_id)
+    plain: dict[str, Any] = {
+        "id": node_id,
+        "type": result.graph.handler_types.get(node_id, ""),
+        "status": outcome.status.value if outcome else None,
+        "visits": visits,
+    }
+    if node_id in result.cached_nodes:
+        plain["cached"] = result.cached_nodes.count(node_id)
+    if (branch, node_id) in tally.seconds:
+        plain["attempts"] = tally.attempts.get((branch, node_id), 0)
+        plain["duration_seconds"] = round(tally.seconds[branch, node_id], 3)
+    if node_id in result.usage_by_node:
+        plain["usage"] = result.usage_by_node[node_id].to_plain()
+        plain["spent"] = [_attempt_plain(entry) for entry in result.view.attempts.get(node_id, ())]
+    if calls := result.view.calls_by_node.get(node_id):
+        plain["model_calls"], plain["tool_calls"] = calls
+    if outcome and outcome.failure_reason:
+        plain["failure_reason"] = outcome.failure_reason
+    if outcome and outcome.preferred_label:
+        plain["preferred_label"] = outcome.preferred_label
+    return plain
+
+
+def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
+    """What one attempt consumed."""
+    plain: dict[str, Any] = {"visit": entry.visit, "attempt": entry.attempt, "status": entry.status}
+    if entry.branch:
+        plain["branch"] = entry.branch
+    return {**plain, "usage": entry.usage.to_plain()}
+
+
+def resume_command(logs_root: Path, *options: str) -> str:
+    """The command that goes on with a run."""
+    return shlex.join(["attractor-nb", "resume", shown_path(logs_root), *options])
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)

@@ -1,0 +1,50 @@
+"""``serve``: a server until it is stopped, and the one line by which a browser or a program comes in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.run_summary import shown_path
+from attractor_nb.cli.server_client import read_address
+from attractor_nb.server import serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
+    """Serve the runs of a runs base until Ctrl-C.
+
+    Args:
+        runs_dir: The runs base.
+        is_json: Print the address as JSON.
+        **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
+
+    Raises:
+        OptionError: The extra is not installed, or an option is unusable.
+        StorageError: The runs base cannot be made.
+    """
+    is_ready = False
+
+    def announce(url: str) -> None:
+        nonlocal is_ready
+        is_ready = True
+        if is_json:  # not by print_json: the token is to be seen here, and nowhere else
+            address = read_address(url)
+            print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
+            return
+        print(url, flush=True)
+        place = shown_path(runs_dir)
+        words = f"serving the runs in {place}: open that address, or give it to --server; Ctrl-C stops"
+        print(words, file=sys.stderr, flush=True)
+
+    try:
+        given = {name: value for name, value in options.items() if value is not None}
+        serve(runs_dir, on_ready=announce, **given)
+    except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
+        if not is_ready:
+            raise
+    return ExitCode.SUCCESS

@@ -1,0 +1,225 @@
+"""Options that several commands share, as typer reads them, each spelled once.
+
+No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor_nb.cli.option_choices import BackendName, CassetteMode, Durability, GateMode, Isolation
+from attractor_nb.model.option_meanings import OF_A_RUN
+
+if TYPE_CHECKING:
+    from attractor_nb.cli.run_settings import Settings
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse attributes without commas between them.")]
+Simulate = Annotated[bool, typer.Option("--simulate", help="Call no model and run no command.")]
+AutoApprove = Annotated[bool, typer.Option("--auto-approve", help="Answer gates with their first choice.")]
+Gates = Annotated[
+    GateMode | None,
+    typer.Option(
+        "--gates",
+        help="Who answers gates: the console (or one piped line each), auto, or nobody (refuse). "
+        "Default: the console at a terminal, otherwise nobody.",
+        show_default=False,
+    ),
+]
+Backend = Annotated[
+    BackendName | None,
+    typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
+]
+Cassette = Annotated[
+    Path | None,
+    typer.Option(
+        "--cassette",
+        metavar="FILE",
+        help=OF_A_RUN["cassette"],
+        show_default=False,
+    ),
+]
+CassetteModeOption = Annotated[
+    CassetteMode | None,
+    typer.Option(
+        "--cassette-mode",
+        help=OF_A_RUN["cassette_mode"],
+        show_default=False,
+    ),
+]
+Cache = Annotated[
+    bool,
+    typer.Option(
+        "--cache", help="Reuse results of unchanged stages from .attractor/cache, and store new ones."
+    ),
+]
+CacheDir = Annotated[
+    Path | None,
+    typer.Option("--cache-dir", metavar="DIR", help="As --cache, in another directory.", show_default=False),
+]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)
+]
+MaxNodeVisits = Annotated[
+    int | None,
+    typer.Option("--max-node-visits", min=1, help=OF_A_RUN["max_node_visits"], show_default=False),
+]
+MaxRestarts = Annotated[
+    int | None,
+    typer.Option("--max-restarts", min=0, help=OF_A_RUN["max_restarts"], show_default=False),
+]
+MaxGoalGateRedirects = Annotated[
+    int | None,
+    typer.Option(
+        "--max-goal-gate-redirects",
+        min=0,
+        help=OF_A_RUN["max_goal_gate_redirects"],
+        show_default=False,
+    ),
+]
+MaxBudgetUsd = Annotated[
+    float | None,
+    typer.Option("--max-budget-usd", min=0, help=OF_A_RUN["max_budget_usd"], show_default=False),
+]
+MaxTokensTotal = Annotated[
+    int | None,
+    typer.Option("--max-tokens-total", min=0, help=OF_A_RUN["max_tokens_total"], show_default=False),
+]
+MaxDuration = Annotated[
+    str | None,
+    typer.Option(
+        "--max-duration",
+        metavar="TIME",
+        help=OF_A_RUN["max_duration"],
+        show_default=False,
+    ),
+]
+DurabilityOption = Annotated[
+    Durability,
+    typer.Option("--durability", help=OF_A_RUN["durability"]),
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run the commands of this pipeline, this time, without asking.")
+]
+TrustHash = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-hash",
+        metavar="HASH",
+        help="Run only the commands with this hash; `attractor-nb commands` prints it.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it arrives.")
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        "--workdir",
+        metavar="DIR",
+        help=OF_A_RUN["workdir"],
+        show_default=False,
+    ),
+]
+IsolationOption = Annotated[
+    Isolation | None,
+    typer.Option(
+        "--isolation",
+        help=OF_A_RUN["isolation"],
+        show_default=False,
+    ),
+]
+WorkspaceFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--workspace-from",
+        metavar="DIR",
+        help=OF_A_RUN["workspace_from"],
+        show_default=False,
+    ),
+]
+RunsDir = Annotated[
+    Path | None,
+    typer.Option("--runs-dir", help=OF_A_RUN["runs_dir"], show_default=False),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="The server's URL, as `attractor-nb serve` printed it; default ATTRACTOR_SERVER.",
+        show_default=False,
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        help="The server's token, if neither the URL nor ATTRACTOR_TOKEN contains it.",
+        show_default=False,
+    ),
+]
+
+
+def run_settings(
+    *,
+    is_simulated: Simulate = False,
+    is_trusted: Trust = False,
+    trust_hash: TrustHash = None,
+    is_auto_approved: AutoApprove = False,
+    gates: Gates = None,
+    backend: Backend = None,
+    workdir: Workdir = None,
+    isolation: IsolationOption = None,
+    workspace_from: WorkspaceFrom = None,
+    is_cached: Cache = False,
+    cache_dir: CacheDir = None,
+    cassette: Cassette = None,
+    cassette_mode: CassetteModeOption = None,
+    max_steps: MaxSteps = None,
+    max_node_visits: MaxNodeVisits = None,
+    max_restarts: MaxRestarts = None,
+    max_goal_gate_redirects: MaxGoalGateRedirects = None,
+    max_budget_usd: MaxBudgetUsd = None,
+    max_tokens_total: MaxTokensTotal = None,
+    max_duration: MaxDuration = None,
+    durability: DurabilityOption = Durability.FULL,
+    is_quiet: Quiet = False,
+    is_verbose: Verbose = False,
+    is_json: Json = False,
+) -> "Settings":
+    """What commands that run a pipeline are told alike; a command that spreads it has these options."""
+    from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - commands load what they need
+
+    if is_auto_approved and gates not in {None, GateMode.AUTO}:
+        raise typer.BadParameter(f"--auto-approve and --gates {gates} contradict each other")
+    return Settings(
+        backend=backend,
+        is_simulated=is_simulated,
+        is_trusted=is_trusted,
+        trust_hash=trust_hash,
+        gates=GateMode.AUTO if is_auto_approved else gates,
+        workdir=workdir,
+        isolation=isolation,
+        workspace_from=workspace_from,
+        cassette=cassette,
+        cassette_mode=cassette_mode,
+        bounds={
+            "max_steps": max_steps,
+            "max_node_visits": max_node_visits,
+            "max_restarts": max_restarts,
+            "max_goal_gate_redirects": max_goal_gate_redirects,
+            "max_budget_usd": max_budget_usd,
+            "max_tokens_total": max_tokens_total,
+            "max_duration": max_duration,
+        },
+        durability=durability,
+        cache=cache_dir or is_cached,
+        is_quiet=is_quiet,
+        is_verbose=is_verbose,
+        is_json=is_json,
+    )

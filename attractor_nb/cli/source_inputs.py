@@ -1,0 +1,117 @@
+"""What comes from outside: sources from files and stdin, values from ``--param``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.runtime.prepare.sources import read_source
+from attractor_nb.source import SourceText
+from attractor_nb.storage.lock import LOCK_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.pipeline.pipeline import Pipeline as PipelineType
+
+STDIN = "-"
+
+
+def read_text(file: str) -> SourceText:
+    """The DOT text of a file, or of stdin for ``-``.
+
+    Raises:
+        OptionError: It cannot be read, or is not UTF-8.
+    """
+    if file == STDIN:
+        return SourceText(_read_stdin(), "<stdin>")
+    source = read_source(Path(file))
+    assert isinstance(source, SourceText), "a path is read as text"
+    return source
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise OptionError("stdin is not UTF-8 text", hint="encode it as UTF-8") from None
+
+
+def check_output(output: Path | None, *inputs: str | Path | None) -> None:
+    """Check that a file may be written: it replaces what is there, but neither an input nor a part of a run.
+
+    Raises:
+        OptionError: It is one of the inputs, whatever it is called here, or is in the directory of a run.
+    """
+    if output is None:
+        return
+    place = output.resolve()
+    if any(place == Path(given).resolve() for given in inputs if given is not None):
+        raise OptionError(f"{output} is an input file", hint="name another output file")
+    if (place.parent / LOCK_NAME).exists():
+        raise OptionError(f"{output} is in the directory of a run", hint="name a file elsewhere")
+
+
+def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
+    """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet.
+
+    Raises:
+        OptionError, DotSyntaxError: It cannot be read.
+    """
+    from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - loads all that runs
+
+    return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
+
+
+def read_prompt(file: Path) -> str:
+    """The prompt that a file holds.
+
+    Raises:
+        OptionError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise OptionError(f"{file} is not UTF-8 text", hint="encode it as UTF-8") from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise OptionError(f"cannot read the prompt {file}: {reason}", hint="name an existing file") from None
+
+
+def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]:
+    """Context values from ``key=text`` and ``key:=json``.
+
+    Args:
+        given: The values of the option.
+        option: Its name, for messages.
+
+    >>> read_params(["ticket=42", "tries:=3", "flags:=[true]"])
+    {'ticket': '42', 'tries': 3, 'flags': [True]}
+
+    Raises:
+        OptionError: One of them is neither.
+    """
+    values: dict[str, Any] = {}
+    for entry in given:
+        key, separator, text = entry.partition("=")
+        is_json = key.endswith(":")
+        key = key.removesuffix(":").strip()
+        if not separator or not key:
+            raise OptionError(
+                f"{option} {entry!r} is not a key and a value",
+                hint=f"{option} ticket=42 for text, {option} 'tries:=3' for JSON",
+            )
+        values[key] = _read_json(key, text, option) if is_json else text
+    return values
+
+
+def _read_json(key: str, text: str, option: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise OptionError(
+            f"{option} {key}:= is not JSON: {error}", hint=f"{option} {key}=… takes the value as text"
+        ) from None

@@ -1,0 +1,222 @@
+"""Rules about which edge a run takes: conditions, ties, gates and cycles (spec 3.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.lint.coverage import find_gap
+from attractor_nb.lint.options import BUILT_IN_TYPES
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.labels import accelerator_key, label_text
+from attractor_nb.model.shapes import HUMAN_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.graph import Edge
+
+_FAN_OUT: Final = "parallel"
+_CHOOSERS: Final = frozenset({HUMAN_TYPE, _FAN_OUT, "stack.manager_loop"})
+"""Built-in types that choose their way themselves, or take every edge."""
+_DECIDED: Final = BUILT_IN_TYPES - _CHOOSERS
+"""Types for which the engine decides by conditions, weights and the alphabet."""
+
+
+@rule(Severity.INFO)
+def all_conditions_may_fail(survey: Survey) -> Iterator[Finding]:
+    """Where every edge has a condition, one of them always holds.
+
+    When none does the run fails with "no matching edge", however well the stages did (ruling 14).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] test [prompt="Test"] fix [prompt="Fix"] exit [shape=Msquare]
+            start -> test  test -> exit [condition="context.score=high"]
+            test -> fix [condition="context.score=low"]  fix -> test }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] test [prompt="Test"] fix [prompt="Fix"] exit [shape=Msquare]
+            start -> test  test -> exit [condition="context.score=high"]
+            test -> fix [condition="context.score!=high"]  fix -> test }
+    """
+    gaps: dict[tuple[str, ...], str] = {}
+    for node_id in dict.fromkeys(edge.source for edge, _ in survey.conditional_edges):
+        edges = survey.graph.outgoing_edges(node_id)
+        if any("condition" not in edge.attrs for edge in edges):
+            continue
+        texts = tuple(edge.condition for edge in edges)
+        conditions = [survey.conditions.get(text) for text in texts]
+        read = [each for each in conditions if each is not None]
+        if len(read) < len(conditions) or any(edge.is_default for edge in edges):
+            continue
+        if texts not in gaps:
+            gaps[texts] = find_gap(read)
+        if gap := gaps[texts]:
+            node = survey.graph.nodes.get(node_id)
+            message = f'no edge of "{node_id}" matches when {gap}'
+            fix = Fix("add an edge without a condition, or with default=true")
+            yield Finding(message, node.span if node else edges[0].span, node_id, fix=fix)
+
+
+@rule(Severity.INFO)
+def ambiguous_unconditional(survey: Survey) -> Iterator[Finding]:
+    """Where several edges without a condition compete, something tells them apart.
+
+    With equal weights the alphabet decides, unless the stage names a label or a target (spec 3.3).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] plan [prompt="Plan"] build [prompt="Build"] exit [shape=Msquare]
+            start -> plan  plan -> build  plan -> exit  build -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] plan [prompt="Plan"] build [prompt="Build"] exit [shape=Msquare]
+            start -> plan  plan -> build [weight=1]  plan -> exit  build -> exit }
+    """
+    for node_id in survey.forks:
+        if survey.types[node_id] not in _DECIDED:
+            continue
+        free = _unconditional(survey.graph.outgoing_edges(node_id))
+        if len(free) < 2 or any(edge.is_default for edge in free):
+            continue
+        heaviest = max(edge.weight for edge in free)
+        tied = sorted({edge.target for edge in free if edge.weight == heaviest})
+        if len(tied) > 1:
+            others = ", ".join(tied[1:])
+            message = f'"{node_id}" goes to "{tied[0]}" by alphabetical order only; also possible: {others}'
+            fix = Fix("give one edge a weight, a condition or default=true")
+            yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def gate_mixes_conditions(survey: Survey) -> Iterator[Finding]:
+    """The edges of a human gate have no conditions.
+
+    An edge whose condition holds is taken before the person's choice is looked at (spec 3.3, step 1), and
+    one whose condition does not hold is offered as a choice that cannot be taken.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon, label="OK?"] exit [shape=Msquare]
+            start -> ok  ok -> exit [label="Yes"]  ok -> start2 [label="No", condition="context.n=1"]
+            start2 [prompt="Again"]  start2 -> ok }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon, label="OK?"] exit [shape=Msquare]
+            start -> ok  ok -> exit [label="Yes"]  ok -> start2 [label="No"]
+            start2 [prompt="Again"]  start2 -> ok }
+    """
+    for edge, text in survey.conditional_edges:
+        if survey.types.get(edge.source) == HUMAN_TYPE:
+            message = f'the condition `{text.strip()}` overrides the choice made at the gate "{edge.source}"'
+            fix = Fix("remove the condition, or decide in a diamond after the gate")
+            span = value_span(edge, "condition")
+            yield Finding(message, span, edge.source, (edge.source, edge.target), fix)
+
+
+@rule(Severity.WARNING)
+def accelerator_clash(survey: Survey) -> Iterator[Finding]:
+    """The choices of a human gate have different keys.
+
+    The second of two gets another key, which its label does not show (spec 4.6, ruling 23).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon] fix [prompt="Fix"] exit [shape=Msquare]
+            start -> ok  ok -> exit [label="Approve"]  ok -> fix [label="Amend"]  fix -> ok }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] ok [shape=hexagon] fix [prompt="Fix"] exit [shape=Msquare]
+            start -> ok  ok -> exit [label="[A] Approve"]  ok -> fix [label="[M] Amend"]  fix -> ok }
+    """
+    for node_id in survey.of_type(HUMAN_TYPE):
+        edges = survey.graph.outgoing_edges(node_id)
+        keys = {accelerator_key(edge.label or edge.target) for edge in edges}
+        first: dict[str, Edge] = {}
+        for edge in edges:
+            label = edge.label or edge.target
+            key = accelerator_key(label)
+            if first.setdefault(key, edge) is not edge:
+                other = first[key].label or first[key].target
+                message = f'the choices "{other}" and "{label}" of "{node_id}" both have the key {key}'
+                fix = _other_key(edge, label, keys)
+                ends = (edge.source, edge.target)
+                yield Finding(message, value_span(edge, "label"), node_id, ends, fix)
+
+
+def _other_key(edge: Edge, label: str, taken: set[str]) -> Fix:
+    """The fix that gives a choice a key of its own, from its own letters if it has one to spare."""
+    text = label_text(label)
+    letters = (char.upper() for char in f"{text}ABCDEFGHIJKLMNOPQRSTUVWXYZ" if char.isalnum())
+    key = next((letter for letter in letters if letter not in taken), "")
+    if not key or not edge.label:
+        return Fix("give one of them a label with another key, such as `[X] …`")
+    taken.add(key)
+    return replacing_value(edge, "label", f"[{key}] {text}", f'write "[{key}] {text}"')
+
+
+@rule(Severity.WARNING)
+def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
+    """A cycle has a way out that a run can take.
+
+    A cycle counts as left by a condition, by a person at a gate in it, by a label that a stage may
+    prefer, or by the edge that wins among those without condition. Else it turns until `max_steps` ends
+    the run as failed (ruling 18).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Work"] check [prompt="Check"] exit [shape=Msquare]
+            start -> work -> check  check -> work [weight=1]  check -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Work"] check [prompt="Check"] exit [shape=Msquare]
+            start -> work -> check  check -> work [condition="outcome=fail"]  check -> exit }
+    """
+    for cycle in survey.cycles:
+        members = set(cycle)
+        leaving = [
+            edge
+            for node_id in cycle
+            for edge in survey.graph.outgoing_edges(node_id)
+            if edge.target not in members and edge.target in survey.graph.nodes
+        ]
+        if any(_can_be_taken(survey, edge) for edge in leaving):
+            continue
+        if leaving and any(survey.types[node_id] == HUMAN_TYPE for node_id in cycle):
+            continue
+        way = " -> ".join([*cycle[:6], *(["…"] if len(cycle) > 6 else []), cycle[0]])
+        what = "has no edge out of it that a run would choose" if leaving else "has no edge out of it"
+        node = survey.graph.nodes[cycle[0]]
+        fix = Fix("add an edge out of it with a condition, or a human gate")
+        yield Finding(f"the cycle {way} {what}", node.span, node.id, fix=fix)
+
+
+def _can_be_taken(survey: Survey, edge: Edge) -> bool:
+    """Whether something in a run can choose this edge."""
+    if edge.condition.strip() or edge.label or edge.is_default:
+        return True
+    if survey.types[edge.source] not in _DECIDED:
+        return True
+    rivals = _unconditional(survey.graph.outgoing_edges(edge.source))
+    return min(rivals, key=lambda each: (not each.is_default, -each.weight, each.target)) is edge
+
+
+def _unconditional(edges: tuple[Edge, ...]) -> list[Edge]:
+    return [edge for edge in edges if "condition" not in edge.attrs or not edge.condition.strip()]
+
+
+RULES: Final = (
+    all_conditions_may_fail,
+    ambiguous_unconditional,
+    gate_mixes_conditions,
+    accelerator_clash,
+    unbounded_cycle,
+)

@@ -1,0 +1,356 @@
+"""Rules about what a pipeline is given and what its texts name (ruling 34)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
+from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.lint.meant import with_value
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
+from attractor_nb.model.attributes import Scope
+from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.inputs import (
+    ENGINE_KEYS,
+    INPUTS,
+    INPUTS_SCHEMA,
+    inputs_of,
+    parse_inputs,
+)
+from attractor_nb.model.mappings import parse_mapping
+from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
+from attractor_nb.model.variables import (
+    CONTEXT_PREFIX,
+    GOAL,
+    NAMING_ATTRIBUTES,
+    settled,
+    variables,
+)
+from attractor_nb.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.model.inputs import Input
+    from attractor_nb.model.variables import Variable
+
+_SET_BY_STAGES: Final = (
+    "human.gate.form",
+    "human.gate.label",
+    "human.gate.selected",
+    "human.gate.text",
+    "parallel.results",
+    "tool.exit_code",
+    "tool.output",
+    "tool.stderr",
+)
+_OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
+"""Beginnings of keys of which the engine sets more than can be listed."""
+_SET_NOTHING_FREELY: Final = frozenset({"start", "exit", "conditional", "parallel", HUMAN_TYPE})
+"""Types whose stages set keys that are known; any other may come with a status.json that sets more."""
+_RESPONSE: Final = ".response"
+
+
+@rule(Severity.ERROR)
+def inputs_valid(survey: Survey) -> Iterator[Finding]:
+    """`inputs` is a list of names, some with defaults; `inputs_schema` names a registered model.
+
+    Whoever runs the pipeline is asked for them, and a run without them is refused. A name is there once, is
+    no key that the engine sets, and is not `goal` where the graph has a goal, which `$goal` means then.
+
+    Bad:
+
+        digraph { inputs="ticket tone=plain" start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { inputs="ticket, tone=plain" start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    graph = survey.graph
+    text = graph.get(INPUTS, str, "")
+    try:
+        declared = parse_inputs(embedded_text(graph, INPUTS, text))
+    except InputsSyntaxError as error:
+        yield Finding(f"inputs: {error.message}", error.span, fix=Fix(error.hint))
+        return
+    if graph.goal and any(each.name == GOAL for each in declared):
+        message = "the input goal has no effect: $goal is the goal of the graph"
+        yield Finding(message, value_span(graph, INPUTS), fix=Fix("remove one of them, or rename the input"))
+    name, known = graph.get(INPUTS_SCHEMA, str, "").strip(), survey.options.schemas
+    if not name or known is None or name in known:
+        return
+    message = f'inputs_schema names the schema "{name}", which is not registered'
+    fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
+    if near := nearest(name, sorted(known)):
+        message += f'; did you mean "{near}"?'
+        fix = replacing_value(graph, INPUTS_SCHEMA, near, f'write "{near}"')
+    yield Finding(message, value_span(graph, INPUTS_SCHEMA), fix=fix)
+
+
+@rule(Severity.WARNING)
+def variable_unknown(survey: Survey) -> Iterator[Finding]:
+    """A variable in a prompt names an input, the goal, or what a stage leaves.
+
+    `$name` and `${name}` that name nothing stay in the prompt as they are written. It is said of names within
+    two slips of one that is known; of the response of a stage that there is not; and, where the graph
+    declares its inputs, of any other name that neither they nor an earlier stage can give. A model stage, a
+    tool or a handler of your own may set any key, so behind one of those a name that is like no other is not
+    judged, and neither is one of a graph that declares no inputs. `$$` stands for a dollar sign.
+
+    Bad:
+
+        digraph { inputs="ticket" start [shape=Mdiamond] sort [prompt="Which team is $tikcet for?"]
+            exit [shape=Msquare]  start -> sort -> exit }
+
+    Good:
+
+        digraph { inputs="ticket" start [shape=Mdiamond] sort [prompt="Which team is $ticket for?"]
+            exit [shape=Msquare]  start -> sort -> exit }
+    """
+    texts = [(node, name) for node in survey.graph.nodes.values() for name in _texts_of(survey, node)]
+    if not texts:
+        return
+    names = _names(survey)
+    for node, name in texts:
+        text = _written(survey, node, name)
+        for variable in variables(text.text):
+            if message := _complaint(survey, node, variable, names):
+                near = nearest(variable.name, names.all)
+                span = text.span(variable.start, variable.end)
+                yield Finding(
+                    message,
+                    span if text.host else value_span(node, name),
+                    node.id,
+                    fix=_respelled(text, variable, near),
+                )
+
+
+@rule(Severity.WARNING)
+def condition_key(survey: Survey) -> Iterator[Finding]:
+    """A condition asks for a key that something sets.
+
+    A key that nothing sets is the empty text, so the edge is never taken, or always. It is said of keys
+    within two slips of one that is known: `outcome`, `preferred_label`, an input, or what a stage leaves. A
+    stage may set any other key.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcom=success"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    if not survey.conditional_edges:
+        return
+    names = _names(survey).all
+    known, suggestions = frozenset(names), dict[str, str]()
+    for edge, text in survey.conditional_edges:
+        condition = survey.conditions[text]
+        for clause in condition.clauses if condition is not None else ():
+            key = clause.key.removeprefix(CONTEXT_PREFIX)
+            if key in known or key.startswith(_OPEN_PREFIXES) or clause.span is None:
+                continue
+            if key not in suggestions:
+                suggestions[key] = nearest(key, names)
+            if near := suggestions[key]:
+                yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
+
+
+def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Finding:
+    written = embedded_text(edge, "condition", text)
+    span, end = written.span(place, place + len(key)), place + len(key)
+    fix = replacing(span, near, f'write "{near}"')
+    return Finding(
+        f'the condition uses "{key}", which nothing sets; did you mean "{near}"?',
+        span if written.host else edge.span,
+        edge=(edge.source, edge.target),
+        fix=outward(fix) if written.host else Fix(fix.title),
+        meant=with_value(
+            Scope.EDGE, "condition", edge.attrs["condition"], f"{text[:place]}{near}{text[end:]}"
+        ),
+    )
+
+
+@rule(Severity.WARNING)
+def command_variable(survey: Survey) -> Iterator[Finding]:
+    """A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).
+
+    `${ticket}` in a command is a variable of the shell. The values of the context reach a command as JSON: on
+    stdin, and in the file that `ATTRACTOR_CONTEXT_FILE` names. It is said of what names a declared input or
+    the response of a stage, unless the command sets a variable of that name.
+
+    Bad:
+
+        digraph { inputs="ticket" start [shape=Mdiamond] exit [shape=Msquare]
+            close [shape=parallelogram, tool_command="close ${ticket}"]
+            start -> close -> exit }
+
+    Good:
+
+        digraph { inputs="ticket" start [shape=Mdiamond] exit [shape=Msquare]
+            close [shape=parallelogram, tool_command="jq -r .ticket | xargs close"]
+            start -> close -> exit }
+    """
+    names: _Names | None = None
+    for node in survey.graph.nodes.values():
+        command = node.tool_command
+        if "${" not in command:
+            continue
+        names = names or _names(survey)
+        for variable in variables(command):
+            name = variable.name
+            is_ours = name in names.inputs or (name in names.all and name.endswith(_RESPONSE))
+            if variable.is_braced and is_ours and f"{name}=" not in command:
+                message = (
+                    f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
+                )
+                fix = Fix("read it from the JSON on stdin, or from the file $ATTRACTOR_CONTEXT_FILE")
+                yield Finding(message, value_span(node, "tool_command"), node.id, fix=fix)
+                break
+
+
+@rule(Severity.ERROR)
+def text_file(survey: Survey) -> Iterator[Finding]:
+    """A text that begins with `@` names a file below the folder of the pipeline's file.
+
+    `prompt`, `llm.system_prompt`, `human.prompt` and `manager.instructions` may stand in files. A file is
+    UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are refused. A pipeline that
+    came over the network or from stdin has no files. `@@` begins a text that itself begins with `@`.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] plan [prompt="@prompts/no_such_file.md"] exit [shape=Msquare]
+            start -> plan -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] plan [prompt="@@ada asks for a plan."] exit [shape=Msquare]
+            start -> plan -> exit }
+    """
+    for problem in survey.options.text_problems:
+        node = survey.graph.nodes.get(problem.node_id)
+        if node is None:  # a transform has taken it out
+            continue
+        fix = Fix(problem.remedy)
+        if problem.near:
+            fix = replacing_value(node, problem.attribute, problem.near, f'write "{problem.near}"')
+        message = f'{problem.attribute} of "{problem.node_id}": {problem.message}'
+        yield Finding(message, value_span(node, problem.attribute), node.id, fix=fix)
+
+
+class _Names(NamedTuple):
+    """The names that variables may have.
+
+    Attributes:
+        inputs: Those of the declared inputs; empty where the graph takes any values.
+        all: Every name that is known, inputs included.
+    """
+
+    inputs: frozenset[str]
+    all: tuple[str, ...]
+
+
+def _names(survey: Survey) -> _Names:
+    graph = survey.graph
+    inputs = frozenset(each.name for each in _declared(survey))
+    known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *_SET_BY_STAGES, *(f"graph.{name}" for name in graph.attrs)]
+    for node_id, kind in survey.types.items():
+        if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
+            known.append(f"{node_id}{_RESPONSE}")
+        if kind in CHILD_TYPES:
+            known.append(f"{node_id}.run_id")
+            known.extend(_outputs(graph.nodes[node_id]))
+    return _Names(inputs, tuple(known))
+
+
+def _declared(survey: Survey) -> Iterable[Input]:
+    try:
+        return inputs_of(survey.graph, survey.options.schema_inputs)
+    except InputsSyntaxError:  # inputs_valid tells it
+        return ()
+
+
+def _outputs(node: Node) -> list[str]:
+    try:
+        return [each.name for each in parse_mapping(node.get("pipeline.outputs", str, ""))]
+    except MappingSyntaxError:  # pipeline_mappings tells it
+        return []
+
+
+def _texts_of(survey: Survey, node: Node) -> Iterator[str]:
+    """The attributes of a node that have variables and are read."""
+    kind = survey.types[node.id]
+    for name in NAMING_ATTRIBUTES:
+        text = node.attrs.get(name)
+        is_asked = kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
+        if isinstance(text, str) and "$" in text and (name != "label" or is_asked):
+            yield name
+
+
+def _written(survey: Survey, node: Node, name: str) -> SourceText:
+    """A text as it stands in the source; the text alone where a transform has changed it."""
+    text, found = node.get(name, str, ""), node.attr_spans.get(name)
+    if found is not None:
+        source = embed_value(found.value)
+        if text in (source.text, settled(source.text, GOAL, survey.graph.goal)):
+            return source
+    return SourceText(text, f"<{name}>")
+
+
+def _complaint(survey: Survey, node: Node, variable: Variable, names: _Names) -> str:
+    """What is wrong with a variable; empty for nothing, or for what nobody can tell."""
+    name = variable.name
+    plain = name.removeprefix(CONTEXT_PREFIX)
+    if name in names.all or plain in names.all or plain.startswith(_OPEN_PREFIXES):
+        return ""
+    near = nearest(name, names.all if names.inputs else [each for each in names.all if "." in each])
+    stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
+    if near:
+        return f'${{{name}}} names nothing; did you mean "{near}"?'
+    if is_response and "." not in stage and stage not in survey.graph.nodes:
+        return f'${{{name}}} names nothing: there is no stage "{stage}"'
+    if is_response and survey.types.get(stage, "") == "tool":
+        return f'${{{name}}} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
+    if names.inputs and not _is_behind_a_free_stage(survey, node.id):
+        return f'${{{name}}}  names nothing: it is not an input, and no stage before "{node.id}" can set it'
+    return ""
+
+
+def _is_behind_a_free_stage(survey: Survey, node_id: str) -> bool:
+    """Whether a stage that may set any key can be done before a node."""
+    if survey.graph_jumps:
+        return True
+    arriving: dict[str, list[str]] = {}
+    for source, targets in survey.jumps.items():
+        for target in targets:
+            arriving.setdefault(target, []).append(source)
+    seen, queue = {node_id}, [node_id]
+    for current in queue:
+        for before in (*survey.predecessors.get(current, ()), *arriving.get(current, ())):
+            if survey.types[before] not in _SET_NOTHING_FREELY:
+                return True
+            if before not in seen:
+                seen.add(before)
+                queue.append(before)
+    return False
+
+
+def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
+    """The fix that writes the name that was meant where the variable stands."""
+    if not near:
+        return Fix("declare it: inputs=… on the graph; or write $$ for a dollar sign")
+    written = text.text[variable.start : variable.end]
+    braces = "${%s}" if "." in near else "$%s"
+    meant = written.replace(variable.name, near, 1) if variable.is_braced else braces % near
+    fix = replacing(text.span(variable.start, variable.end), meant, f"write {meant}")
+    return (outward(fix) if text.host else Fix(fix.title)) or Fix(fix.title)
+
+
+RULES: Final = (inputs_valid, variable_unknown, condition_key, command_variable, text_file)

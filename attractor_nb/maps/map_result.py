@@ -1,0 +1,188 @@
+"""What a map came to: a small value for each row, failures kept apart, the details on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from attractor_nb.errors import OptionError
+from attractor_nb.maps.map_table import map_html, map_summary, rows_table
+from attractor_nb.runtime.stored_execution import load_execution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from attractor_nb.cassettes import CassetteReport
+    from attractor_nb.maps.map_view import MapView
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.row_result import RowResult, RowStatus
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.execution import Execution
+
+TABLE_ROWS: Final = 200
+_COLUMNS: Final = (
+    "status",
+    "reason",
+    "stages",
+    "duration_seconds",
+    "tokens",
+    "cost_usd",
+    "run_id",
+    "directory",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapResult(Sequence["RowResult"]):
+    """How the rows of a map ended. ``result[3]`` is a row, ``result.run(3)`` all that it did.
+
+    Iterating gives the rows, in the order of the inputs.
+
+    Attributes:
+        status: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
+        reason: Why, unless success.
+        rows: All rows, in the order of the inputs.
+        inputs: The inputs of each row.
+        map_id: The map.
+        directory: Its directory; None when nothing is kept.
+        pipeline: What ran.
+        view: The same as it is shown.
+        cassette: What its rows had of their cassette; None without one.
+    """
+
+    status: str
+    reason: str
+    rows: Sequence[RowResult]
+    inputs: Sequence[Mapping[str, Any]] = field(repr=False)
+    map_id: str
+    directory: Path | None
+    pipeline: Definition = field(repr=False)
+    view: MapView = field(repr=False)
+    cassette: CassetteReport | None = None
+
+    @overload
+    def __getitem__(self, row: int) -> RowResult: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[RowResult]: ...
+    def __getitem__(self, row: int | slice) -> RowResult | Sequence[RowResult]:
+        try:
+            return self.rows[row]
+        except (IndexError, TypeError):
+            raise OptionError(
+                f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}"
+            ) from None
+
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether all rows succeeded."""
+        return self.status == "success"
+
+    @property
+    def counts(self) -> dict[RowStatus, int]:
+        """How many rows ended in which way."""
+        return dict(self.view.counts)
+
+    @property
+    def results(self) -> dict[int, RowResult]:
+        """The rows that succeeded, by number."""
+        return {entry.row: entry for entry in self.rows if entry.status == "success"}
+
+    @property
+    def failures(self) -> dict[int, RowResult]:
+        """The rows that failed, by number; each has its reason."""
+        return {entry.row: entry for entry in self.rows if entry.status == "fail"}
+
+    @property
+    def unfinished(self) -> dict[int, RowResult]:
+        """The rows that were interrupted or not started, by number: a resume brings them to their end."""
+        return {entry.row: entry for entry in self.rows if entry.status in {"interrupted", "not_started"}}
+
+    @property
+    def usage(self) -> Usage:
+        """What the model calls of all rows consumed."""
+        return self.view.usage
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the call to the end of the last row."""
+        return self.view.seconds
+
+    def run(self, row: int) -> Execution:
+        """All that a row did, read from its run directory.
+
+        Raises:
+            OptionError: There is no such row, or nothing of it is kept.
+            RunNotFound, CheckpointCorrupt: Its directory is gone or damaged.
+        """
+        entry = self[row]
+        if self.directory is None or not entry.directory:
+            raise OptionError(
+                f"nothing is kept of row {row}",
+                hint='durability="full" or "fast" keeps a run directory for each row that was started',
+            )
+        return load_execution(self.directory / entry.directory, self.pipeline)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.
+
+        An input or output of the name of a column of ours gets ``inputs.`` or ``outputs.`` before it.
+
+        Raises:
+            OptionError: pandas is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
+        except ImportError:
+            raise OptionError(
+                "to_frame() needs pandas, which is not installed", hint="pip install pandas"
+            ) from None
+        return pd.DataFrame([self._line(entry) for entry in self.rows]).rename_axis("row")
+
+    def _line(self, entry: RowResult) -> dict[str, Any]:
+        inputs, outputs = self.inputs[entry.row], entry.outputs
+        taken = {*_COLUMNS, *outputs}
+        line = {f"inputs.{key}" if key in taken else key: value for key, value in inputs.items()}
+        usage = entry.usage
+        values = (
+            entry.status,
+            entry.reason,
+            entry.stages,
+            entry.duration,
+            usage.total_tokens,
+            usage.cost_usd,
+            entry.run_id,
+            entry.directory,
+        )
+        line.update(zip(_COLUMNS, values, strict=True))
+        line.update({f"outputs.{key}" if key in _COLUMNS else key: value for key, value in outputs.items()})
+        return line
+
+    def table(self, limit: int = TABLE_ROWS) -> str:
+        """The rows as a plain table, in their order.
+
+        Args:
+            limit: How many rows at most.
+        """
+        return rows_table(self.rows[:limit], left=max(0, len(self.rows) - limit))
+
+    def __str__(self) -> str:
+        return map_summary(self.view, next_call=self._next_call())
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": map_html(self.view, has_times=False), "text/plain": str(self)}
+
+    def _next_call(self) -> str:
+        if self.unfinished and self.directory is not None:
+            return f'pipeline.resume_map("{self.directory}")'
+        failed = next(iter(self.view.failures), None)
+        return f"result.run({failed.row})" if failed is not None and failed.directory else ""

@@ -1,0 +1,314 @@
+"""Runs the rows of a map, so many at a time, until all have ended or no further one may be started."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attractor_nb.calling import call
+from attractor_nb.decisions.map_bounds import rows_used_up, spent_by_rows
+from attractor_nb.decisions.reservations import Account
+from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.funds import Funds
+from attractor_nb.engine.runner import closed
+from attractor_nb.errors import AttractorError, RunError
+from attractor_nb.logs import own_logger
+from attractor_nb.maps.map_session import RowRecord
+from attractor_nb.maps.row_run import RowPlugs, run_row
+from attractor_nb.maps.row_shipment import lost_before
+from attractor_nb.model.events import Event, StageStarted
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.row_result import RowResult
+from attractor_nb.protocols import BackendLifetime
+from attractor_nb.storage.listing import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from attractor_nb.decisions.map_bounds import MapBounds
+    from attractor_nb.maps.map_options import MapOptions
+    from attractor_nb.maps.map_view import MapView
+    from attractor_nb.maps.row_run import RowTask
+    from attractor_nb.maps.row_shipment import Shipment
+    from attractor_nb.protocols import CodergenBackend, EventSink
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.plugs.cassette import Recording
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.sessions import SessionRecorder
+    from attractor_nb.storage.map_directory import MapDirectory
+    from attractor_nb.workers.shipping import Shipping
+
+LOGGER = own_logger(__name__)
+CANCELLED = "cancelled"
+STOPPED = "stopped"
+_LONG_STATUS = {"success": "completed", "fail": "failed"}
+
+
+@dataclass(slots=True)
+class MapWork:
+    """The work of one map.
+
+    Attributes:
+        pipeline: What runs.
+        tasks: All rows.
+        options: The map's own options.
+        run_options: Those of each row.
+        view: What is shown of it.
+        directory: The map's directory; None when nothing is kept.
+        backend: Answers the prompts of all rows; None: each row has one of its own.
+        recorder: Keeps the session's status, or None.
+        shipping: The way to the workers of ``executor=``, for all rows; opened and closed here.
+        shipment: The way of whole rows on it; None when their stages travel.
+        recording: What the calls of all rows are recorded on or replayed from; None without a cassette.
+        results: How each row ended, so far.
+        observers: Called with each row that has ended; quick.
+    """
+
+    pipeline: Definition
+    tasks: Sequence[RowTask]
+    options: MapOptions
+    run_options: RunOptions
+    view: MapView
+    directory: MapDirectory | None
+    backend: CodergenBackend | None
+    recorder: SessionRecorder | None = None
+    shipping: Shipping | None = None
+    shipment: Shipment | None = None
+    recording: Recording | None = None
+    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
+    observers: list[Callable[[RowResult], object]] = field(
+        default_factory=list["Callable[[RowResult], object]"]
+    )
+    _bounds: MapBounds = field(init=False)
+    _funds: Funds | None = field(init=False)
+    """What all rows may spend; None where nothing bounds them together."""
+    _spent_before: dict[int, Funds] = field(default_factory=dict[int, Funds])
+    """What rows had spent that are still to be taken up."""
+    _halted: str = ""
+    _is_interrupted: bool = False
+    _running: dict[int, asyncio.Task[RowResult]] = field(default_factory=dict[int, "asyncio.Task[RowResult]"])
+
+    def __post_init__(self) -> None:
+        self._bounds = self.options.bounds
+        self._funds = _funds_of(self._bounds)
+
+    def stop(self) -> None:
+        """Start no further rows; those that run come to their end. From any thread."""
+        self._halt(STOPPED, is_interrupted=True)
+
+    async def run(self) -> None:
+        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end.
+
+        Raises:
+            RunLocked: Another process took the map over.
+            StorageError: The map's directory cannot be written; rows that are recorded are safe.
+        """
+        try:
+            try:
+                await self._open_backend()
+                await self._run_rows()
+            finally:
+                await self._close_backend()
+            self._end()
+        except RunError as lost:
+            self.view.end("interrupted", lost.message)
+            raise
+        finally:
+            if self.directory is not None:
+                self.directory.close()
+            await self._close_session()
+
+    async def _run_rows(self) -> None:
+        await self._recall()
+        tasks = iter(self.tasks)
+        count = min(self.options.max_parallel, len(self.tasks))
+        workers = {asyncio.create_task(self._work(tasks)) for _ in range(count)}
+        pending = workers
+        while pending:
+            try:
+                _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            except asyncio.CancelledError:
+                self._halt(CANCELLED, is_interrupted=True)
+                self._cancel_rows()
+            if any(worker.done() and worker.exception() for worker in workers):
+                self._halt("the map was lost")
+                self._cancel_rows()
+        for worker in workers:
+            worker.result()  # raises what made it end early
+
+    async def _recall(self) -> None:
+        """Count what rows have spent in earlier sessions, before one of this session spends more."""
+        if self._funds is not None and self.directory is not None:
+            for row, usage in (await asyncio.to_thread(_recorded, self.tasks)).items():
+                self._spent_before[row] = self._funds.beneath(Account(), usage)
+
+    def _cancel_rows(self) -> None:
+        for task in tuple(self._running.values()):
+            task.cancel()
+
+    async def _work(self, tasks: Iterator[RowTask]) -> None:
+        """Run one row after the other, for as long as further ones may be started."""
+        for task in tasks:
+            if not self._may_start():
+                return
+            if self.directory is not None:
+                self.directory.check_owner()
+            await self._run_one(task)
+
+    def _may_start(self) -> bool:
+        if not self._halted:
+            elapsed = time.monotonic() - self.view.began
+            spent = self.view.usage if self._funds is None else self._funds.account.spent
+            self._halted = rows_used_up(self._bounds, spent, elapsed)
+            self.view.reason = self._halted
+        return not self._halted
+
+    async def _run_one(self, task: RowTask) -> None:
+        row = task.row
+        self.view.begin(row)
+        records = () if self.recorder is None else (RowRecord(self.recorder, row),)
+        tape = None if self.recording is None else self.recording.tape
+        funds = None
+        if self._funds is not None:
+            funds = self._spent_before.pop(row, None) or self._funds.beneath(Account())
+        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
+        running = asyncio.create_task(self._result_of(task, plugs))
+        self._running[row] = running
+        try:
+            result = await running
+        except asyncio.CancelledError:
+            if not running.cancelled():
+                raise
+            return  # before it began
+        finally:
+            del self._running[row]
+            self.view.leave(row)
+        self.results[row] = result
+        self.view.take(result)
+        if funds is not None:
+            self._may_start()  # the bound may have ended just this row
+        for record in records:
+            record.end(result)
+        for observer in tuple(self.observers):
+            self._tell(observer, result)
+        if result.status == "fail" and self.options.on_failure == "stop":
+            self._halt(f"row {row} failed, and on_failure is stop")
+
+    async def _result_of(self, task: RowTask, plugs: RowPlugs) -> RowResult:
+        if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
+            return lost
+        funds = plugs.funds
+        if self.shipment is not None and (task.directory is None or not task.directory.exists()):
+            return await self._shipped(task, self.shipment, funds)
+        if funds is not None:
+            funds.settle(Usage())  # the run counts what it has recorded
+        result = await run_row(self.pipeline, task, self.run_options, plugs)
+        if funds is not None and result.usage.total_tokens + (result.usage.cost_usd or 0.0):
+            funds.settle(result.usage)
+        return result
+
+    async def _shipped(self, task: RowTask, shipment: Shipment, funds: Funds | None) -> RowResult:
+        """Have a row run elsewhere: money is reserved for the whole of it, for nobody hears its calls."""
+        if funds is None:
+            return await shipment.run(task)
+        claim = await funds.claim(f"row {task.row}", kind="row")
+        if claim.refused is not None:
+            return RowResult(task.row, "not_started", reason=claim.refused.reason)
+        came_to = None
+        try:
+            result = await shipment.run(task)
+            came_to = result.usage
+            funds.settle(came_to)
+            return result
+        finally:
+            funds.release(claim, came_to)
+
+    def _tell(self, observer: Callable[[RowResult], object], result: RowResult) -> None:
+        try:
+            observer(result)
+        except Exception:  # an observer's fault is its own, never the map's
+            LOGGER.exception("an observer raised on row %s of a map", result.row)
+
+    def _follow(self, row: int) -> EventSink:
+        def enter(event: Event) -> None:
+            if isinstance(event, StageStarted):
+                self.view.enter(row, event.name)
+
+        return enter
+
+    def _halt(self, reason: str, *, is_interrupted: bool = False) -> None:
+        """Start no further rows. The first reason holds; that somebody stopped it counts in any case."""
+        self._halted = self.view.reason = self._halted or reason
+        self._is_interrupted = self._is_interrupted or is_interrupted
+
+    def _end(self) -> None:
+        """Note the rows that were not started, and how it ended as a whole."""
+        for task in self.tasks:
+            if task.row not in self.results:
+                left = self.results[task.row] = RowResult(task.row, "not_started", reason=self._halted)
+                self.view.take(left)
+        counts = self.view.counts
+        is_unfinished = bool(counts["interrupted"] or counts["not_started"])
+        if self._is_interrupted and is_unfinished:
+            status, reason = "interrupted", self._halted
+        elif counts["fail"] or is_unfinished:
+            status = "fail"
+            reason = (
+                self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"
+            )
+        else:
+            status, reason = "success", ""
+        if self.directory is not None:
+            self.directory.finish(_LONG_STATUS.get(status, status), reason)
+        self.view.end(status, reason)
+
+    async def _open_backend(self) -> None:
+        """Start what stands behind the stages, once for all rows; without it none is started."""
+        behind = self._behind
+        if behind is None:
+            return
+        try:
+            await behind.open()
+        except asyncio.CancelledError:
+            self._halt(CANCELLED, is_interrupted=True)
+        except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the map (ruling 30)
+            what = "the backend" if self.shipping is None else self.shipping.subject
+            self._halt(f"{what} did not start: {outcome_of_exception(error).failure_reason}")
+
+    async def _close_backend(self) -> None:
+        if (behind := self._behind) is not None:
+            await closed(behind)
+
+    @property
+    def _behind(self) -> BackendLifetime | None:
+        """What is opened before the first row and closed after the last; a shipped backend is there."""
+        if self.shipping is not None:
+            return self.shipping
+        return self.backend if isinstance(self.backend, BackendLifetime) else None
+
+    async def _close_session(self) -> None:
+        """End the session's status; a fault of it is never the map's."""
+        if self.recorder is not None:
+            try:
+                await call(self.recorder.close)
+            except asyncio.CancelledError:  # stopped twice: leave at once
+                LOGGER.warning("the session's status was not waited for")
+            except AttractorError as error:
+                LOGGER.warning("the session's status cannot be written: %s", error)
+
+
+def _funds_of(bounds: MapBounds) -> Funds | None:
+    """What all rows of a map may spend; None where nothing bounds it."""
+    usd, tokens = bounds.max_budget_usd_all, bounds.max_tokens_all
+    if usd is None and tokens is None:
+        return None
+    return Funds.of_account(Account(None, usd, tokens, lambda usage, _who: spent_by_rows(bounds, usage)))
+
+
+def _recorded(tasks: Sequence[RowTask]) -> dict[int, Usage]:
+    """What rows have spent, as their directories say it."""
+    there = ((task.row, task.directory) for task in tasks if task.directory is not None)
+    lines = ((row, summarize(directory)) for row, directory in there if directory.exists())
+    return {row: line.usage for row, line in lines if line is not None and line.usage is not None}

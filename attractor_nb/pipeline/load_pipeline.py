@@ -1,0 +1,83 @@
+"""Reading the pipeline of a run directory, or of that of a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+from attractor_nb.model.option_meanings import OF_A_PIPELINE
+from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.runtime.prepare.keyword_options import given_options
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.stored_execution import read_definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from attractor_nb.handlers.supervision import GuardFunction
+    from attractor_nb.model.diagnostic import Severity
+    from attractor_nb.protocols import Handler, LintRule, Transform
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, ExecutorSpec, InterviewerSpec
+    from attractor_nb.runtime.prepare.sources import Source
+
+
+def load_pipeline(
+    logs_root: str | Path,
+    *,
+    backend: BackendSpec = None,
+    interviewer: InterviewerSpec = None,
+    executor: ExecutorSpec = None,
+    handlers: Mapping[str, Handler | Callable[..., Any]] | None = None,
+    transforms: Sequence[Transform] = (),
+    rules: Sequence[LintRule] = (),
+    severity: Mapping[str, Severity] | None = None,
+    params: Mapping[str, Any] | None = None,
+    name: str = "",
+    runs_dir: str | Path | None = None,
+    strict: bool = False,
+    allow_many_exits: bool = False,
+    pipelines: Mapping[str, Definition | Source] | None = None,
+    guards: Mapping[str, GuardFunction] | None = None,
+    schemas: Mapping[str, type[BaseModel]] | None = None,
+    tools: Mapping[str, Callable[..., Any]] | None = None,
+    child_roots: Sequence[str | Path] = (),
+    **unknown: Never,
+) -> Pipeline:
+    """The pipeline that a run directory, or that of a map, holds.
+
+    Custom handlers and all else that is plugged in is not stored and must be given again.
+
+    Args:
+        logs_root: The directory.
+        backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+        interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+            default whoever shows the run, else the terminal.
+        executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+            makes one; here by default.
+        handlers: Custom handlers by type.
+        transforms: Custom transforms, after the built-in ones.
+        rules: Custom lint rules.
+        severity: Severities in place of the rules' own, by the name of the rule.
+        params: Values that every run's context starts with.
+        name: Name to show, in place of the graph's.
+        runs_dir: Where run directories are made; .attractor/runs by default.
+        strict: Generous readings of DOT are errors.
+        allow_many_exits: More than one exit node may stand (ruling 7).
+        pipelines: Pipelines that nodes run by name (pipeline.name, stack.child_pipeline).
+        guards: Functions by name that judge a supervised child (manager.guard_function).
+        schemas: Pydantic models by name that response_schema or human.form of a node, or inputs_schema of the
+            graph, may name.
+        tools: Functions by name that allowed_tools of a node may name, for models that are asked directly
+            (backend=llm).
+        child_roots: Directories in which child files may be, besides those below the file that names them and
+            below the working directory.
+        **unknown: Any other keyword: an error that names the nearest option.
+
+    Raises:
+        RunNotFound: There is no run, or it does not hold its source.
+    """
+    options = given_options(locals(), of=OF_A_PIPELINE)
+    return read_definition(as_path(logs_root), Pipeline, options)

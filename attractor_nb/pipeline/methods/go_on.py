@@ -1,0 +1,163 @@
+"""``Pipeline.resume``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+from attractor_nb.deferred import later
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.keyword_options import given_options
+from attractor_nb.runtime.prepare.run_options import as_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline import run as pipeline_run
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.protocols import Clock, Processes, Randomness
+    from attractor_nb.runtime import execution
+    from attractor_nb.runtime import launch as launching
+    from attractor_nb.runtime import rewind as rewinding
+    from attractor_nb.runtime.prepare.run_options import (
+        BackendSpec,
+        DurationSpec,
+        ExecutorSpec,
+        InterviewerSpec,
+    )
+    from attractor_nb.storage.disk import Disk
+else:
+    execution = later("attractor_nb.runtime.execution")
+    launching = later("attractor_nb.runtime.launch")
+    pipeline_run = later("attractor_nb.pipeline.run")
+    rewinding = later("attractor_nb.runtime.rewind")
+
+
+class Continuing(Definition):
+    """Going on with runs of a pipeline."""
+
+    def resume(
+        self,
+        run: str | Path | Run,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        trust: bool | str = False,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        logs_root: str | Path | None = None,
+        runs_dir: str | Path | None = None,
+        durability: str = "full",
+        workdir: str | Path | None = None,
+        isolation: str | None = None,
+        workspace_from: str | Path | None = None,
+        cache: bool | str | Path = False,
+        cassette: str | Path | None = None,
+        cassette_mode: str | None = None,
+        stop_after: int | None = None,
+        breakpoints: Sequence[str] = (),
+        pins: Mapping[str, Any] | None = None,
+        observers: Sequence[EventObserver] = (),
+        is_shown: bool = True,
+        executor: ExecutorSpec = None,
+        worker_wait: DurationSpec = "30s",
+        host: str = "thread",
+        on_interrupted: str | None = None,
+        take_over: bool = False,
+        secrets: Sequence[str] = (),
+        session: bool | str | Path = False,
+        tracer: Any = None,
+        checkpoint_every_stage: bool = False,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        processes: Processes | None = None,
+        disk: Disk | None = None,
+        **unknown: Never,
+    ) -> Run:
+        """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
+
+        With ``rewind_to`` any run goes on from just before a visit of that node: context, routing and
+        answers are as they were there, and what came after is set aside, not erased. Bounds, backend and
+        workdir are those that the run had, unless others are given; its directory and inputs stay, but a run
+        of the older layout gets a new directory.
+
+        Args:
+            run: The run or its directory.
+            on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            rewind_to: The node to go back to.
+            visit: Before which of its visits, by number; the latest by default.
+            context: With ``rewind_to``: values of the context that are others from there on.
+            prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            trust: Vouches for the commands of a pipeline from elsewhere, for this call: True, or their hash.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            logs_root: The run's own directory; it must be new or empty.
+            runs_dir: Where run directories are made; .attractor/runs by default.
+            durability: Commits survive a power loss (full), or a killed process (fast); none stores nothing.
+            workdir: Where commands, agents and tools of models work; the current directory by default.
+            isolation: A place of the run's own: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch), or none, whatever the graph says.
+            workspace_from: A folder, or a quoted pattern: a workspace begins with copies of its files.
+            cache: Take results of unchanged stages from .attractor/cache, or another directory, and keep them
+                there.
+            cassette: Record the calls of models, commands and people in this file, and replay them from it.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: what is not
+                there.
+            stop_after: Pause after so many stages.
+            breakpoints: Where the run stands until run.debugger has it go on: plan, plan->review, after:plan,
+                on:error, a condition.
+            pins: Nodes that are not executed, each with what it comes to: the text of its response, an
+                Outcome, or a run, whose latest answer it is.
+            observers: Functions that are called with every event.
+            is_shown: Whether the notebook shows the run.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
+            worker_wait: How long an executor is waited for that does not answer or has no workers.
+            host: Where the engine works: thread, or kernel, a task in the running event loop.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default what its
+                node says.
+            take_over: For a resume: take the run from an owner that is frozen, or gone with its machine.
+            secrets: Values that must not appear in anything that is written, shown or raised.
+            session: Keep the status of parallel work in .founder-mode/status of this directory
+                (status-schema); True: of the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
+                Tracing.
+            checkpoint_every_stage: Write checkpoint.json after every stage, not only when it is due.
+            clock: Stands in for the clock; for tests.
+            randomness: Stands in for chance; for tests.
+            processes: Stands in for what starts commands; for tests.
+            disk: Stands in for the disk; for tests.
+            **unknown: Any other keyword: an error that names the nearest option.
+
+        Raises:
+            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
+            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+            RunError: The run has ended and there is nothing to go on with; or it has no such visit.
+        """
+        given = given_options(locals())
+        logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
+        rewind = rewinding.read_rewind(rewind_to, visit, context, prompt)
+        return execution.of_kind(
+            launching.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            pipeline_run.Run,
+        )

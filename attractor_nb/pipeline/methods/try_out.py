@@ -1,0 +1,382 @@
+"""``Pipeline.check``, ``step`` and ``form``: runs for a test, by single stages, from a form."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Never
+
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.keyword_options import given_options
+from attractor_nb.runtime.prepare.run_options import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
+
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.protocols import Clock, Processes, Randomness
+    from attractor_nb.runtime import launch as launching
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.plugs import cassette as recording
+    from attractor_nb.runtime.prepare.run_options import (
+        BackendSpec,
+        DurationSpec,
+        ExecutorSpec,
+        InterviewerSpec,
+    )
+    from attractor_nb.storage.disk import Disk
+    from attractor_nb.studio.edit.run_form import RunForm
+    from attractor_nb.studio.estimate import recorded_check as checking
+else:
+    checking = later("attractor_nb.studio.estimate.recorded_check")
+    launching = later("attractor_nb.runtime.launch")
+    recording = later("attractor_nb.runtime.plugs.cassette")
+
+
+class Trying(Definition):
+    """Runs of a pipeline for a test, by single stages, and from a form."""
+
+    _stepped: Execution | None = None
+    _step_options: Mapping[str, Any] = MappingProxyType({})
+
+    def check(
+        self,
+        cassette: str | PathLike[str],
+        *,
+        path: Sequence[str] | None = None,
+        outcome: str | None = None,
+        allow_unused: bool = False,
+        params: Mapping[str, Any] | None = None,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        trust: bool | str = False,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        logs_root: str | Path | None = None,
+        runs_dir: str | Path | None = None,
+        durability: str = "none",
+        workdir: str | Path | None = None,
+        isolation: str | None = None,
+        workspace_from: str | Path | None = None,
+        cache: bool | str | Path = False,
+        cassette_mode: str | None = None,
+        stop_after: int | None = None,
+        breakpoints: Sequence[str] = (),
+        pins: Mapping[str, Any] | None = None,
+        observers: Sequence[EventObserver] = (),
+        is_shown: bool = False,
+        executor: ExecutorSpec = None,
+        worker_wait: DurationSpec = "30s",
+        host: str = "thread",
+        on_interrupted: str | None = None,
+        take_over: bool = False,
+        secrets: Sequence[str] = (),
+        session: bool | str | Path = False,
+        tracer: Any = None,
+        checkpoint_every_stage: bool = False,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        processes: Processes | None = None,
+        disk: Disk | None = None,
+        **unknown: Never,
+    ) -> RunResult:
+        """Run on a recording and compare: a test without a model, a command, a person or a network.
+
+        By default nothing is stored, and ``cassette_mode`` is ``replay``.
+
+        Args:
+            cassette: The recording.
+            path: The completed stages that are expected, in order.
+            outcome: The expected end: ``success`` or ``fail``.
+            allow_unused: Let recorded calls be that are not made now.
+            params: Values that the context has before the first stage: the run's inputs, by name.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            trust: Vouches for the commands of a pipeline from elsewhere, for this call: True, or their hash.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            logs_root: The run's own directory; it must be new or empty.
+            runs_dir: Where run directories are made; .attractor/runs by default.
+            durability: Commits survive a power loss (full), or a killed process (fast); none stores nothing.
+            workdir: Where commands, agents and tools of models work; the current directory by default.
+            isolation: A place of the run's own: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch), or none, whatever the graph says.
+            workspace_from: A folder, or a quoted pattern: a workspace begins with copies of its files.
+            cache: Take results of unchanged stages from .attractor/cache, or another directory, and keep them
+                there.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: what is not
+                there.
+            stop_after: Pause after so many stages.
+            breakpoints: Where the run stands until run.debugger has it go on: plan, plan->review, after:plan,
+                on:error, a condition.
+            pins: Nodes that are not executed, each with what it comes to: the text of its response, an
+                Outcome, or a run, whose latest answer it is.
+            observers: Functions that are called with every event.
+            is_shown: Whether the notebook shows the run.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
+            worker_wait: How long an executor is waited for that does not answer or has no workers.
+            host: Where the engine works: thread, or kernel, a task in the running event loop.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default what its
+                node says.
+            take_over: For a resume: take the run from an owner that is frozen, or gone with its machine.
+            secrets: Values that must not appear in anything that is written, shown or raised.
+            session: Keep the status of parallel work in .founder-mode/status of this directory
+                (status-schema); True: of the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
+                Tracing.
+            checkpoint_every_stage: Write checkpoint.json after every stage, not only when it is due.
+            clock: Stands in for the clock; for tests.
+            randomness: Stands in for chance; for tests.
+            processes: Stands in for what starts commands; for tests.
+            disk: Stands in for the disk; for tests.
+            **unknown: Any other keyword: an error that names the nearest option.
+
+        Raises:
+            CheckFailed: It did something else, or made a call that was not recorded; says what.
+            OptionError: An option or the cassette is unusable.
+        """
+        given = given_options(locals())
+        steps, status = checking.read_expectation(path, outcome)
+        chosen = launching.options_for(self, recording.cassette_options(given, "replay"))
+        launching.refuse_own_loop(chosen)
+        with held_interrupts() as interrupt:
+            result = launching.start_run(self, chosen, interrupt, is_waited_for=True).result()
+        checking.check_result(result, steps, status, is_unused_allowed=allow_unused)
+        return result
+
+    def step(
+        self,
+        *,
+        params: Mapping[str, Any] | None = None,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        trust: bool | str | None = None,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        logs_root: str | Path | None = None,
+        runs_dir: str | Path | None = None,
+        durability: str | None = None,
+        workdir: str | Path | None = None,
+        isolation: str | None = None,
+        workspace_from: str | Path | None = None,
+        cache: bool | str | Path | None = None,
+        cassette: str | Path | None = None,
+        cassette_mode: str | None = None,
+        breakpoints: Sequence[str] | None = None,
+        pins: Mapping[str, Any] | None = None,
+        observers: Sequence[EventObserver] | None = None,
+        is_shown: bool | None = None,
+        executor: ExecutorSpec = None,
+        worker_wait: DurationSpec | None = None,
+        host: str | None = None,
+        on_interrupted: str | None = None,
+        take_over: bool | None = None,
+        secrets: Sequence[str] | None = None,
+        session: bool | str | Path | None = None,
+        tracer: Any = None,
+        checkpoint_every_stage: bool | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        processes: Processes | None = None,
+        disk: Disk | None = None,
+        **unknown: Never,
+    ) -> RunResult:
+        """Run exactly one stage and stop; call it again for the next. Options hold for the steps after.
+
+        The step after the end begins a new run.
+
+        Args:
+            params: Values that the context has before the first stage: the run's inputs, by name.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            trust: Vouches for the commands of a pipeline from elsewhere, for this call: True, or their hash.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            logs_root: The run's own directory; it must be new or empty.
+            runs_dir: Where run directories are made; .attractor/runs by default.
+            durability: Commits survive a power loss (full), or a killed process (fast); none stores nothing.
+            workdir: Where commands, agents and tools of models work; the current directory by default.
+            isolation: A place of the run's own: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch), or none, whatever the graph says.
+            workspace_from: A folder, or a quoted pattern: a workspace begins with copies of its files.
+            cache: Take results of unchanged stages from .attractor/cache, or another directory, and keep them
+                there.
+            cassette: Record the calls of models, commands and people in this file, and replay them from it.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: what is not
+                there.
+            breakpoints: Where the run stands until run.debugger has it go on: plan, plan->review, after:plan,
+                on:error, a condition.
+            pins: Nodes that are not executed, each with what it comes to: the text of its response, an
+                Outcome, or a run, whose latest answer it is.
+            observers: Functions that are called with every event.
+            is_shown: Whether the notebook shows the run.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
+            worker_wait: How long an executor is waited for that does not answer or has no workers.
+            host: Where the engine works: thread, or kernel, a task in the running event loop.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default what its
+                node says.
+            take_over: For a resume: take the run from an owner that is frozen, or gone with its machine.
+            secrets: Values that must not appear in anything that is written, shown or raised.
+            session: Keep the status of parallel work in .founder-mode/status of this directory
+                (status-schema); True: of the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
+                Tracing.
+            checkpoint_every_stage: Write checkpoint.json after every stage, not only when it is due.
+            clock: Stands in for the clock; for tests.
+            randomness: Stands in for chance; for tests.
+            processes: Stands in for what starts commands; for tests.
+            disk: Stands in for the disk; for tests.
+            **unknown: Any other keyword: an error that names the nearest option.
+        """
+        given = given_options(locals())
+        before = self._stepped
+        if before is None:
+            self._step_options = given
+        chosen = launching.options_for(self, {**self._step_options, **given, "stop_after": 1})
+        launching.refuse_own_loop(chosen)
+        if chosen.durability == "none":
+            raise OptionError(
+                'steps go on from a run directory, and durability="none" keeps none',
+                hint='use durability="fast"',
+            )
+        with held_interrupts() as interrupt:
+            if before is None:
+                run = launching.start_run(self, chosen, interrupt, is_waited_for=True)
+            else:
+                run = launching.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
+            self._stepped = run
+            result = run.result()
+        self._stepped = run if result.status in {"paused", "interrupted"} else None
+        return result
+
+    def form(
+        self,
+        *,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        trust: bool | str = False,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        logs_root: str | Path | None = None,
+        runs_dir: str | Path | None = None,
+        durability: str = "full",
+        workdir: str | Path | None = None,
+        isolation: str | None = None,
+        workspace_from: str | Path | None = None,
+        cache: bool | str | Path = False,
+        cassette: str | Path | None = None,
+        cassette_mode: str | None = None,
+        stop_after: int | None = None,
+        breakpoints: Sequence[str] = (),
+        pins: Mapping[str, Any] | None = None,
+        observers: Sequence[EventObserver] = (),
+        is_shown: bool = True,
+        executor: ExecutorSpec = None,
+        worker_wait: DurationSpec = "30s",
+        host: str = "thread",
+        on_interrupted: str | None = None,
+        take_over: bool = False,
+        secrets: Sequence[str] = (),
+        session: bool | str | Path = False,
+        tracer: Any = None,
+        checkpoint_every_stage: bool = False,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        processes: Processes | None = None,
+        disk: Disk | None = None,
+        **unknown: Never,
+    ) -> RunForm:
+        """A form for the inputs that the graph declares: in a notebook fields and a button that starts a run.
+
+        Args:
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            trust: Vouches for the commands of a pipeline from elsewhere, for this call: True, or their hash.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            logs_root: The run's own directory; it must be new or empty.
+            runs_dir: Where run directories are made; .attractor/runs by default.
+            durability: Commits survive a power loss (full), or a killed process (fast); none stores nothing.
+            workdir: Where commands, agents and tools of models work; the current directory by default.
+            isolation: A place of the run's own: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch), or none, whatever the graph says.
+            workspace_from: A folder, or a quoted pattern: a workspace begins with copies of its files.
+            cache: Take results of unchanged stages from .attractor/cache, or another directory, and keep them
+                there.
+            cassette: Record the calls of models, commands and people in this file, and replay them from it.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: what is not
+                there.
+            stop_after: Pause after so many stages.
+            breakpoints: Where the run stands until run.debugger has it go on: plan, plan->review, after:plan,
+                on:error, a condition.
+            pins: Nodes that are not executed, each with what it comes to: the text of its response, an
+                Outcome, or a run, whose latest answer it is.
+            observers: Functions that are called with every event.
+            is_shown: Whether the notebook shows the run.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
+            worker_wait: How long an executor is waited for that does not answer or has no workers.
+            host: Where the engine works: thread, or kernel, a task in the running event loop.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default what its
+                node says.
+            take_over: For a resume: take the run from an owner that is frozen, or gone with its machine.
+            secrets: Values that must not appear in anything that is written, shown or raised.
+            session: Keep the status of parallel work in .founder-mode/status of this directory
+                (status-schema); True: of the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
+                Tracing.
+            checkpoint_every_stage: Write checkpoint.json after every stage, not only when it is due.
+            clock: Stands in for the clock; for tests.
+            randomness: Stands in for chance; for tests.
+            processes: Stands in for what starts commands; for tests.
+            disk: Stands in for the disk; for tests.
+            **unknown: Any other keyword: an error that names the nearest option.
+        """
+        from attractor_nb.studio.edit.run_form import RunForm  # noqa: PLC0415 - for who fills in forms
+
+        given = given_options(locals())
+        check_names(given)
+        return RunForm(self, given)

@@ -1,0 +1,198 @@
+"""What a pipeline tells and shows without being run: findings, estimates, needs, pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+from attractor_nb.deferred import later
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.keyword_options import given_options
+from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+    from pathlib import Path
+
+    import networkx as nx
+
+    from attractor_nb.runtime.prepare import declared_inputs as run_inputs
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec
+    from attractor_nb.studio.edit import lint_report
+    from attractor_nb.studio.edit.lint_report import LintReport
+    from attractor_nb.studio.estimate import estimated_usage as estimates
+    from attractor_nb.studio.estimate import model_report, preflight
+    from attractor_nb.studio.estimate import run_estimate as estimating
+    from attractor_nb.studio.estimate.estimated_usage import Assumptions
+    from attractor_nb.studio.estimate.hindsight import Hindsight
+    from attractor_nb.studio.estimate.model_report import ModelReport
+    from attractor_nb.studio.estimate.preflight import Preflight
+    from attractor_nb.studio.estimate.run_estimate import Estimate
+    from attractor_nb.views import findings_table as findings
+    from attractor_nb.views import mermaid, still, svg, text_table
+else:
+    estimates = later("attractor_nb.studio.estimate.estimated_usage")
+    estimating = later("attractor_nb.studio.estimate.run_estimate")
+    findings = later("attractor_nb.views.findings_table")
+    lint_report = later("attractor_nb.studio.edit.lint_report")
+    mermaid = later("attractor_nb.views.mermaid")
+    model_report = later("attractor_nb.studio.estimate.model_report")
+    preflight = later("attractor_nb.studio.estimate.preflight")
+    run_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    still = later("attractor_nb.views.still")
+    svg = later("attractor_nb.views.svg")
+    text_table = later("attractor_nb.views.text_table")
+
+
+class Sharing(Definition):
+    """The part of a pipeline that looks at its graph and at past runs only."""
+
+    def lint(self) -> LintReport:
+        """All findings; ``lint().fix()`` shows what the fixes would change."""
+        return lint_report.LintReport(self.diagnostics, self.source)
+
+    def models(self, backend: BackendSpec = None) -> ModelReport:
+        """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
+
+        Args:
+            backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
+                by default.
+        """
+        return model_report.model_report(
+            self.graph, self._defaults["backend"] if backend is None else backend
+        )
+
+    def estimate(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        backend: BackendSpec = None,
+        assumptions: Assumptions | None = None,
+        max_steps: int | None = None,
+        max_node_visits: int | None = None,
+        max_restarts: int | None = None,
+        max_goal_gate_redirects: int | None = None,
+        max_budget_usd: float | None = None,
+        max_tokens_total: int | None = None,
+        max_duration: DurationSpec | None = None,
+        **unknown: Never,
+    ) -> Estimate:
+        """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
+
+        Args:
+            params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
+            backend: The backend whose own model holds for nodes that nobody names one for.
+            assumptions: What is taken for granted where nothing says otherwise.
+            max_steps: Stop after so many stages.
+            max_node_visits: Stop after so many visits to one node.
+            max_restarts: Stop after so many loop_restarts.
+            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
+            max_budget_usd: Stop at this price in US dollars.
+            max_tokens_total: Stop at so many tokens.
+            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            **unknown: Any other keyword: an error that names the nearest option.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: A bound or the backend is none, or an input is misspelt.
+        """
+        given = locals()
+        self.refuse_errors()
+        return estimating.estimate(
+            self.graph,
+            name=self.name,
+            values=run_inputs.checked_inputs(
+                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
+            ),
+            backend=self._defaults["backend"] if backend is None else backend,
+            assumptions=assumptions or estimates.Assumptions(),
+            bounds=given_options(given, of=BOUNDS),
+            schemas=self.schemas,
+        )
+
+    def doctor(
+        self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
+    ) -> Preflight:
+        """What a run would need, and whether it is there: models, keys, programs, disk. Nothing is run.
+
+        Args:
+            backend: What would answer prompts; this pipeline's by default.
+            runs_dir: Where runs would be kept; this pipeline's by default.
+            online: Look whether the servers of its models can be reached, too.
+        """
+        place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
+        return preflight.examine(
+            self.graph,
+            name=self.name,
+            diagnostics=self.judged_for_a_run(),
+            backend=self._defaults["backend"] if backend is None else backend,
+            runs_dir=None if place is None else as_path(place, "runs_dir"),
+            is_online=online,
+        )
+
+    def hindsight(self, runs: object) -> Hindsight:
+        """Which past runs would go elsewhere on this graph; no model is called and nothing is run.
+
+        Args:
+            runs: Runs, results or directories: one, or several, such as ``runs()`` gives.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: Something among them can be no run.
+        """
+        from attractor_nb.studio.estimate.hindsight import hindsight  # noqa: PLC0415 - few pipelines look back
+
+        self.refuse_errors()
+        return hindsight(self.graph, runs)
+
+    # -- drawing -------------------------------------------------------------------------------------
+
+    def to_svg(self) -> str:
+        """The graph as a picture, errors marked."""
+        return svg.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
+
+    def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
+        """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
+
+        Args:
+            path: The file.
+            theme: ``light`` or ``dark``.
+            scale: Pixels for each unit of the drawing.
+        """
+        from attractor_nb.studio.share.png import write_png  # noqa: PLC0415 - as above
+
+        return write_png(self.to_svg(), path, theme=theme, scale=scale)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        return mermaid.to_mermaid(self.graph)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """The graph with all attributes, for analysis; parallel edges are kept."""
+        import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
+
+        result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
+        result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
+        for node in self.graph.nodes.values():
+            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **_plain(node.attrs))
+        for index, edge in enumerate(self.graph.edges):
+            result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
+        return result
+
+    def __str__(self) -> str:
+        parts = [text_table.graph_text(self.graph)]
+        if self.diagnostics:
+            parts.append(findings.findings_text(self.diagnostics))
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return still.picture_bundle(self.to_svg(), str(self))
+
+
+def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if isinstance(value, str | int | float | bool) else str(value)
+        for name, value in attrs.items()
+    }

@@ -1,0 +1,260 @@
+"""What the buttons of an inspector ask for, as plain messages: fork a run, rewind it, pin an answer.
+
+Each is one call of ``Run`` or of its debugger, and the message shows that call: nothing can be clicked that
+cannot be called. An error of ours is part of the answer, in words.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.overrides import overrides_of
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.handlers.codergen import task_of
+from attractor_nb.model.branch import parts_of
+from attractor_nb.redaction import MARK, redacted
+from attractor_nb.runtime.handles.presenters import name_of
+from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
+from attractor_nb.studio.history.waiting_gates import load_call
+from attractor_nb.views.svg import CHILD_SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.runtime.past import KnownVisit
+
+    Begin = Callable[[str, Callable[[], Run]], Run]
+
+GOES_ON: Final = "The run goes on: stop it, or wait until it has ended or asks a person."
+_SET_ASIDE: Final = "A rewind set this visit aside: the run did not come this way."
+_NOT_VISITED: Final = "The run has not come here yet."
+_MOST_KEPT: Final = 100
+"""Requests whose answers are remembered, so that one that is sent twice is done once."""
+
+
+def begin_unseen(_title: str, start: Callable[[], Run]) -> Run:
+    """Begin a run where nobody shows it."""
+    return start()
+
+
+class ActionDesk:
+    """Does what the inspector of one run asks for.
+
+    Attributes:
+        run: The run; after a rewind the handle that goes on with it.
+    """
+
+    def __init__(self, run: Run, begin: Begin = begin_unseen) -> None:
+        """Serve a run.
+
+        Args:
+            run: The run.
+            begin: Begins another one, of which it is told a title and how; it can give it a view.
+        """
+        self.run = run
+        self._begin = begin
+        self._answered: dict[str, dict[str, Any]] = {}
+        self._pinning: dict[str, str] = {}
+        self._one_at_a_time = threading.RLock()
+
+    def with_actions(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """An answer of ``answer_inspection``; that of a stage with what can be done with the stage."""
+        if reply.get("kind") != "stage" or "status" not in reply:
+            return reply
+        place = str(reply["node"]), reply.get("visit") or None, str(reply.get("branch", ""))
+        return {**reply, "actions": self.actions(*place)}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a view asks for, and say how things stand then.
+
+        Args:
+            request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin`` or ``unpin``; ``node``, ``visit`` and
+                ``branch`` say of what; ``prompt`` is given with a fork whose prompt was edited. A ``key`` is
+                the request's own: what is sent again under it is done once.
+
+        Returns:
+            A message of kind ``acted``: the place, ``actions``, and ``said`` or ``problem``.
+        """
+        key = str(request.get("key") or "")
+        with self._one_at_a_time:
+            if key in self._answered:
+                return self._answered[key]
+            message = self._answer(request)
+            if key and "problem" not in message:
+                self._answered[key] = message
+                while len(self._answered) > _MOST_KEPT:
+                    del self._answered[next(iter(self._answered))]
+            return message
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        node, branch = str(request.get("node", "")), str(request.get("branch") or "")
+        visit = request.get("visit") if type(request.get("visit")) is int else None
+        message: dict[str, Any] = {"kind": "acted", "node": node, "visit": visit, "branch": branch}
+        doing: Mapping[str, Callable[[], dict[str, str] | None]] = {
+            "look": lambda: None,
+            "fork": lambda: self._fork(node, visit, request.get("prompt")),
+            "rewind": lambda: self._rewind(node, visit),
+            "pin": lambda: self._pin(node, visit),
+            "unpin": lambda: self._unpin(node),
+        }
+        try:
+            asked = str(request.get("call", ""))
+            if asked not in doing:
+                raise OptionError(f"an inspector knows no {asked!r:.80}")
+            if said := doing[asked]():
+                message["said"] = said
+        except AttractorError as error:
+            message["problem"] = redacted(str(error))
+        message["actions"] = self.actions(node, visit, branch)
+        return message
+
+    # -- doing ---------------------------------------------------------------------------------------
+
+    def _fork(self, node: str, visit: int | None, prompt: object) -> dict[str, str]:
+        if prompt is not None and not isinstance(prompt, str):
+            raise OptionError(f"a prompt is a text, not {type(prompt).__name__}")
+        if prompt is not None:
+            self._check_is_whole(node, visit, prompt)
+        title = f"Fork before {node}" + (f", visit {visit}" if visit else "")
+        fork = self._begin(title, lambda: self.run.fork(node, visit, prompt=prompt))
+        return {"words": f"{title}: run {fork.id} has begun.", "call": f"fork = {load_call(fork.logs_root)}"}
+
+    def _check_is_whole(self, node: str, visit: int | None, prompt: str) -> None:
+        """Refuse a prompt that has the mark where a secret was taken out before it was shown."""
+        known, _, why = self._known(node, visit, "")
+        planned = None if why else self._prompt(node, known)
+        if MARK not in prompt or planned is None or redacted(planned) == planned:
+            return
+        name = name_of(self.run) or "run"
+        raise OptionError(
+            f"this prompt of {node} has {MARK} where its secret stood, and would be sent so",
+            hint=f"a secret is never shown; give the whole prompt in Python, "
+            f'{name}.fork("{node}", prompt=…), or write a value in place of {MARK}',
+        )
+
+    def _rewind(self, node: str, visit: int | None) -> dict[str, str]:
+        title = f"Rewound to before {node}" + (f", visit {visit}" if visit else "")
+        self.run = self._begin(title, lambda: self.run.rewind(node, visit))
+        return {"words": f"{title}: the run goes on.", "call": f"run = {load_call(self.run.logs_root)}"}
+
+    def _pin(self, node: str, visit: int | None) -> dict[str, str]:
+        known, latest, _ = self._known(node, visit, "")
+        self.run.debugger.pin(node, visit=visit)
+        self._pinning[node] = f"debugger.pin({_arguments(node, None if known is latest else visit)})"
+        name = name_of(self.run) or "run"
+        words = f"{node} is pinned: forks, rewinds and resumes of this run take this answer."
+        words += f' A new run does with pins={{"{node}": {name}}}.'
+        return {"words": words, "call": self._line(self._pinning[node])}
+
+    def _unpin(self, node: str) -> dict[str, str]:
+        self.run.debugger.unpin(node)
+        self._pinning.pop(node, None)
+        return {"words": f"{node} is executed again.", "call": self._line(f'debugger.unpin("{node}")')}
+
+    # -- what can be done ----------------------------------------------------------------------------
+
+    def actions(self, node: str, visit: int | None, branch: str = "") -> dict[str, Any]:
+        """What can be done with a stage.
+
+        Args:
+            node: The node; ``node>inner`` is a stage of the node's child run.
+            visit: The visit; the latest by default.
+            branch: Path of the branch that it is in.
+
+        Returns:
+            ``prompt``, as the calls take it, or None where there is none to be edited; and for ``fork``,
+            ``rewind`` and ``pin``: ``call``, and ``why`` it cannot be done, or empty. ``is_pinned`` says
+            which of both the last one is.
+        """
+        known, latest, why = self._known(node, visit, branch)
+        at = _arguments(node, None if known is latest or known is None else known.record.number)
+        name = name_of(self.run) or "run"
+        is_pinned = node in self.run.debugger.pins
+        pinning = f'debugger.unpin("{node}")' if is_pinned else f"debugger.pin({at})"
+        prompt = None if why else self._prompt(node, known)
+        return {
+            "prompt": None if prompt is None else redacted(prompt),
+            "is_pinned": is_pinned,
+            "fork": {"call": self._line(f"fork({at})", "fork"), "why": why or self._why_not_here(known)},
+            "rewind": {
+                "call": self._line(f"rewind({at})", name),
+                "why": why or self._why_not_here(known) or self._why_no_rewind(),
+            },
+            "pin": {"call": self._line(pinning), "why": why or self._why_no_pin(node, known)},
+        }
+
+    def _known(
+        self, node: str, visit: int | None, branch: str
+    ) -> tuple[KnownVisit | None, KnownVisit | None, str]:
+        """The visit, the latest one on the way, and why nothing can be done at all."""
+        if CHILD_SEPARATOR in node:
+            above = node.partition(CHILD_SEPARATOR)[0]
+            return None, None, f"It is a stage of the child run of {above}: go back at {above}."
+        try:
+            visits = look_back(self.run).visits_of(node)
+        except AttractorError as error:
+            return None, None, redacted(error.message)
+        on_way = [one for one in visits if not one.is_set_aside and one.record.branch == branch]
+        latest = on_way[-1] if on_way else None
+        fitting = [one for one in visits if one.record.branch == branch and one.record.number == visit]
+        counting = [one for one in fitting if not one.is_set_aside] or fitting
+        known = latest if visit is None else (counting[-1] if counting else None)
+        if known is None:
+            return None, latest, _NOT_VISITED
+        is_going = not (self.run.is_done or self.run.gates or self.run.stops)
+        return known, latest, GOES_ON if is_going else ""
+
+    @staticmethod
+    def _why_not_here(known: KnownVisit | None) -> str:
+        if known is None:
+            return _NOT_VISITED
+        if known.is_set_aside:
+            return _SET_ASIDE
+        if not known.record.branch:
+            return ""
+        fan_out = parts_of(known.record.branch)[0]
+        return f"It was visited in a branch: go back at {fan_out}, where its branches begin."
+
+    def _why_no_rewind(self) -> str:
+        if self.run.is_done:
+            return ""
+        if self.run.gates:
+            return f"The run waits at {self.run.gates[0].stage}: answer, or stop it, then it can be rewound."
+        return "The run stands at a breakpoint: stop it, then it can be rewound."
+
+    def _why_no_pin(self, node: str, known: KnownVisit | None) -> str:
+        try:
+            check_can_stand_in(node, self.run.graph.handler_types[node])
+        except OptionError as error:
+            return redacted(f"It cannot be pinned: {error.hint}.")
+        if known is None or known.record.commit is None:
+            return "It has not come to anything in this visit."
+        return ""
+
+    def _prompt(self, node: str, known: KnownVisit | None) -> str | None:
+        """The prompt that a fork would have, as the graph or a change says it, variables and all."""
+        planned = self.run.graph.nodes[node]
+        if known is not None:
+            before = (event for event in known.journal.way if event.sequence < known.record.sequence)
+            if (changed := overrides_of(before).prompts.get(node)) is not None:
+                return changed
+        is_model = self.run.graph.handler_types[node] == MODEL_TYPE
+        return task_of(planned) if is_model else planned.prompt or None
+
+    def _line(self, call: str, into: str = "") -> str:
+        """A call of the run by the name that the user has for it; one that has none is loaded first."""
+        line = f"{name_of(self.run) or 'run'}.{call}"
+        lines = [f"{into} = {line}" if into else line]
+        if not name_of(self.run):
+            pins = [f"run.{kept}" for kept in self._pinning.values() if kept != call]
+            lines = [f"run = {load_call(self.run.logs_root)}", *pins, *lines]
+        return redacted("\n".join(lines))
+
+
+def _arguments(node: str, visit: int | None) -> str:
+    name = json.dumps(node, ensure_ascii=False)
+    return name if visit is None else f"{name}, visit={visit}"

@@ -1,0 +1,228 @@
+"""Where a run begins: its plan, its directory, its context and its first node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb import backends
+from attractor_nb.backends import SimulatedBackend
+from attractor_nb.context import Context
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.model_choices import is_model_asked
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.engine.runner import mirror_graph
+from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
+from attractor_nb.runtime.prepare.known_secrets import stored_source
+from attractor_nb.runtime.prepare.trust import check_trust, note_run
+from attractor_nb.runtime.workspace.workspace import site_of
+from attractor_nb.storage.child_directories import child_home
+from attractor_nb.storage.disk import Disk, before_a_record
+from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.storage.run_store import DirectoryRunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.model.events import Event, PipelineRewound
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.protocols import Clock, Randomness, RunStore
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions
+    from attractor_nb.runtime.workspace.workspace import Site, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What tests replace."""
+
+    clock: Clock
+    randomness: Randomness
+    disk: Disk
+
+
+@dataclass(slots=True)
+class Beginning:
+    """Where a run begins, or goes on.
+
+    Attributes:
+        plan: The compiled graph.
+        store: The run directory, owned.
+        context: The context as it stands.
+        state: The state as it stands.
+        run_id: The run.
+        inputs: The values the caller gave.
+        workspace: Where it works.
+        sequence: Number of the last event in the log.
+        events: For a resume: the events so far that count, for the views.
+        kept: For a resume: where files of stages are that a rewound visit displaced.
+        interviews: For a resume: those of the gate that was cut off.
+        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
+            state has it.
+        warning: What the user is to be warned of, or empty.
+        rewound: For a rewind: the record of it, to be written before anything else.
+        left: For a rewind to before a restart: the directory that the run was in, owned until then.
+    """
+
+    plan: Plan
+    store: RunStore
+    context: Context
+    state: RunState
+    run_id: str
+    inputs: Mapping[str, Any]
+    workspace: Workspace
+    sequence: int = 0
+    events: Sequence[Event] = ()
+    kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    interviews: Sequence[Event] = ()
+    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
+    warning: str = ""
+    rewound: PipelineRewound | None = None
+    left: RunStore | None = None
+
+    def close(self) -> None:
+        """Give up all that is owned, when the engine will not: it was never started."""
+        try:
+            self.store.close()
+        finally:
+            if self.left is not None:
+                self.left.close()
+
+
+def seams_of(options: RunOptions) -> Seams:
+    """The clock, the randomness and the disk of a run."""
+    return Seams(
+        options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk()
+    )
+
+
+def begin(
+    pipeline: Definition, options: RunOptions, seams: Seams, *, inputs: Mapping[str, Any] | None = None
+) -> Beginning:
+    """A fresh run in a fresh directory.
+
+    Args:
+        pipeline: What runs.
+        options: How.
+        seams: Clock, randomness and disk.
+        inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
+            and its commands were checked, and these noted for the directory around it, by whoever began that.
+
+    Raises:
+        OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
+        UntrustedSource: Nobody vouched for its commands.
+    """
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    is_part = inputs is not None
+    if not is_part:
+        check_trust(plan.graph, pipeline.origin, options)
+    if inputs is None:
+        inputs = checked_inputs(pipeline, {**pipeline.params, **options.params})
+    site = site_of(options, plan.graph, pipeline.origin)
+    try:
+        store, run_id = _new_store(pipeline, plan, options, seams, site, is_part=is_part)
+    except StorageError as error:
+        raise before_a_record(error) from error
+    context = Context(store=store.values)
+    try:
+        logs_root = None if isinstance(store, MemoryRunStore) else store.logs_root
+        workspace = site.made(logs_root, run_id, seams.disk, is_synced=options.durability == "full")
+        mirror_graph(plan, context)
+        context.apply_updates(inputs)
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
+        store.close()
+        raise
+    warning = "" if site.repository is None else site.repository.warning
+    state = RunState(plan.start, inputs=tuple(inputs))
+    return Beginning(plan, store, context, state, run_id, inputs, workspace, warning=warning)
+
+
+def describe_backend(backend: BackendSpec) -> str:
+    """What the manifest says of a backend: its name, or a description of the caller's own object."""
+    if backend is None:
+        return "simulated"
+    if isinstance(backend, str):
+        return backend
+    return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
+
+
+def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
+    """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
+    backend = options.backend
+    if backend == "llm":
+        try:
+            backend = backends.ProviderBackend()
+        except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
+            return {}
+    if not backends.is_provider(backend) or type(backend) is not backends.ProviderBackend:
+        return {}  # what a class of somebody's own is made of is not known
+    return {"backend_facts": backend.recorded(graph)}
+
+
+def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
+    """Whether prompts are answered by nobody: no model is asked, and no recording has an answer."""
+    backend = options.backend
+    is_made_up = backend in (None, "simulated") or isinstance(backend, SimulatedBackend)
+    return is_made_up and options.cassette_mode != "replay" and is_model_asked(graph)
+
+
+def _new_store(
+    pipeline: Definition, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
+) -> tuple[RunStore, str]:
+    if options.durability == "none":
+        return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
+    if options.logs_root is not None:
+        logs_root, run_id = Path(options.logs_root), seams.randomness.new_id()
+    else:
+        base = Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE
+        logs_root, run_id = new_run_directory(
+            base,
+            clock=seams.clock,
+            randomness=seams.randomness,
+            disk=seams.disk,
+            is_synced=options.durability == "full",
+        )
+    source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
+    manifest = {
+        "run_id": run_id,
+        "pipeline_name": plan.name,
+        "goal": plan.graph.goal,
+        "status": "running",
+        "start_node": plan.start,
+        "node_count": len(plan.nodes),
+        "model": plan.graph.get("llm_model", str) or None,
+        "graph_hash": plan.graph.content_hash,
+        "backend": describe_backend(options.backend),
+        **backend_facts(options, plan.graph),
+        **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
+        **site.facts(logs_root, run_id),
+        **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
+        **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
+        **({"is_source_redacted": True} if is_redacted else {}),
+    }
+    if not is_part:
+        note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
+    store = DirectoryRunStore.create(
+        logs_root,
+        durability=options.durability,
+        source_text=source_text,
+        manifest=manifest,
+        clock=seams.clock,
+        disk=seams.disk,
+        child_sources=dict(_child_sources(pipeline, Path())),
+    )
+    return store, run_id
+
+
+def _child_sources(pipeline: Definition, place: Path) -> Iterator[tuple[str, str]]:
+    """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
+    for node_id, child in pipeline.family.children.items():
+        home = child_home(place, node_id)
+        yield str(home), stored_source(child.to_dot(), child.whole)[0]
+        yield from _child_sources(child, home)

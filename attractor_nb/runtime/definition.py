@@ -1,0 +1,430 @@
+"""What a pipeline is: its source, the graph that it comes to, what lint says of it, what is plugged in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Never, Self
+
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.option_meanings import OF_A_PIPELINE
+from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
+from attractor_nb.runtime.prepare.run_options import (
+    BackendSpec,
+    ExecutorSpec,
+    InterviewerSpec,
+    as_dict,
+    as_list,
+    as_path,
+    check_names,
+    check_observer,
+)
+from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from attractor_nb.backends.llm.tools import functions
+    from attractor_nb.decisions import joins as decisions_joins
+    from attractor_nb.decisions import plan
+    from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.handlers import answer_schemas as handlers_schemas
+    from attractor_nb.handlers import gate_forms as forms
+    from attractor_nb.handlers import handler_registry as registry
+    from attractor_nb.handlers import supervision
+    from attractor_nb.handlers.answer_schemas import SchemaModels
+    from attractor_nb.handlers.supervision import GuardFunction
+    from attractor_nb.languages.dot import writer
+    from attractor_nb.lint.rules import handlers as rules_handlers
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.inputs import Input
+    from attractor_nb.protocols import Handler, LintRule, Transform
+    from attractor_nb.runtime import execution
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.prepare import child_pipelines as families
+    from attractor_nb.runtime.prepare import declared_inputs as run_inputs
+    from attractor_nb.runtime.prepare import known_secrets as secrets
+    from attractor_nb.runtime.prepare import preparation as pipeline_preparation
+    from attractor_nb.runtime.prepare import text_sources as text_files
+    from attractor_nb.runtime.prepare import trust
+    from attractor_nb.runtime.prepare.child_pipelines import Ancestry, Family
+    from attractor_nb.runtime.prepare.text_sources import TextFiles
+    from attractor_nb.runtime.prepare.trust import Origin
+    from attractor_nb.source import SourceText
+else:
+    decisions_joins = later("attractor_nb.decisions.joins")
+    execution = later("attractor_nb.runtime.execution")
+    families = later("attractor_nb.runtime.prepare.child_pipelines")
+    forms = later("attractor_nb.handlers.gate_forms")
+    functions = later("attractor_nb.backends.llm.tools.functions")
+    handlers_schemas = later("attractor_nb.handlers.answer_schemas")
+    pipeline_preparation = later("attractor_nb.runtime.prepare.preparation")
+    plan = later("attractor_nb.decisions.plan")
+    registry = later("attractor_nb.handlers.handler_registry")
+    rules_handlers = later("attractor_nb.lint.rules.handlers")
+    run_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    secrets = later("attractor_nb.runtime.prepare.known_secrets")
+    supervision = later("attractor_nb.handlers.supervision")
+    text_files = later("attractor_nb.runtime.prepare.text_sources")
+    trust = later("attractor_nb.runtime.prepare.trust")
+    writer = later("attractor_nb.languages.dot.writer")
+
+
+class Definition:
+    """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        backend: BackendSpec = None,
+        interviewer: InterviewerSpec = None,
+        executor: ExecutorSpec = None,
+        handlers: Mapping[str, Handler | Callable[..., Any]] | None = None,
+        transforms: Sequence[Transform] = (),
+        rules: Sequence[LintRule] = (),
+        severity: Mapping[str, Severity] | None = None,
+        params: Mapping[str, Any] | None = None,
+        name: str = "",
+        runs_dir: str | Path | None = None,
+        strict: bool = False,
+        allow_many_exits: bool = False,
+        origin: Origin | None = None,
+        pipelines: Mapping[str, Definition | Source] | None = None,
+        guards: Mapping[str, GuardFunction] | None = None,
+        schemas: Mapping[str, type[BaseModel]] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        child_roots: Sequence[str | Path] = (),
+        ancestry: Ancestry | None = None,
+        **unknown: Never,
+    ) -> None:
+        """Read, transform and lint a source. Findings do not raise here; ``run`` refuses errors.
+
+        Args:
+            source: DOT text, a path to a .dot file, or a graph.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
+                backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
+                interviewer; by default whoever shows the run, else the terminal.
+            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
+                makes one; here by default.
+            handlers: Custom handlers by type.
+            transforms: Custom transforms, after the built-in ones.
+            rules: Custom lint rules.
+            severity: Severities in place of the rules' own, by the name of the rule.
+            params: Values that every run's context starts with.
+            name: Name to show, in place of the graph's.
+            runs_dir: Where run directories are made; .attractor/runs by default.
+            strict: Generous readings of DOT are errors.
+            allow_many_exits: More than one exit node may stand (ruling 7).
+            origin: Where a text came from that is not the caller's own: its commands then need trust= of run.
+                A file that source names is its own origin.
+            pipelines: Pipelines that nodes run by name (pipeline.name, stack.child_pipeline).
+            guards: Functions by name that judge a supervised child (manager.guard_function).
+            schemas: Pydantic models by name that response_schema or human.form of a node, or inputs_schema of
+                the graph, may name.
+            tools: Functions by name that allowed_tools of a node may name, for models that are asked directly
+                (backend=llm).
+            child_roots: Directories in which child files may be, besides those below the file that names them
+                and below the working directory.
+            ancestry: Of a child pipeline: where it stands. For the package alone.
+            **unknown: Any other keyword: an error that names the nearest option.
+
+        Raises:
+            DotSyntaxError: The text does not parse.
+            OptionError: The source cannot be read.
+        """
+        check_names(unknown, OF_A_PIPELINE)
+        secrets.learn_environment()
+        self._own_origin = trust.absolute_origin(named_file(source) if origin is None else origin)
+        self._files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
+        self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
+        self._name = name
+        self._transforms: list[Transform] = as_list("transforms", transforms)
+        self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
+        self._severity: dict[str, Severity] = as_dict("severity", severity or {})
+        self._is_strict = strict
+        self._are_many_exits_allowed = allow_many_exits
+        self._defaults: dict[str, Any] = {
+            "backend": backend,
+            "interviewer": interviewer,
+            "executor": executor,
+            "runs_dir": runs_dir,
+        }
+        self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
+        if self.handlers:
+            registry.HandlerRegistry().register_all(self.handlers)
+        self.params: dict[str, Any] = as_dict("params", params or {})
+        self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
+        self.guards: dict[str, GuardFunction] = (
+            supervision.checked_guards(as_dict("guards", guards)) if guards else {}
+        )
+        self.schemas: SchemaModels = (
+            handlers_schemas.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+        )
+        self.tools: dict[str, Callable[..., Any]] = (
+            functions.checked_functions(as_dict("tools", tools)) if tools else {}
+        )
+        self._child_sources: dict[str, SourceText | Graph] = {}
+        roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
+        self._ancestry = ancestry or families.Ancestry(roots=roots)
+        self.observers: list[EventObserver] = []
+        self._plan: Plan | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        preparation = pipeline_preparation.Preparation(
+            transforms=tuple(self._transforms),
+            rules=self._rules,
+            severity=self._severity,
+            runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
+            schemas=frozenset(self.schemas),
+            tools=frozenset(self.tools) or None,
+            unfit_forms=forms.form_problems(self.schemas) if self.schemas else {},
+            schema_inputs=partial(run_inputs.registered_inputs, self.schemas),
+            is_strict=self._is_strict,
+            are_many_exits_allowed=self._are_many_exits_allowed,
+            find_children=self._find_children,
+            taken_over=frozenset(self.handlers),
+        )
+        prepared = pipeline_preparation.prepare(self._source, preparation, self._files)
+        self.parsed: Graph = prepared.parsed
+        self.graph: Graph = prepared.graph
+        self._document = prepared.document
+        self.source: SourceText | None = prepared.document.source if prepared.document else None
+        self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+        self.family: Family[Definition] = prepared.family
+        self._inputs: tuple[Input, ...] | None = None
+
+    def _find_children(self, graph: Graph) -> Family[Definition]:
+        if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
+            return families.Family[Definition]()
+        origin = self._own_origin if isinstance(self._own_origin, Path) else None
+        own_types = frozenset(self.handlers)
+        return families.FamilySearch(
+            origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
+        ).find(graph)
+
+    def _make_child(self, source: Source, ancestry: Ancestry) -> Definition:
+        """A child pipeline of a file or of what was registered, with what this one has registered."""
+        place = named_file(source)
+        if place is not None and str(place) not in self._child_sources:
+            self._child_sources[str(place)] = read_source(place)
+        text = source if place is None else self._child_sources[str(place)]
+        return type(self)(text, **self._settings, origin=place, ancestry=ancestry)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What every pipeline that is made of this one has, too."""
+        return {
+            "handlers": self.handlers,
+            "rules": self._rules,
+            "severity": self._severity,
+            "strict": self._is_strict,
+            "allow_many_exits": self._are_many_exits_allowed,
+            "pipelines": self.pipelines,
+            "guards": self.guards,
+            "schemas": self.schemas,
+            "tools": self.tools,
+        }
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its commands come from, its children's included."""
+        return self._own_origin if self._own_origin is not None else families.foreign_origin(self.family)
+
+    @property
+    def run_defaults(self) -> Mapping[str, Any]:
+        """The backend, interviewer and place of runs that it was given; without those that it was not."""
+        return {key: value for key, value in self._defaults.items() if value is not None}
+
+    @property
+    def run_kind(self) -> type[Execution]:
+        """What its runs are handed out as."""
+        return execution.Execution
+
+    @property
+    def name(self) -> str:
+        """The name to show."""
+        return self._name or self.graph.name or "pipeline"
+
+    # -- plugging in ---------------------------------------------------------------------------------
+
+    def register(self, handler_type: str, handler: Handler | Callable[..., Any]) -> None:
+        """Register a handler for a type, replacing any earlier one (spec 4.12).
+
+        Args:
+            handler_type: The type, as nodes name it.
+            handler: A handler, or a function of node, context, graph and directory.
+        """
+        registry.HandlerRegistry().register(handler_type, handler)
+        self.handlers[handler_type] = handler
+        self._prepare()
+
+    def register_schema(self, name: str, model: type[BaseModel]) -> None:
+        """Register a pydantic model that ``response_schema`` or ``human.form`` of nodes may name (ruling 26).
+
+        Args:
+            name: The name, as nodes write it.
+            model: The pydantic model.
+
+        Raises:
+            OptionError: The name is none, or it is no pydantic model.
+        """
+        self.schemas.update(handlers_schemas.checked_schemas({name: model}))
+        self._prepare()
+
+    def register_transform(self, transform: Transform) -> None:
+        """Add a transform after all others (spec 9.3).
+
+        Args:
+            transform: Has ``apply(graph)``, which returns a graph.
+        """
+        self._transforms.append(transform)
+        try:
+            self._prepare()
+        except BaseException:  # an interrupt, too: half a transform is none
+            self._transforms.pop()
+            raise
+
+    def on_event(self, observer: EventObserver) -> None:
+        """Call ``observer`` with every event of every run from now on (spec 9.6).
+
+        Args:
+            observer: A function of an event.
+        """
+        check_observer(observer)
+        self.observers.append(observer)
+
+    def join_of(self, node_id: str) -> str:
+        """Where the branches of a fan-out meet: the node at which the run goes on after them (ruling 22).
+
+        Args:
+            node_id: The fan-out.
+
+        Returns:
+            The node's id; empty when the branches have no node in common and run to their ends.
+
+        Raises:
+            OptionError: There is no such fan-out.
+        """
+        joins = decisions_joins.joins_of(self.graph)
+        if node_id not in joins:
+            raise OptionError(
+                f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
+                hint="name a node of shape component",
+            )
+        return joins[node_id].node_id
+
+    def with_source(self, source: Source, other: Definition | None = None) -> Self:
+        """A pipeline of another source with everything else that this one has.
+
+        Args:
+            source: DOT text, a path, or a graph.
+            other: A pipeline that has become part of the source: its handlers, parameters and registered
+                pipelines join this one's, and if it came from elsewhere the result does.
+        """
+        made = type(self)(
+            source,
+            **{**self._defaults, **self._settings},
+            transforms=self._transforms,
+            params=self.params,
+            name=self._name,
+            origin=self._own_origin,
+            ancestry=self._ancestry,
+        )
+        made.observers.extend(self.observers)
+        if other is not None:
+            made.take_over(other)
+        return made
+
+    def take_over(self, other: Definition) -> None:
+        """Take what a pipeline needs that has become part of this one; what both have stays this one's.
+
+        Args:
+            other: The pipeline that has become part of this one.
+        """
+        self.handlers = {**other.handlers, **self.handlers}
+        self.pipelines = {**other.pipelines, **self.pipelines}
+        self.guards = {**other.guards, **self.guards}
+        self.schemas = {**other.schemas, **self.schemas}
+        self.tools = {**other.tools, **self.tools}
+        self.params = {**other.params, **self.params}
+        if self._own_origin is None:
+            self._own_origin = other.origin
+        self._prepare()
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs that the graph declares (ruling 34); none where it takes any values.
+
+        Raises:
+            InputsSyntaxError: Its ``inputs`` does not parse.
+        """
+        if self._inputs is None:
+            self._inputs = run_inputs.declared_inputs(self.graph, self.schemas)
+        return self._inputs
+
+    def to_dot(self) -> str:
+        """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
+        return self._files.contained(self._document) if self._document else writer.write_dot(self.whole)
+
+    @property
+    def whole(self) -> Graph:
+        """The graph as written, with the texts of files in it."""
+        return self._files.contained_graph(self.parsed)
+
+    @property
+    def written(self) -> str:
+        """The source as written; for a pipeline made of a graph, its canonical DOT text."""
+        return self.source.text if self.source is not None else writer.write_dot(self.parsed)
+
+    def compile(self, bounds: Bounds) -> Plan:
+        """The graph made ready to run within bounds; most of the work is done once for all runs.
+
+        Args:
+            bounds: The bounds.
+        """
+        if self._plan is None or self._plan.graph is not self.graph:
+            self._plan = plan.compile_plan(self.graph, bounds=bounds)
+        return replace(self._plan, bounds=bounds)
+
+    def refuse_errors(self) -> None:
+        """Refuse to run what lint found errors in.
+
+        Raises:
+            ValidationError: It found some.
+        """
+        found = self.judged_for_a_run()
+        if any(each.is_error for each in found):
+            raise ValidationError(found)
+
+    def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
+        """All findings as a run takes them: who is missing a handler now cannot execute the node.
+
+        For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
+        """
+        if rules_handlers.HANDLER_MISSING in self._severity:
+            return self.diagnostics
+        return tuple(
+            replace(found, severity=Severity.ERROR) if found.rule == rules_handlers.HANDLER_MISSING else found
+            for found in self.diagnostics
+        )
+
+
+def _text_files(origin: Origin | None) -> TextFiles:
+    """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
+    if isinstance(origin, str):
+        return text_files.TextFiles(None, origin)
+    return text_files.TextFiles(origin.parent if origin is not None else Path.cwd())

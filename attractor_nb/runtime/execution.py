@@ -1,0 +1,381 @@
+"""One execution of a definition, live or read again from its directory.
+
+A live one is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
+run directory that nobody needs to own. Both show the same things. How it is waited for is in ``handle.py``.
+What is asked of its past, and how it goes on, are functions that take it; ``Run`` offers them.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attractor_nb.decisions.journal import Journal
+from attractor_nb.deferred import later
+from attractor_nb.engine.event_stream import EventFeed, EventStream
+from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
+from attractor_nb.runtime.handles.presenters import name_of
+from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
+from attractor_nb.runtime.prepare.run_options import check_observer
+from attractor_nb.runtime.workspace.worktree import worktree_facts
+from attractor_nb.storage.stage_directories import read_stage_text
+from attractor_nb.storage.stored_run import has_event_log, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.context import Context
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.debug_control import Debugging
+    from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.engine.runner import RunOutcome
+    from attractor_nb.engine.tracebacks import Failures
+    from attractor_nb.model.events import EventObserver
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.stop import Stop
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.handles import cache_verdict as pipeline_why
+    from attractor_nb.runtime.handles.cache_verdict import Why
+    from attractor_nb.runtime.handles.event_fold import Followed
+    from attractor_nb.runtime.handles.handle import Work
+    from attractor_nb.runtime.workspace import worktree_changes as pipeline_changes
+    from attractor_nb.views import run_details, still, svg
+    from attractor_nb.views import spending_fold as spending
+    from attractor_nb.views import summary_line as summary
+    from attractor_nb.views.changes_view import Changes
+    from attractor_nb.views.run_details import RunDetails
+    from attractor_nb.views.state import RunView
+else:
+    pipeline_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    pipeline_why = later("attractor_nb.runtime.handles.cache_verdict")
+    run_details = later("attractor_nb.views.run_details")
+    spending = later("attractor_nb.views.spending_fold")
+    still = later("attractor_nb.views.still")
+    summary = later("attractor_nb.views.summary_line")
+    svg = later("attractor_nb.views.svg")
+
+
+ExecutionT = TypeVar("ExecutionT", bound="Execution")
+
+
+class Execution(Handle[RunResult]):
+    """One execution of a definition: its state, its events, its gates.
+
+    Attributes:
+        id: The run's id.
+        pipeline: What is executed.
+        graph: The graph that runs, whatever is registered with the pipeline meanwhile.
+        logs_root: Its run directory.
+    """
+
+    def __init__(
+        self,
+        pipeline: Definition,
+        run_id: str,
+        logs_root: Path,
+        read: Callable[[str, str, str], str | None],
+        *,
+        work: Work[RunResult],
+        followed: Followed,
+        stream: EventStream | None = None,
+        gates: Gates | None = None,
+        live_children: Callable[[], Mapping[str, Execution]] | None = None,
+        debugging: Debugging | None = None,
+        failures: Failures | None = None,
+    ) -> None:
+        super().__init__(work)
+        self.id = run_id
+        self.pipeline = pipeline
+        self.logs_root = logs_root
+        self.graph = pipeline.graph
+        self._followed = followed
+        self._read = read
+        self._live_children = live_children
+        self._stream = stream
+        self._gates = gates
+        self._debugging = debugging
+        self._failures = failures
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> RunView:
+        """States of nodes and edges, folded from its events."""
+        return self._followed.known.view
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Latest outcome of each committed node."""
+        return self._followed.known.outcomes
+
+    @property
+    def visits(self) -> Mapping[str, int]:
+        """Committed visits of each node."""
+        return self._followed.known.visits
+
+    @property
+    def status(self) -> str:
+        """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
+        if (finished := self._work.result) is not None:
+            return _LONG_STATUS.get(finished.status, finished.status)
+        if self.is_done:
+            return "interrupted"
+        return "waiting" if self.gates or self.stops else "running"
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The questions that wait for an answer now, oldest first."""
+        return self._gates.pending if self._gates is not None else ()
+
+    def __getitem__(self, node_id: str) -> StageView:
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.graph.nodes)
+
+    def why(self, node_id: str) -> Why:
+        """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
+
+        Args:
+            node_id: The node.
+
+        Raises:
+            OptionError: The graph has no such node.
+        """
+        return pipeline_why.why(node_id, self.graph, self.view, self.read_stage_file)
+
+    def read_stage_file(self, node_id: str, name: str) -> str | None:
+        """The text of a file in a stage's directory; None when there is none.
+
+        Args:
+            node_id: The node.
+            name: The file's name, such as ``response.md``.
+        """
+        followed = self._followed.known
+        if node_id not in followed.kept:
+            return self._read(node_id, name, followed.branches.get(node_id, ""))
+        directory = followed.kept[node_id]
+        return None if directory is None else read_stage_text(self.logs_root / directory, name)
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Where the run stands at breakpoints, the longest first."""
+        return () if self._debugging is None else self._debugging.desk.stops
+
+    def journal(self) -> Journal:
+        """Each visit with its attempts, and the context at any moment, as the log has them now.
+
+        Raises:
+            RunNotFound: Nothing of the run is stored (``durability="none"``), or it is gone.
+            CheckpointCorrupt: The log is damaged.
+        """
+        if not has_event_log(self.logs_root):
+            raise RunNotFound(
+                f"nothing of run {self.id} is stored, so its past cannot be looked at",
+                hint='run it with durability="fast" or "full"',
+            )
+        return Journal(read_run(self.logs_root).events, self.graph.mirrored())
+
+    def changes(self) -> Changes:
+        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
+
+        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
+
+        Raises:
+            OptionError: It works in no worktree.
+            StorageError: The repository or the branch is gone.
+        """
+        return pipeline_changes.changes_of(self.logs_root)
+
+    def to_svg(self) -> str:
+        """The graph with its present states."""
+        view = self.view
+        return svg.render_svg(
+            self.graph,
+            states=view.nodes,
+            edges=view.edges,
+            children=view.children,
+            is_ended=self.is_done,
+            is_whole=False,
+        )
+
+    def details(self) -> RunDetails:
+        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands.
+
+        It is a text, and a notebook shows it as tables.
+        """
+        facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
+        if workdir := pipeline_changes.place_facts(self.logs_root).get("workdir"):
+            facts["works in"] = str(workdir)
+        facts["duration"] = summary.duration_text(self.view.duration)
+        if words := summary.usage_words(spending.so_far(self.view)):
+            facts["used"] = ", ".join(words)
+        return run_details.run_details(self.view, self.graph, facts)
+
+    # -- listening -----------------------------------------------------------------------------------
+
+    def on_event(self, observer: EventObserver) -> Callable[[], None]:
+        """Call ``observer`` with every event from now on, in a thread of its own.
+
+        Args:
+            observer: A function of an event.
+
+        Returns:
+            A function that stops it.
+        """
+        check_observer(observer)
+        if self._stream is None:
+            return _nothing
+        return self._stream.observe(observer)
+
+    def events(self) -> EventFeed:
+        """All events: ``for event in run.events()``, or ``async for``; ends with the run.
+
+        Those of the log come first, then the others as they happen. Where nothing is stored
+        (``durability="none"``), only those from now on.
+        """
+        if self._stream is not None and not self.is_done:
+            return self._stream.open_feed()
+        is_stored = (self.logs_root / "events.jsonl").exists()
+        feed = EventFeed(recorded=read_run(self.logs_root).events if is_stored else ())
+        feed.close()
+        return feed
+
+    # -- acting --------------------------------------------------------------------------------------
+
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "call",
+    ) -> Gate:
+        """Answer a gate; the first durable answer wins.
+
+        Args:
+            gate: The gate's id, or the id of the node that asks.
+            choice: Key, label or target of the choice.
+            text: Free text.
+            form: What is filled in, by field, where the gate has a form.
+            answered_by: Who answers, for the record.
+
+        Raises:
+            NoSuchGate: No such gate is waiting.
+            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
+            AlreadyAnswered: Another answer came first.
+        """
+        if self._gates is None:
+            raise NoSuchGate(
+                f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
+            )
+        return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
+
+    def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
+        """Block until a gate waits, and return it.
+
+        Args:
+            gate: Id of the gate or node; any gate when empty.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            NoSuchGate: The run ended, or the time ran out, before the gate was reached.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        while True:
+            for pending in self.gates:
+                if gate in {"", pending.id, pending.stage}:
+                    return pending
+            left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+            if self._gates is None or self.is_done or left <= 0:
+                raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
+            self._gates.wait(left)
+
+    # -- stopping ------------------------------------------------------------------------------------
+
+    def _interruption(self) -> RunInterrupted:
+        if (finished := self._work.result) is not None and finished.status in _LONG_STATUS:
+            return RunInterrupted(
+                f"the run had {self.status} when it was interrupted", hint="see run.result()"
+            )
+        return super()._interruption()
+
+    def _where_stopped(self) -> str:
+        where = f" at {self.view.next_node}" if self.view.next_node else ""
+        return f"the run was stopped{where}"
+
+    def __str__(self) -> str:
+        waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
+        text = "\n".join(
+            [summary.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
+        )
+        return f"{text}\ngate {waiting} waits for an answer" if waiting else text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return still.picture_bundle(self.to_svg(), str(self))
+
+
+_RUN_STATUS = {"completed": "success", "failed": "fail"}
+_LONG_STATUS = {"success": "completed", "fail": "failed"}
+
+
+def _nothing() -> None:
+    """Stop what was never begun."""
+
+
+def child_places(run: Execution) -> Mapping[str, Execution | Path]:
+    """The child runs of a run by stage: those that run here, and of the others the directories."""
+    followed, live = run._followed, run._live_children  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no name that people call
+    recorded = {name: run.logs_root / root for name, root in followed.known.child_roots.items()}
+    return {**recorded, **(live() if live else {})}
+
+
+def failures_of(run: Execution) -> Failures | None:
+    """The exceptions of a run's stages that are here; None for one that was loaded."""
+    return run._failures  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+
+
+def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
+    """A run as the kind that its definition makes (``Definition.run_kind``)."""
+    assert isinstance(run, kind), "a definition makes runs of one kind"
+    return run
+
+
+def result_of(
+    run: Execution,
+    followed: Followed,
+    state: RunState,
+    context: Context,
+    ended: RunOutcome,
+    manifest: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
+    place = pipeline_changes.place_facts(run.logs_root) if manifest is None else manifest
+    worktree = worktree_facts(place) or {}
+    return RunResult(
+        status=_RUN_STATUS.get(ended.status, ended.status),
+        reason=redacted(ended.reason),
+        run_id=run.id,
+        logs_root=run.logs_root,
+        completed_nodes=tuple(state.completed),
+        node_outcomes=dict(state.outcomes),
+        visits=dict(state.visits),
+        context=context,
+        usage=state.usage,
+        usage_by_node=dict(state.usage_by_node),
+        duration=ended.duration,
+        next_node=state.next_node,
+        bound=state.bound,
+        graph=run.graph,
+        followed=followed,
+        read=run.read_stage_file,
+        workdir=Path(place["workdir"]) if place.get("workdir") else None,
+        branch=str(worktree.get("branch", "")),
+    )

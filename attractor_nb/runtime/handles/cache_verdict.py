@@ -1,0 +1,115 @@
+"""``run.why("node")``: whether a stage came from the cache, and if not, what had changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor_nb.decisions.cache_rules import UNCACHED_TYPES
+from attractor_nb.errors import OptionError
+from attractor_nb.model.cached import INPUTS_FILE, CacheLook
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.state import NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.model.call_content import InputChange
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.views.state import RunView
+
+NO_CACHE = "the run had no cache; give it one: run(cache=True)"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words.
+
+    Attributes:
+        node_id: The node.
+        is_hit: Its result came from the cache.
+        reason: Why, in one sentence.
+        changes: For a stage that was executed: what differs from the nearest earlier result of this node.
+        compared_with: The run of that result, or of the one that was taken; empty when there was none.
+        key: Digest of all that goes into the stage; empty when it is not one for the cache.
+    """
+
+    node_id: str
+    is_hit: bool
+    reason: str
+    changes: tuple[InputChange, ...] = ()
+    compared_with: str = ""
+    key: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.node_id}: {self.reason}"]
+        for change in self.changes:
+            lines.append(f"  {change.name}")
+            lines.append(f"    before  {_shown(change.before)}")
+            lines.append(f"    now     {_shown(change.now)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], str | None]) -> Why:
+    """What a stage's directory says of its look into the cache.
+
+    Args:
+        node_id: The node.
+        graph: What runs, or ran.
+        view: How it stands.
+        read: Reads a file of a stage's directory.
+
+    Raises:
+        OptionError: The graph has no such node.
+    """
+    if node_id not in graph.nodes:
+        raise OptionError(f"there is no node {node_id!r}{did_you_mean(node_id, graph.nodes)}")
+    state = view.nodes.get(node_id)
+    if state is None or (state.status is NodeStatus.PENDING and not state.visits):
+        return Why(node_id, is_hit=False, reason="it was not reached")
+    handler_type = graph.handler_types.get(node_id, "")
+    if handler_type in UNCACHED_TYPES:
+        return Why(node_id, is_hit=False, reason=f"executed: {UNCACHED_TYPES[handler_type]}")
+    look = _look(read(node_id, INPUTS_FILE))
+    if look is None:
+        return Why(node_id, is_hit=False, reason=f"executed: {NO_CACHE}")
+    reason = _reason(look)
+    return Why(node_id, look.is_hit, reason, look.changes, look.compared_with, look.key)
+
+
+def words_of_look(text: str) -> str:
+    """What a look into the cache came to, from the file that tells of it; empty when it has another form."""
+    look = _look(text)
+    return "" if look is None else _reason(look)
+
+
+def _look(text: str | None) -> CacheLook | None:
+    if text is None:
+        return None
+    try:
+        return CacheLook.from_plain(json.loads(text))
+    except ValueError:
+        return None
+
+
+def _reason(look: CacheLook) -> str:
+    if look.is_hit:
+        return f"cached: run {look.compared_with} had executed it with the same inputs"
+    if look.refused:
+        return f"executed: {look.refused}"
+    if look.changes:
+        names = ", ".join(change.name for change in look.changes)
+        reason = f"executed: {names} changed since run {look.compared_with}"
+    elif look.compared_with:
+        reason = f"executed: the result that run {look.compared_with} had kept could not be used"
+    else:
+        reason = "executed: the cache had no result of it"
+    return f"{reason}; its result was not kept: {look.not_kept}" if look.not_kept else reason
+
+
+def _shown(value: object) -> str:
+    return "(none)" if value is None else one_line(str(value))

@@ -1,0 +1,233 @@
+"""Waiting for something that works elsewhere, and stopping it: what handles on runs and on maps share.
+
+Blocking forms are one line over the async truth. A first Ctrl-C stops the work in order, a second one leaves
+at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import wait as wait_for_end
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attractor_nb.errors import RunError, RunInterrupted, RunStands
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.runtime.handles.hosts import STOP_SECONDS
+from attractor_nb.runtime.handles.presenters import can_be_clicked, check_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from attractor_nb.engine.gates import Gate
+    from attractor_nb.model.stop import Stop
+    from attractor_nb.runtime.handles.hosts import Job
+
+ResultT = TypeVar("ResultT")
+SLICE_SECONDS = 0.25
+"""A wait wakes this often: an interrupt must find something that it can break."""
+STAND_SECONDS = 1.0
+"""How long a run may stand at one breakpoint while it is waited for: an observer has it go on at once."""
+
+
+class RunStopped(RunInterrupted, asyncio.CancelledError):
+    """An ``await run`` was cancelled, and the run with it.
+
+    It is a cancellation, as asyncio wants it, and one of our errors, so that a notebook's Stop button
+    ends in words and not in a traceback.
+    """
+
+
+class Work(Generic[ResultT]):
+    """What is behind a handle, for whoever does the work: its job, and its result when it is over.
+
+    Attributes:
+        what: What a message calls it.
+        how_to_go_on: What is said to somebody who has stopped it.
+        job: The job that does it, once there is one.
+        result: Its result, when it is over.
+        stop_for_nobody: Stops it when its caller is interrupted before he has the handle, and raises
+            ``RunInterrupted``.
+    """
+
+    def __init__(self, what: str, how_to_go_on: str = "continue with run.resume()") -> None:
+        self.what = what
+        self.how_to_go_on = how_to_go_on
+        self.job: Job | None = None
+        self.result: ResultT | None = None
+        self.stop_for_nobody: Callable[[], None] = _nothing
+
+    @property
+    def is_in_this_loop(self) -> bool:
+        """Whether the event loop that runs here is the one in which it is done."""
+        return self.job is not None and self.job.is_in_this_thread
+
+
+class Handle(Generic[ResultT]):
+    """A handle on work that has, or will have, a result."""
+
+    def __init__(self, work: Work[ResultT]) -> None:
+        self._work = work
+        self._stands: tuple[Stop, float] | None = None
+        work.stop_for_nobody = self._stop_for_nobody
+
+    # -- looking and stopping ------------------------------------------------------------------------
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        job = self._work.job
+        return self._work.result is not None or (job is not None and job.future.done())
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The questions that wait for an answer now, oldest first."""
+        return ()
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Where it stands at breakpoints, the longest first."""
+        return ()
+
+    def cancel(self) -> None:
+        """Stop it: the stage under way is cancelled, all that is committed stays. From any thread."""
+        if self._work.job is not None:
+            self._work.job.cancel()
+
+    # -- waiting -------------------------------------------------------------------------------------
+
+    def result(self, timeout: float | None = None) -> ResultT:
+        """Block until it has ended.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It has not ended in time; it goes on.
+            GateWouldBlock: Waiting here would keep a gate's buttons from working.
+            RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
+            RunStands: It stands at a breakpoint, and nobody has it go on.
+            RunLocked: Another process took it over.
+            RunError: It runs in the event loop that runs here.
+            StorageError: Its directory could not be written.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        with held_interrupts(self.cancel) as interrupt:
+            future = self._future()
+            if self._work.is_in_this_loop and not future.done():
+                raise RunError(
+                    f"{self._work.what} runs in this event loop, and waiting here would stop it",
+                    hint='use `await run`, or host="thread"',
+                )
+            try:
+                while not (interrupt.is_noted or future.done()):
+                    left = (
+                        SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
+                    )
+                    wait_for_end({future}, max(0.0, left))
+                    if give_up is not None and time.monotonic() >= give_up and not future.done():
+                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it goes on")
+                    self._check_wait(is_blocking=True)
+                if not interrupt.is_noted:
+                    return future.result()
+                if wait_for_end({future}, STOP_SECONDS).done:
+                    future.result()  # raises what kept it from ending in order
+            except KeyboardInterrupt:
+                if not interrupt.is_noted:  # by a handler of the program's own
+                    self._stop_quietly(future)
+            except CancelledError:
+                raise self._never_begun() from None
+            raise self._interruption()
+
+    wait = result
+
+    def __await__(self) -> Generator[Any, None, ResultT]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> ResultT:
+        waiting = asyncio.ensure_future(asyncio.wrap_future(self._future()))
+        waiting.add_done_callback(_hear)
+        with held_interrupts(self.cancel) as interrupt:
+            try:
+                while not (interrupt.is_noted or waiting.done()):
+                    await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
+                    if not waiting.done():
+                        self._check_wait(is_blocking=False)
+                if not interrupt.is_noted:
+                    return waiting.result()
+                if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
+                    waiting.result()  # raises what kept it from ending in order
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                self.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({waiting}, timeout=STOP_SECONDS)
+                raise RunStopped(self._where_stopped(), hint=self._work.how_to_go_on) from None
+            raise self._interruption()
+
+    def _check_wait(self, *, is_blocking: bool) -> None:
+        """Go on waiting, or raise when nobody can end the wait."""
+        check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
+        stop, now = next(iter(self.stops), None), time.monotonic()
+        if stop is None or can_be_clicked(is_blocking=is_blocking):
+            self._stands = None
+        elif self._stands is None or self._stands[0] is not stop:
+            self._stands = stop, now
+        elif now - self._stands[1] >= STAND_SECONDS:
+            raise RunStands(
+                f"{self._work.what} {stop}, and this call waits for its end",
+                hint="have it go on first: run.debugger.continue_(), or step()",
+            )
+
+    def _future(self) -> Future[ResultT]:
+        if self._work.job is not None:
+            return self._work.job.future
+        done: Future[ResultT] = Future()
+        if self._work.result is None:
+            raise RunError(
+                f"{self._work.what} runs elsewhere and has no result yet",
+                hint="load it again when it has ended: Run.load(…)",
+            )
+        done.set_result(self._work.result)
+        return done
+
+    def _stop_for_nobody(self) -> None:
+        job = self._work.job
+        if job is None:
+            return
+        job.cancel()
+        if job.is_in_this_thread:
+            return
+        try:
+            if wait_for_end({job.future}, STOP_SECONDS).done:
+                job.future.result()  # raises what kept it from ending in order
+        except CancelledError:
+            raise self._never_begun() from None
+        raise self._interruption()
+
+    def _stop_quietly(self, future: Future[ResultT]) -> None:
+        """Stop the engine and wait for its end; another interrupt leaves at once."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.cancel()
+            wait_for_end({future}, STOP_SECONDS)
+
+    def _interruption(self) -> RunInterrupted:
+        """What is said of an interrupt: where it stopped, or that it had just ended."""
+        return RunInterrupted(self._where_stopped(), hint=self._work.how_to_go_on)
+
+    def _never_begun(self) -> RunInterrupted:
+        return RunInterrupted(f"{self._work.what} was stopped before it began")
+
+    def _where_stopped(self) -> str:
+        return f"{self._work.what} was stopped"
+
+
+def _nothing() -> None:
+    """Stop what nobody has a handle on."""
+
+
+def _hear(waiting: asyncio.Future[Any]) -> None:
+    """Take what is said to somebody who has left, so that nobody warns about it."""
+    if not waiting.cancelled():
+        waiting.exception()

@@ -1,0 +1,173 @@
+"""What a stored run says: the state, the context and the questions in which it stands.
+
+Resume, rewind and the handle of a loaded run all read it here, so a run looks the same to each of
+them. Checkpoint and log come to the same; a checkpoint is only the shorter way.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.context import Context
+from attractor_nb.decisions.log_history import displaced, reaches_behind, way_taken
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.decisions.traversal import diamonds_of
+from attractor_nb.engine.runner import mirror_graph
+from attractor_nb.errors import CheckpointCorrupt
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    PipelineForked,
+    PipelineRewound,
+    StageEnd,
+)
+from attractor_nb.storage.run_directory import VISITS_NAME
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.context import ValueStore
+    from attractor_nb.decisions.plan import Plan
+
+MAX_RESTART_HOPS = 10_000
+
+
+def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, Sequence[Event]]:
+    """The newest checkpoint, unless a rewind went behind it, and the events after it that count."""
+    checkpoint = stored.checkpoint
+    if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):
+        return None, way_taken(stored.events)
+    return checkpoint, way_taken(stored.tail)
+
+
+def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None) -> RunState:
+    """The state that checkpoint and log say.
+
+    Args:
+        plan: The plan.
+        stored: The run.
+        before: How it began; at the start node if not given.
+
+    Raises:
+        CheckpointCorrupt: The checkpoint's state has a foreign shape.
+    """
+    checkpoint, events = what_holds(stored)
+    if checkpoint is None or "state" not in checkpoint:
+        state, events = before or RunState(plan.start), way_taken(stored.events)
+    else:
+        try:
+            state = RunState.from_checkpoint(checkpoint)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointCorrupt(
+                f"{stored.logs_root}: the state in checkpoint.json has a foreign shape ({error})",
+                hint="remove checkpoint*.json: the log alone is enough to go on",
+            ) from None
+    state.apply_all(events, diamonds_of(plan))
+    return state
+
+
+def restored_context(
+    plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *, store: ValueStore
+) -> Context:
+    """The context that checkpoint and log say.
+
+    Args:
+        plan: The plan, whose graph attributes it mirrors.
+        stored: The run.
+        inputs: The values that the caller gave.
+        store: Where its large values are.
+    """
+    context = Context(store=store)
+    checkpoint, events = what_holds(stored)
+    if checkpoint is not None:
+        context.restore(checkpoint.get("context", {}), tuple(checkpoint.get("logs", ())))
+    else:
+        mirror_graph(plan, context)
+        context.apply_updates(inputs)
+    for event in events:
+        if isinstance(event, StageEnd) and not event.branch:  # a branch changes its own copy
+            context.restore(event.context, event.logs)
+        elif isinstance(event, DebuggerChanged | PipelineForked | PipelineRewound) and not event.branch:
+            context.restore(event.context)
+    context.take_changes()
+    return context
+
+
+def interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Questions and answers since the last attempt that ended: those of gates that were cut off.
+
+    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
+
+    An attempt that was cut off as well does not hide them: the answer that one resume took and could
+    not commit is there for the next.
+    """
+    found: list[Event] = []
+    ended: set[str] = set()
+    for event in reversed(way_taken(events)):
+        if isinstance(event, InterviewStarted | InterviewCompleted):
+            if event.branch not in ended:
+                found.append(event)
+        elif isinstance(event, StageEnd):
+            if not event.branch:
+                break
+            ended.add(event.branch)
+    return tuple(reversed(found))
+
+
+def kept_directories(stored: StoredRun, way: Sequence[Event]) -> dict[str, str | None]:
+    """Where the files of stages are whose own directory holds a visit that was set aside.
+
+    Args:
+        stored: The directory as it is.
+        way: The events of it that count.
+
+    Returns:
+        For each such node the directory of its latest visit on the way, or None when there was none.
+    """
+    return {
+        node_id: f"{stored.stage_directory(node_id).name}/{VISITS_NAME}/{kept[0]}.{kept[1]}" if kept else None
+        for node_id, kept in displaced(stored.events, way).items()
+    }
+
+
+def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
+    """Where a run went on after a ``loop_restart``: beside this directory, even if both were moved."""
+    if not state.restart_logs_root:
+        return None
+    recorded = Path(state.restart_logs_root)
+    first = stored.logs_root.parent if stored.manifest.get("restart_of") else stored.logs_root
+    places = (first / recorded.name, recorded)
+    return next((place for place in places if place.is_dir() and place != stored.logs_root), None)
+
+
+def recorded_commit(stored: StoredRun) -> str:
+    """The commit of the run's worktree that its latest stage left; empty when none of its stages left one.
+
+    A restart goes on in the worktree as it is, so what the directories before it say counts, too.
+    """
+    seen: StoredRun | None = stored
+    for _ in range(MAX_RESTART_HOPS):
+        if seen is None:
+            break
+        for event in reversed(way_taken(seen.events)):
+            if isinstance(event, StageEnd) and event.commit:
+                return event.commit
+        before = directory_before(seen)
+        seen = None if before is None else read_run(before)
+    return ""
+
+
+def directory_before(stored: StoredRun) -> Path | None:
+    """Which directory's run a ``loop_restart`` took here, even if both were moved; None for the first."""
+    recorded = str(stored.manifest.get("restart_of", ""))
+    if not recorded:
+        return None
+    root = stored.logs_root
+    linked = Path(os.path.normpath(root / recorded))
+    places = (linked, root.parent / linked.name, root.parent)
+    return next((place for place in places if place != root and has_event_log(place)), None)

@@ -1,0 +1,230 @@
+"""What a run came to, and what each of its stages did, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError
+from attractor_nb.model.nearest_name import nearest
+from attractor_nb.runtime.handles.presenters import name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.cassettes import CassetteReport
+    from attractor_nb.context import Context
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.runtime.handles import cache_verdict as pipeline_why
+    from attractor_nb.runtime.handles.cache_verdict import Why
+    from attractor_nb.runtime.handles.event_fold import Followed
+    from attractor_nb.runtime.workspace import worktree_changes as pipeline_changes
+    from attractor_nb.views import still, svg
+    from attractor_nb.views import summary_line as summary
+    from attractor_nb.views.changes_view import Changes
+    from attractor_nb.views.spending_fold import AttemptSpending
+    from attractor_nb.views.state import RunView
+else:
+    pipeline_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    pipeline_why = later("attractor_nb.runtime.handles.cache_verdict")
+    still = later("attractor_nb.views.still")
+    summary = later("attractor_nb.views.summary_line")
+    svg = later("attractor_nb.views.svg")
+
+StageReader = Callable[[str, str], str | None]
+"""Reads a file of a stage: node id and file name to its text, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """The latest visit of a stage.
+
+    Attributes:
+        node_id: The node.
+        prompt: What was sent to the model, or None.
+        response: What came back, or None.
+        carried: What it was given of the stages before, and how (``carried.md``); None when nothing.
+        outcome: How it ended; None while it has not.
+        visits: How often it was committed.
+        usage: What all its attempts of all visits consumed; None when it did not say.
+        attempts: The same by attempt, in the order of their ends.
+        files: Reads any other file of the stage's directory by name.
+    """
+
+    node_id: str
+    prompt: str | None
+    response: str | None
+    carried: str | None
+    outcome: Outcome | None
+    visits: int
+    usage: Usage | None
+    attempts: tuple[AttemptSpending, ...]
+    files: Callable[[str], str | None] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        status = self.outcome.status.value if self.outcome else "not reached"
+        parts = [f"{self.node_id}: {status}"]
+        if self.outcome and self.outcome.failure_reason:
+            parts.append(f"reason: {self.outcome.failure_reason}")
+        if self.usage is not None and (words := summary.usage_words(self.usage)):
+            parts.append(f"used: {', '.join(words)}")
+        if len(self.attempts) > 1:
+            parts += [
+                f"  visit {each.visit}, attempt {each.attempt}: {', '.join(summary.usage_words(each.usage))}"
+                for each in self.attempts
+            ]
+        carried = self.carried if is_of_thread(self.carried or "") else None  # a preamble is in the prompt
+        for title, text in (("carried", carried), ("prompt", self.prompt), ("response", self.response)):
+            if text:
+                parts.append(f"--- {title}\n{text.rstrip()}")
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+
+def view_stage(
+    node_id: str,
+    graph: Graph,
+    outcomes: Mapping[str, Outcome],
+    visits: Mapping[str, int],
+    view: RunView,
+    read: StageReader,
+) -> StageView:
+    """The view of one stage.
+
+    Raises:
+        OptionError: The graph has no such node.
+    """
+    if not isinstance(node_id, str) or node_id not in graph.nodes:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        near = nearest(str(node_id), graph.nodes)
+        hint = f"did you mean {near}?" if near else f"nodes: {', '.join(list(graph.nodes)[:20])}"
+        raise OptionError(f"the pipeline has no node {node_id!r}", hint=hint)
+    return StageView(
+        node_id,
+        read(node_id, "prompt.md"),
+        read(node_id, "response.md"),
+        read(node_id, CARRIED_FILE),
+        outcomes.get(node_id),
+        visits.get(node_id, 0),
+        view.usage_by_node.get(node_id),
+        tuple(view.attempts.get(node_id, ())),
+        lambda name: read(node_id, name),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended (ruling 30). ``result["plan"]`` shows a stage.
+
+    Attributes:
+        status: ``success``, ``fail``, ``interrupted`` or ``paused``.
+        reason: Why, unless success.
+        run_id: The run.
+        logs_root: Its directory.
+        completed_nodes: Committed stages in order.
+        node_outcomes: Latest status of each node that was executed.
+        visits: Committed visits of each node.
+        context: The final context, a mapping.
+        usage: What all model calls consumed, those of failed attempts too; of an attempt that was cut off
+            nobody knows.
+        usage_by_node: The same by node, for those that said.
+        duration: Running time in seconds.
+        next_node: Where a resume goes on, or empty.
+        bound: Name of the bound that ended it, such as ``max_steps``, or empty: with a higher one it goes
+            on, ``run.resume(max_steps=…)``.
+        graph: The graph that ran.
+        followed: What its events told.
+        read: Reads a file of a stage.
+        cassette: What it had of its cassette; None without one.
+        workdir: Where its commands, agents and tools worked; None for a run with an executor.
+        branch: With ``isolation="worktree"``: the branch that has its changes; else empty.
+    """
+
+    status: str
+    reason: str
+    run_id: str
+    logs_root: Path
+    completed_nodes: tuple[str, ...]
+    node_outcomes: Mapping[str, StageStatus]
+    visits: Mapping[str, int]
+    context: Context = field(repr=False)
+    usage: Usage
+    usage_by_node: Mapping[str, Usage]
+    duration: float
+    next_node: str
+    bound: str
+    graph: Graph = field(repr=False)
+    followed: Followed = field(repr=False)
+    read: StageReader = field(repr=False)
+    cassette: CassetteReport | None = None
+    workdir: Path | None = None
+    branch: str = ""
+
+    @property
+    def view(self) -> RunView:
+        """States of nodes and edges, for drawings."""
+        return self.followed.known.view
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Latest outcome of each node."""
+        return self.followed.known.outcomes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the pipeline succeeded."""
+        return self.status == "success"
+
+    @property
+    def cached_nodes(self) -> tuple[str, ...]:
+        """Nodes whose results came from the cache, in order; one visited twice may be in it twice."""
+        return tuple(self.view.cached)
+
+    @property
+    def saved(self) -> Usage:
+        """What those had consumed when they were executed; it is no part of ``usage``."""
+        return self.view.saved
+
+    def changes(self) -> Changes:
+        """What it has changed in its worktree; see ``Run.changes``."""
+        return pipeline_changes.changes_of(self.logs_root)
+
+    def why(self, node_id: str) -> Why:
+        """Why a stage was executed, or why it was not; see ``Run.why``.
+
+        Args:
+            node_id: The node.
+        """
+        return pipeline_why.why(node_id, self.graph, self.view, self.read)
+
+    def __getitem__(self, node_id: str) -> StageView:
+        return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.graph.nodes)
+
+    def to_svg(self) -> str:
+        """The graph with the states in which the run left it."""
+        view = self.view
+        return svg.render_svg(
+            self.graph,
+            states=view.nodes,
+            edges=view.edges,
+            children=view.children,
+            is_ended=True,
+            is_whole=False,
+        )
+
+    def __str__(self) -> str:
+        own, run = name_of(self), name_of(self, of_run=True)
+        name = own if own.strip("_") or not run else run  # `_` is its name until the next cell only
+        return summary.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return still.picture_bundle(self.to_svg(), str(self))

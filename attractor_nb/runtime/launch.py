@@ -1,0 +1,162 @@
+"""Starting the engine for a pipeline: every way to run one ends here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError, RunInterrupted
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
+from attractor_nb.runtime.breakpoint_options import check_debugging
+from attractor_nb.runtime.handles.hosts import check_host, new_job
+from attractor_nb.runtime.handles.presenters import present
+from attractor_nb.runtime.plugs.cassette import with_cassette
+from attractor_nb.runtime.plugs.lent import Lent
+from attractor_nb.runtime.prepare.known_secrets import learn_for_run
+from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
+from attractor_nb.runtime.wire import check_plugs, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.cassettes import Tape
+    from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.runtime import resume as resuming
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.rewind import Rewind
+else:
+    resuming = later("attractor_nb.runtime.resume")
+
+
+def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
+    """The options of a run of this pipeline; its secrets are learnt.
+
+    Raises:
+        ValidationError: Lint found errors.
+        OptionError: A keyword is unknown, or a value is out of its range.
+    """
+    pipeline.refuse_errors()
+    options = read_options(pipeline.run_defaults, given)
+    learn_for_run(as_list("secrets", options.secrets))
+    return options
+
+
+def start_run(
+    pipeline: Definition, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool
+) -> Execution:
+    """Begin a run in a directory of its own, and start its engine."""
+    options, tape = with_cassette(options)
+    check_host(options.host)
+    check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
+    check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
+    seams = seams_of(options)
+    beginning = begin(pipeline, options, seams)
+    return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
+
+
+def go_on(
+    pipeline: Definition,
+    logs_root: Path,
+    options: RunOptions,
+    interrupt: HeldInterrupt,
+    *,
+    is_waited_for: bool,
+    on_graph_change: str = "error",
+    rewind: Rewind | None = None,
+) -> Execution:
+    """Take a run up where it stands, or where a rewind goes, and start its engine."""
+    options, tape = with_cassette(resuming.with_recorded_plugs(options, logs_root), is_resume=True)
+    check_host(options.host)
+    check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
+    check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
+    seams = seams_of(options)
+    beginning = resuming.continue_run(
+        pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
+    )
+    return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
+
+
+def resume_run(
+    pipeline: Definition,
+    logs_root: Path,
+    given: Mapping[str, Any],
+    *,
+    on_graph_change: str = "error",
+    rewind: Rewind | None = None,
+) -> Execution:
+    """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
+    resuming.check_own(logs_root, given)
+    chosen = options_for(pipeline, given)
+    with held_interrupts() as interrupt:
+        return go_on(
+            pipeline,
+            logs_root,
+            chosen,
+            interrupt,
+            on_graph_change=on_graph_change,
+            is_waited_for=False,
+            rewind=rewind,
+        )
+
+
+def refuse_own_loop(options: RunOptions) -> None:
+    """Refuse to block the event loop in which the run would work.
+
+    Raises:
+        OptionError: It would.
+    """
+    check_host(options.host)
+    if options.host == "kernel":
+        raise OptionError(
+            'host="kernel" runs in this event loop, and a blocking call would stop it',
+            hint='use `await pipeline.run_async()`, or host="thread"',
+        )
+
+
+def _launch(
+    pipeline: Definition,
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    interrupt: HeldInterrupt,
+    *,
+    is_waited_for: bool,
+    tape: Tape | None,
+) -> Execution:
+    """Start the engine; nobody gets the handle of a run that was interrupted before it began.
+
+    Raises:
+        RunInterrupted: It was interrupted; nothing of it was run.
+    """
+    try:
+        _refuse_interrupted(interrupt, start)
+        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, lent=Lent(tape=tape))
+        if options.is_shown:
+            present(wired.run)
+        job = new_job(options.host, _title(options, start))
+        wired.behind.job = job
+        _refuse_interrupted(interrupt, start)
+    except BaseException:
+        start.close()
+        raise
+    job.start(wired.work)  # from here on the engine closes the store
+    if not is_waited_for:
+        interrupt.at_end(wired.behind.stop_for_nobody)
+    return wired.run
+
+
+def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
+    if not interrupt.is_noted:
+        return
+    if start.sequence:
+        raise RunInterrupted("the run was stopped before it went on", hint="resume it again")
+    raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
+
+
+def _title(options: RunOptions, start: Beginning) -> str:
+    if options.durability == "none":
+        return f"run {start.run_id}"
+    return f"run {start.run_id} in {start.store.logs_root}"

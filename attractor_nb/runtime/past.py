@@ -1,0 +1,233 @@
+"""The whole past of a run, from all its directories: for who inspects its stages and explains its way.
+
+A run that a ``loop_restart`` took on has several directories; a rewind has set visits aside. Here each visit
+is found with the events around it and the directory of its files, whichever it is.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.route_explanation import way_on_of, ways_on
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.errors import RunNotFound
+from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
+from attractor_nb.runtime.handles.final_context import StoredValues
+from attractor_nb.runtime.handles.recorded_state import MAX_RESTART_HOPS, directory_before, restart_directory
+from attractor_nb.storage.branch_directories import BranchNames, places_of
+from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.run_directory import VISITS_NAME
+from attractor_nb.storage.stored_run import has_event_log, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from attractor_nb.decisions.journal import VisitRecord
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.route_reasons import WayOn
+    from attractor_nb.model.events import Event, StageEnd
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.runtime.execution import Execution
+
+
+class KnownVisit:
+    """A visit, and where to look for what it was.
+
+    Attributes:
+        record: Its events.
+        journal: The past in which it counts.
+        place: The directory that it is in.
+        is_set_aside: A rewind went behind it.
+    """
+
+    def __init__(
+        self, record: VisitRecord, journal: Journal, place: RecordedDirectory, *, is_set_aside: bool = False
+    ) -> None:
+        self.record = record
+        self.journal = journal
+        self.place = place
+        self.is_set_aside = is_set_aside
+
+
+class RecordedDirectory:
+    """One directory of a run.
+
+    Attributes:
+        root: The directory.
+        journal: What counts of its log.
+        events: All of its log.
+    """
+
+    def __init__(self, root: Path, graph: Graph) -> None:
+        self._stamp = _stamp_of(root)  # before it is read: what comes meanwhile is read again
+        stored = read_run(root)
+        self.root = stored.logs_root
+        self.events = stored.events
+        self._base = graph.mirrored()
+        self.journal = Journal(stored.events, self._base)
+        self._stored = stored
+        self._values = StoredValues(self.root)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its log has not grown since it was read."""
+        return self._stamp == _stamp_of(self.root)
+
+    @property
+    def before(self) -> Path | None:
+        """The directory that a ``loop_restart`` came from."""
+        return directory_before(self._stored)
+
+    @property
+    def after(self) -> Path | None:
+        """The directory that a ``loop_restart`` led to."""
+        restarts = (event for event in reversed(self.events) if isinstance(event, PipelineRestarted))
+        root = next((event.logs_root for event in restarts), "")
+        return restart_directory(self._stored, RunState("", restart_logs_root=root))
+
+    @cached_property
+    def visits(self) -> list[KnownVisit]:
+        """All visits, also those that a rewind has set aside, in the order in which they began."""
+        found = [KnownVisit(record, self.journal, self) for record in self.journal.visits]
+        for position, event in enumerate(self.events):
+            if isinstance(event, PipelineRewound):
+                before = Journal(self.events[:position], self._base)
+                found += [
+                    KnownVisit(record, before, self, is_set_aside=True)
+                    for record in before.visits
+                    if record.sequence > event.to_sequence
+                ]
+        return sorted(found, key=lambda visit: visit.record.sequence)
+
+    @cached_property
+    def _latest(self) -> dict[tuple[str, str], tuple[int, int]]:
+        started = (event for event in self.events if isinstance(event, StageStarted))
+        return {(event.branch, event.name): (event.visit, event.attempt) for event in started}
+
+    @cached_property
+    def _branch_names(self) -> BranchNames:
+        return BranchNames(places_of(self.events))
+
+    def files_of(self, record: VisitRecord, attempt: int) -> Path:
+        """Where the files of an attempt are: in front, if it is the latest of its stage, or beneath."""
+        if record.branch:
+            directory = self.root.joinpath(*self._branch_names.names_of(record.branch, record.node_id))
+        else:
+            directory = self._stored.stage_directory(record.node_id)
+        if self._latest.get((record.branch, record.node_id)) == (record.number, attempt):
+            return directory
+        return directory / VISITS_NAME / f"{record.number}.{attempt}"
+
+    def resolve(self, value: Any) -> Any:
+        """The value that a recorded one stands for.
+
+        Raises:
+            CheckpointCorrupt: It is kept in a file, and that is gone or was changed.
+        """
+        return self._values.whole(value)
+
+
+class Lookback:
+    """The past of a run.
+
+    Attributes:
+        directories: Its directories, oldest first; nearly always one.
+        plan: What its graph, as it is now, would decide.
+    """
+
+    def __init__(self, run: Execution) -> None:
+        """Read the logs.
+
+        Raises:
+            RunNotFound: Nothing of the run is stored, or another engine wrote it.
+            CheckpointCorrupt: A log is damaged.
+        """
+        self.directories = _read_all(run)
+        self.plan: Plan = compile_plan(run.graph)
+
+    @cached_property
+    def visits(self) -> list[KnownVisit]:
+        """All visits of all directories, in order."""
+        return [visit for directory in self.directories for visit in directory.visits]
+
+    def visits_of(self, node_id: str) -> list[KnownVisit]:
+        """The visits of a node, oldest first."""
+        return [visit for visit in self.visits if visit.record.node_id == node_id]
+
+    @cached_property
+    def way(self) -> list[Event]:
+        """The events that count, of all directories."""
+        return [event for directory in self.directories for event in directory.journal.way]
+
+    @cached_property
+    def ways(self) -> dict[int, WayOn]:
+        """Why each commit on the way went where it did, by ``id`` of the event."""
+        return {id(commit): way for _, commit, way in self.explained()}
+
+    def way_of(self, visit: KnownVisit) -> WayOn | None:
+        """Why a visit was left as it was; None while it has not ended."""
+        commit = visit.record.commit
+        if commit is None:
+            return None
+        return way_on_of(self.plan, visit.journal, commit, visit.place.resolve)
+
+    def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, WayOn]]:
+        """Each commit on the way with why the stage was left as it was."""
+        for directory in self.directories:
+            for commit, way in ways_on(self.plan, directory.journal, directory.resolve):
+                yield directory, commit, way
+
+
+_KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()
+
+
+def look_back(run: Execution) -> Lookback:
+    """The past of a run as its logs have it now; read again only when they have grown.
+
+    Raises:
+        RunNotFound: Nothing of the run is stored, or another engine wrote it.
+        CheckpointCorrupt: A log is damaged.
+    """
+    if not has_event_log(run.logs_root):
+        if run.logs_root.is_dir():
+            raise RunNotFound(
+                f"{run.logs_root} has no {EVENT_LOG_NAME}: another engine wrote it, or the log is gone",
+                hint="its files can be read, its events cannot",
+            )
+        raise RunNotFound(
+            f"nothing of run {run.id} is stored, so its past cannot be looked at",
+            hint='run it with durability="fast" or "full"',
+        )
+    kept = _KEPT.get(run)
+    if kept is None or not kept.directories[-1].is_current:
+        kept = _KEPT[run] = Lookback(run)
+    return kept
+
+
+def _stamp_of(root: Path) -> tuple[int, ...]:
+    try:
+        facts = (root / EVENT_LOG_NAME).stat()
+    except OSError:
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _read_all(run: Execution) -> list[RecordedDirectory]:
+    """The directories of a run, from its first to its last."""
+    found = [RecordedDirectory(run.logs_root, run.graph)]
+    for _ in range(MAX_RESTART_HOPS):
+        before = found[0].before
+        if before is None:
+            break
+        found.insert(0, RecordedDirectory(before, run.graph))
+    for _ in range(MAX_RESTART_HOPS):
+        after = found[-1].after
+        if after is None:
+            break
+        found.append(RecordedDirectory(after, run.graph))
+    return found

@@ -1,0 +1,201 @@
+"""What can stand for the execution of a node: a pinned outcome, or something else that executes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from attractor_nb.backends.function import FunctionBackend
+from attractor_nb.context import check_values
+from attractor_nb.decisions.overrides import Pin
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError, RunError
+from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
+from attractor_nb.handlers.handler_registry import FunctionHandler
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.outcome import Outcome, StageStatus, read_status
+from attractor_nb.runtime.execution import Execution
+from attractor_nb.runtime.handles.run_result import RunResult
+from attractor_nb.runtime.lookup import as_run
+from attractor_nb.storage.stage_directories import read_stage_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.protocols import Handler
+    from attractor_nb.runtime import past as lookback
+else:
+    lookback = later("attractor_nb.runtime.past")
+
+MODEL_TYPE = "codergen"
+_NOT_TO_BE_REPLACED = {
+    "start": "a start does nothing",
+    "exit": "an exit does nothing",
+    "parallel": "its branches would not be walked; pin the nodes within them",
+}
+_ENGINES_OWN = ("internal.", "graph.")
+_ROUTING = frozenset({"outcome", "preferred_label", "current_node"})
+_STATUSES = ", ".join(status.value for status in StageStatus)
+
+
+def check_can_stand_in(node: str, handler_type: str) -> None:
+    """Refuse a node that nothing can stand for.
+
+    Raises:
+        OptionError: It is one.
+    """
+    if why := _NOT_TO_BE_REPLACED.get(handler_type):
+        raise OptionError(
+            f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why
+        )
+
+
+def read_outcome(
+    status: object,
+    *,
+    reason: str = "",
+    label: str = "",
+    suggested: Sequence[str] = (),
+    context_updates: Mapping[str, Any] | None = None,
+    notes: str = "",
+    node: str = "",
+) -> Outcome:
+    """An outcome that somebody gives by hand; a failure of theirs is not tried again.
+
+    Raises:
+        OptionError: The status is none.
+        ContextValueError: A value is no JSON value.
+    """
+    if isinstance(status, Outcome):
+        check_values(status.context_updates)
+        return status
+    found = read_status(status) if isinstance(status, str) else None
+    if found is None:
+        raise OptionError(f"{status!r:.80} is no status", hint=f"use one of {_STATUSES}, or an Outcome")
+    if found.is_failure and not reason:
+        reason = f"{node}: set to {found.value} by hand"
+    updates = dict(context_updates or {})
+    check_values(updates)
+    return Outcome(
+        found,
+        preferred_label=label,
+        suggested_next_ids=tuple(suggested),
+        context_updates=updates,
+        notes=notes or "set by hand",
+        failure_reason=reason if found.is_failure else "",
+        is_terminal=found is StageStatus.FAIL,
+    )
+
+
+def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
+    """What a node is pinned to.
+
+    Raises:
+        OptionError: The outcome is none, or it is given and a visit, too.
+        RunError: Nothing is given, and the node has not come to anything yet, or not in that visit.
+    """
+    if visit is not None and (outcome is not None or response is not None):
+        raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
+    if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(f"a response is a text, not a {type(response).__name__}")
+    if outcome is None and response is None:
+        return _answer_of(run, node, visit)
+    given = read_outcome("success" if outcome is None else outcome, notes="by hand", node=node)
+    if response is None:
+        return Pin(given)
+    return _saying_pin(node, response, given)
+
+
+def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
+    """What nodes are pinned to, as the option ``pins`` says.
+
+    Raises:
+        OptionError: There is no such node, it cannot be pinned, or what it comes to is none.
+        RunError: A run is named in which the node came to nothing.
+    """
+    found: dict[str, Pin] = {}
+    for node, wanted in pins.items():
+        if node not in graph.nodes:
+            raise OptionError(f"the pipeline has no node {node!r}{did_you_mean(node, graph.nodes)}")
+        check_can_stand_in(node, graph.handler_types[node])
+        found[node] = _read_pin(node, wanted)
+    return found
+
+
+def _read_pin(node: str, wanted: object) -> Pin:
+    if isinstance(wanted, Pin):
+        return wanted
+    if isinstance(wanted, str):
+        return _saying_pin(node, wanted, read_outcome("success", notes="by hand"))
+    if isinstance(wanted, Outcome):
+        return Pin(read_outcome(wanted))
+    if isinstance(wanted, Execution | RunResult):
+        return _answer_of(as_run(wanted), node, None)
+    raise OptionError(
+        f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
+        hint=f'pins={{"{node}": run}} keeps what it came to there',
+    )
+
+
+def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
+    """A pin that leaves a response where a stage of a model would."""
+    said = {
+        "last_stage": node,
+        "last_response": response[:EXCERPT_CHARACTERS],
+        f"{node}.response": response,
+    }
+    return Pin(replace(outcome, context_updates={**said, **outcome.context_updates}), response)
+
+
+def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
+    """What a node came to in a visit, the latest by default, with what it set."""
+    ended = [one for one in lookback.look_back(run).visits_of(node) if one.record.commit is not None]
+    fitting = [
+        one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
+    ]
+    if not fitting:
+        listed = ", ".join(str(one.record.number) for one in ended)
+        hint = f"visits that ended: {listed}" if listed else f'pin("{node}", response="…") gives it an answer'
+        when = "yet" if visit is None else f"in visit {visit}"
+        raise RunError(f"{node} has not come to anything {when}, so there is nothing to pin", hint=hint)
+    chosen = fitting[-1]
+    commit = chosen.record.commit
+    assert commit is not None, "those without were left out"
+    kept = {
+        key: chosen.place.resolve(value)
+        for key, value in commit.context.items()
+        if key not in _ROUTING and not key.startswith(_ENGINES_OWN)
+    }
+    directory = chosen.place.files_of(chosen.record, chosen.record.attempts[-1].number)
+    response = read_stage_text(directory, "response.md") or ""
+    return Pin(replace(commit.outcome, context_updates=kept), response)
+
+
+def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) -> Handler:
+    """What executes a node in place of its handler.
+
+    Raises:
+        OptionError: It does not fit the node.
+    """
+    if handler_type == MODEL_TYPE:
+        if isinstance(answer, str):
+            return CodergenHandler(FunctionBackend(_saying(answer)), run.pipeline.schemas)
+        if callable(answer):
+            return CodergenHandler(FunctionBackend(answer), run.pipeline.schemas)
+        raise OptionError(
+            f"node {node} asks a model: a mock is a text or a function, not a {type(answer).__name__}",
+            hint="pin(node, outcome) takes an Outcome",
+        )
+    if callable(answer):
+        function: Callable[..., Any] = answer
+        return FunctionHandler(function)
+    raise OptionError(
+        f"node {node} is of type {handler_type}: a mock is a function, not a {type(answer).__name__}",
+        hint="def stand_in(node, context, graph, logs_root): return Outcome.success()",
+    )
+
+
+def _saying(text: str) -> Callable[[str], str]:
+    return lambda prompt: text  # noqa: ARG005 - the interface of all backends

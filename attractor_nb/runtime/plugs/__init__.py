@@ -1,0 +1,1 @@
+"""What a run is wired with: cache, cassette, executor, session, trace, people."""

@@ -1,0 +1,94 @@
+"""What a run is lent by who starts it: a parent's people, a map's workers, a cassette."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from attractor_nb.runtime.plugs.interviewer import is_somebody_asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from attractor_nb.cassettes import Tape
+    from attractor_nb.engine.debug_control import Debugging
+    from attractor_nb.engine.funds import Funds
+    from attractor_nb.engine.gates import Gates
+    from attractor_nb.model.question import Answer, Question
+    from attractor_nb.protocols import CodergenBackend, RunStore
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.workspace.workspace import Workspace
+    from attractor_nb.workers.shipping import Shipping
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What a child run knows of its parent.
+
+    Attributes:
+        debugging: The parent's debugger.
+        node_id: The stage whose child it is.
+        stores: Gives the stores of the parent and of those above it, the nearest first.
+    """
+
+    debugging: Debugging
+    node_id: str
+    stores: Callable[[], tuple[RunStore, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a run does not make for itself, because its caller has it for several runs.
+
+    Attributes:
+        backend: One that is open already, for a run without an executor.
+        shipping: The way to workers, open already.
+        workspace: Of a child: its parent's place, when it works there; else its own.
+        tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
+        above: Of a child, which a stage of another run has started and may steer: what it knows of that.
+        funds: Of a child or a row of a map: what it may spend, with others.
+    """
+
+    backend: CodergenBackend | None = None
+    shipping: Shipping | None = None
+    workspace: Workspace | None = None
+    tape: Tape | None = None
+    above: Above | None = None
+    funds: Funds | None = None
+
+
+class LentInterviewer:
+    """Puts a child's questions through its parent's gates, to the same people.
+
+    The parent's log has question and answer, too; there the stage is the child's node by its path, such as
+    ``boss/approve``.
+
+    Attributes:
+        refuses_all: Nobody is there to be asked.
+    """
+
+    def __init__(self, gates: Gates, options: RunOptions, within: str, path: str) -> None:
+        self.refuses_all = not is_somebody_asked(options)
+        self._gates = gates
+        self._within = within
+        self._path = path
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a question and wait for its answer."""
+        return await self._gates.ask(self._marked(question))
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Put several questions, one after the other."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Tell people something."""
+        await self._gates.inform(message, f"{self._path}/{stage}")
+
+    def _marked(self, question: Question) -> Question:
+        return replace(
+            question,
+            id=f"{self._within}/{question.id or question.stage}",
+            stage=f"{self._path}/{question.stage}",
+            metadata={**question.metadata, "child_of": self._path},
+        )

@@ -1,0 +1,295 @@
+"""The child pipelines that a graph names: found, read and linted before anything runs (spec 4.11, 9.4).
+
+A node names its child by a file or by the name of a registered pipeline. A file must be below the
+directory of the file that names it, below the working directory, or below a directory that the caller
+allows; wherever links lead, the place where they end counts. What was read is what runs.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
+from attractor_nb.lint import HANDLER_MISSING
+from attractor_nb.model.child_problem import ChildProblem
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.shapes import CHILD_TYPES, child_attributes
+from attractor_nb.storage.child_directories import kept_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.inputs import Input
+    from attractor_nb.runtime.prepare.trust import Origin
+
+DEFAULT_DEPTH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """Where a pipeline stands among those that run one another.
+
+    Attributes:
+        chain: The files and names of its ancestors and its own, from the top.
+        roots: Directories in which child files may be.
+        max_depth: How deep pipelines may be nested below the top; None until the top says it.
+    """
+
+    chain: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    max_depth: int | None = None
+
+
+class Member(Protocol):
+    """What a family must know of a child pipeline."""
+
+    graph: Graph
+    diagnostics: tuple[Diagnostic, ...]
+    params: dict[str, Any]
+    family: Family[Any]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What it declares."""
+        ...
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its commands come from."""
+        ...
+
+
+MemberT = TypeVar("MemberT", bound=Member)
+
+
+@dataclass(slots=True)
+class Family(Generic[MemberT]):
+    """What a graph's child pipelines came to.
+
+    Attributes:
+        children: The child pipelines by node.
+        problems: What keeps the others from running.
+    """
+
+    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
+    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
+
+    def beside(self, graph: Graph) -> Graph:
+        """The graph, and the graphs of its children with it."""
+        if not self.children:
+            return graph
+        return replace(graph, children={node_id: child.graph for node_id, child in self.children.items()})
+
+    @property
+    def inputs(self) -> dict[str, tuple[Input, ...]]:
+        """What the children declare, by node; what their own pipelines give them is not required."""
+        return {node_id: _open_inputs(child) for node_id, child in self.children.items()}
+
+    @property
+    def depth(self) -> int:
+        """How many levels of pipelines are below."""
+        return max((1 + child.family.depth for child in self.children.values()), default=0)
+
+
+def _open_inputs(child: Member) -> tuple[Input, ...]:
+    try:
+        declared = child.inputs
+    except InputsSyntaxError:  # its own lint tells it
+        return ()
+    return tuple(
+        replace(each, is_required=each.is_required and each.name not in child.params) for each in declared
+    )
+
+
+class _Refused(Exception):
+    """A child cannot be had."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySearch(Generic[MemberT]):
+    """Finds the children of one pipeline.
+
+    Attributes:
+        origin: The file that the pipeline came from, or None.
+        registered: Pipelines by name: a ``Pipeline``, or what one is made of.
+        ancestry: Where the pipeline stands.
+        make: Makes a pipeline of a file (or what was registered) and its ancestry.
+        made_by: What a pipeline is an instance of.
+        own_types: Handler types that the user has taken over: their nodes run no child of ours.
+    """
+
+    origin: Path | None
+    registered: Mapping[str, Any]
+    ancestry: Ancestry
+    make: Callable[[Any, Ancestry], MemberT]
+    made_by: type[Any]
+    own_types: frozenset[str] = frozenset()
+
+    def find(self, graph: Graph) -> Family[MemberT]:
+        """All children that a graph names, and what is wrong with them."""
+        family = Family[MemberT]()
+        wanted = CHILD_TYPES - self.own_types
+        for node_id, handler_type in graph.handler_types.items():
+            if handler_type in wanted:
+                self._find_one(graph, graph.nodes[node_id], family)
+        return family
+
+    def _find_one(self, graph: Graph, node: Node, family: Family[MemberT]) -> None:
+        named = _naming(graph, node)
+        try:
+            if named is None:
+                kept = kept_source(self.origin, node.id) if self.origin else None
+                if kept is not None:
+                    family.children[node.id] = self._load(kept, graph)
+                return
+            family.children[node.id] = self._child(graph, node, *named[:2])
+            self._note_missing_handlers(family.children[node.id], node, named, family)
+        except _Refused as refused:
+            attribute, _, is_of_graph = named or ("", "", False)
+            family.problems.append(
+                ChildProblem(node.id, attribute, refused.message, refused.remedy, is_of_graph)
+            )
+
+    def _note_missing_handlers(
+        self, child: MemberT, node: Node, named: tuple[str, str, bool], family: Family[MemberT]
+    ) -> None:
+        """What a child lacks its parent lacks: a warning of the text, and a run of either is refused."""
+        attribute, value, is_of_graph = named
+        family.problems.extend(
+            ChildProblem(
+                node.id,
+                attribute,
+                f"{value}: {found.message}",
+                found.fix.title if found.fix else "register a handler for it",
+                is_of_graph,
+                lacks_handler=True,
+            )
+            for found in child.diagnostics
+            if found.rule == HANDLER_MISSING and found.severity is Severity.WARNING
+        )
+
+    def _child(self, graph: Graph, node: Node, attribute: str, value: str) -> MemberT:
+        is_name = attribute.endswith(("child_pipeline", ".name"))
+        kept = kept_source(self.origin, node.id) if self.origin else None
+        if is_name and value in self.registered:
+            return self._registered(graph, value)
+        if kept is not None:
+            return self._load(kept, graph)
+        if is_name:
+            near = did_you_mean(value, self.registered)
+            raise _Refused(
+                f'no pipeline is registered as "{value}"{near}', f'Pipeline(…, pipelines={{"{value}": …}})'
+            )
+        return self._load(self._file(value), graph)
+
+    def _registered(self, graph: Graph, name: str) -> MemberT:
+        given = self.registered[name]
+        if isinstance(given, self.made_by):
+            limit = self._limit(graph)
+            if len(self._chain()) + given.family.depth > limit:
+                raise _too_deep(limit, name)
+            return _accepted(given, f'the pipeline registered as "{name}"')
+        return self._made(given, f"registered as {name}", graph)
+
+    def _file(self, text: str) -> Path:
+        base = self.origin.parent if self.origin else Path.cwd()
+        place = Path(os.path.realpath(base / text)) if "\0" not in text else base
+        if "\0" in text or not place.exists():
+            raise _Refused(
+                f'there is no file "{text}" in {base}', "mend the path; it is relative to that directory"
+            )
+        if not any(place.is_relative_to(root) for root in self._roots()):
+            raise _Refused(
+                f'the child file "{text}" is at {place}, outside of the directories of this pipeline',
+                "move it below them, register the pipeline by a name, or allow its directory: "
+                "Pipeline(…, child_roots=[…])",
+            )
+        if not place.is_file():
+            raise _Refused(f'"{text}" in {base} is no file', "name a .dot file")
+        return place
+
+    def _roots(self) -> list[str]:
+        own = [str(self.origin.parent)] if self.origin and not self.ancestry.chain else []
+        return [os.path.realpath(root) for root in (*own, str(Path.cwd()), *self.ancestry.roots)]
+
+    def _load(self, place: Path, graph: Graph) -> MemberT:
+        return self._made(place, os.path.realpath(place), graph)
+
+    def _made(self, source: Any, identity: str, graph: Graph) -> MemberT:
+        chain = self._chain()
+        if identity in chain:
+            way = " -> ".join(Path(entry).name for entry in (*chain[chain.index(identity) :], identity))
+            raise _Refused(f"the pipeline includes itself: {way}", "end the circle at one of them")
+        limit = self._limit(graph)
+        if len(chain) > limit:
+            raise _too_deep(limit, Path(identity).name)
+        below = Ancestry((*chain, identity), tuple(self._roots()), limit)
+        try:
+            child = self.make(source, below)
+        except AttractorError as error:
+            line = f" in line {error.span.line}" if isinstance(error, SourceError) and error.span else ""
+            message = f"{_shown(identity)} cannot be read: {error.message}{line}"
+            raise _Refused(message, error.hint or "mend it") from None
+        return _accepted(child, _shown(identity))
+
+    def _chain(self) -> tuple[str, ...]:
+        """The ancestors and the pipeline itself; as many as the level on which its children are."""
+        own = os.path.realpath(self.origin) if self.origin else "this pipeline"
+        return self.ancestry.chain or (own,)
+
+    def _limit(self, graph: Graph) -> int:
+        inherited = self.ancestry.max_depth
+        return inherited if inherited is not None else graph.get("max_child_depth", int, DEFAULT_DEPTH)
+
+
+def _naming(graph: Graph, node: Node) -> tuple[str, str, bool] | None:
+    """By which attribute a node names its child, its value, and whether it stands on the graph; or None.
+
+    Lint says when there is none, or more than one.
+    """
+    names, holders = child_attributes(node.handler_type)
+    for is_of_graph, holder in enumerate((node, graph)[:holders]):
+        for name in names:
+            if value := holder.get(name, str, "").strip():
+                return name, value, bool(is_of_graph)
+    return None
+
+
+def _accepted(child: MemberT, shown: str) -> MemberT:
+    errors = [found for found in child.diagnostics if found.is_error]
+    if errors:
+        count = f"{len(errors)} errors, the first" if len(errors) > 1 else "an error"
+        raise _Refused(
+            f"{shown} has {count}: {errors[0].message}", "mend it; `attractor-nb lint FILE` shows all of them"
+        )
+    return child
+
+
+def _too_deep(limit: int, name: str) -> _Refused:
+    return _Refused(
+        f"{name} would be nested deeper than max_child_depth={limit}",
+        "nest less, or raise max_child_depth on the top graph",
+    )
+
+
+def _shown(identity: str) -> str:
+    return Path(identity).name if os.sep in identity else f"the pipeline {identity}"
+
+
+def foreign_origin(family: Family[MemberT]) -> Origin | None:
+    """The first file or stream from which commands of children come; None when all are the caller's own."""
+    for child in family.children.values():
+        if child.origin is not None and executable_surface(child.graph):
+            return child.origin
+    return None

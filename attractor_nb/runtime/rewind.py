@@ -1,0 +1,197 @@
+"""Going back in a stored run, to just before a visit: one record, and nothing is erased.
+
+Resume goes on from where a run stands. A rewind only says that it stands elsewhere: the run is read
+as if its log ended before that visit, and the first thing that is written is the record of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.context import Context
+from attractor_nb.decisions.log_history import Point, find_points, missing_visit, pick, way_taken
+from attractor_nb.decisions.overrides import check_key
+from attractor_nb.errors import OptionError, RunError
+from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.recorded_state import directory_before
+from attractor_nb.runtime.older_layout import CONTINUED_FROM
+from attractor_nb.runtime.prepare.run_options import as_dict
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Where to go back to.
+
+    Attributes:
+        node_id: Before a visit of this node.
+        visit: Which one, by its number; None for the latest.
+        context: Values of the context that are others from there on.
+        prompt: The prompt of that node from there on, in this run; empty for that of the graph.
+    """
+
+    node_id: str
+    visit: int | None = None
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    prompt: str = ""
+
+
+def read_rewind(
+    node_id: object, visit: object, context: object = None, prompt: object = None
+) -> Rewind | None:
+    """What a caller asks for; None when nothing.
+
+    Raises:
+        OptionError: A node id and a prompt are texts, a visit is a whole number from 1, the values have names
+            of the caller's own; and none of them is without its node.
+        ContextValueError: A value cannot be kept.
+    """
+    if node_id is None:
+        given = {"visit": visit, "context": context, "prompt": prompt}
+        if name := next((name for name, value in given.items() if value is not None), ""):
+            raise OptionError(f"a {name} is given, and not of which node", hint="name the node to rewind to")
+        return None
+    if not isinstance(node_id, str):
+        raise OptionError(f"the node to rewind to is named by its id, not by {type(node_id).__name__}")
+    if visit is not None and (type(visit) is not int or visit < 1):
+        raise OptionError(f"a visit is a whole number of at least 1, not {visit!r}")
+    if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
+        raise OptionError("a prompt is a text that says something", hint="leave it out to keep the prompt")
+    return Rewind(node_id, visit, _checked_context(context), redacted(prompt or ""))
+
+
+def _checked_context(context: object) -> dict[str, Any]:
+    """Values of the context as it keeps them."""
+    values = as_dict("context", {} if context is None else context, hint='context={"tests": 3}')
+    for key in values:
+        check_key(key)
+    return Context(values).snapshot()
+
+
+def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
+    """Refuse what no log can make good, before anything is opened.
+
+    Raises:
+        OptionError: The graph has no such node.
+        RunError: The run is of the older layout.
+    """
+    if rewind.node_id not in plan.nodes:
+        raise OptionError(
+            f"the pipeline has no node {rewind.node_id!r}{did_you_mean(rewind.node_id, plan.nodes)}",
+            hint="rewind to a node of the pipeline that goes on",
+        )
+    node = plan.nodes[rewind.node_id]
+    if rewind.prompt and node.handler_type != "codergen" and not node.node.prompt:
+        raise OptionError(f"{rewind.node_id} is a {node.handler_type} node and has no prompt to be changed")
+    if logs_root.is_dir() and not has_event_log(logs_root):
+        raise RunError(
+            f"{logs_root} is a run of the older layout: it has no log to go back in",
+            hint="resume it, which begins a directory with a log, or start a new run",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run goes on after a rewind.
+
+    Attributes:
+        stored: The directory as it is.
+        way: The events of it that still count.
+        point: The visit.
+        stages: How many stages are set aside, those of later directories included.
+        rewind: What was asked for.
+    """
+
+    stored: StoredRun
+    way: tuple[Event, ...]
+    point: Point
+    stages: int
+    rewind: Rewind
+
+    @property
+    def shortened(self) -> StoredRun:
+        """The directory as if its log ended before the visit."""
+        return replace(self.stored, checkpoint=None, tail=self.way, events=self.way)
+
+    def record(self, state: RunState) -> PipelineRewound:
+        """The record of it; ``state`` is where the run stands until then."""
+        point = self.point
+        return PipelineRewound(
+            node=point.node_id,
+            visit=point.visit,
+            to_sequence=point.sequence,
+            stages=self.stages,
+            carried=state.carried(),
+            context=dict(self.rewind.context),
+            prompt=self.rewind.prompt,
+        )
+
+
+def find_place(latest: StoredRun, rewind: Rewind) -> Place:
+    """Find a visit: in the directory where the run is, else in those that it restarted from.
+
+    Raises:
+        RunError: There is no such visit; says which there are.
+    """
+    stored, stages = latest, 0
+    points: list[Point] = []
+    way: list[Event] = []
+    while True:
+        here = way_taken(stored.events)
+        found = find_points(here, rewind.node_id)
+        if point := pick(found, rewind.visit):
+            _check_is_in_log(stored, here)
+            way_until = tuple(event for event in here if event.sequence <= point.sequence)
+            return Place(stored, way_until, point, stages + point.stages, rewind)
+        points, way = [*found, *points], [*here, *way]
+        stages += sum(isinstance(event, StageEnd) and event.is_commit for event in here)
+        before = directory_before(stored)
+        if before is None:
+            raise missing_visit(points, way, rewind.node_id, rewind.visit)
+        stored = read_run(before)
+
+
+def _check_is_in_log(stored: StoredRun, way: Sequence[Event]) -> None:
+    """A run that went on from a checkpoint of the older layout has the values of before in no log."""
+    started = next((event for event in way if isinstance(event, PipelineStarted)), None)
+    start_node = stored.manifest.get("start_node", "")
+    began_elsewhere = started and not started.restart_of and start_node not in {"", started.start_node}
+    if began_elsewhere or stored.manifest.get(CONTINUED_FROM):
+        raise RunError(
+            f"{stored.logs_root} began with a checkpoint of the older layout, and no log has what that held",
+            hint="resume it where it stands, or start a new run",
+        )
+
+
+def check_is_on_the_way(stored: StoredRun) -> None:
+    """Refuse to go on in a restart directory that a rewind set aside.
+
+    Raises:
+        RunError: The run went on elsewhere; says where.
+    """
+    before = directory_before(stored)
+    if before is None:
+        return
+    events = read_run(before).events
+    if _leads_to(stored, events) and not _leads_to(stored, way_taken(events)):
+        raise RunError(
+            f"{stored.logs_root} was set aside: the run was rewound to before it, in {before}",
+            hint=f"go on there: attractor-nb resume {before}",
+        )
+
+
+def _leads_to(stored: StoredRun, events: Sequence[Event]) -> bool:
+    name = stored.logs_root.name
+    restarts = (event for event in events if isinstance(event, PipelineRestarted))
+    return any(Path(event.logs_root).name == name for event in restarts)

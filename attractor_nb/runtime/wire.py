@@ -1,0 +1,378 @@
+"""The composition root: introduces handlers, backends, interviewers and stores to the engine.
+
+Nobody else knows more than one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.backends import is_provider
+from attractor_nb.backends.llm.tools import McpServers, check_tools
+from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.engine.debug_control import Debugging
+from attractor_nb.engine.event_stream import EventStream
+from attractor_nb.engine.funds import run_funds
+from attractor_nb.engine.gates import Gates
+from attractor_nb.engine.instruction_inbox import Instructions
+from attractor_nb.engine.run_setup import RunSetup
+from attractor_nb.engine.runner import Runner
+from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.handlers.attachments import check_takes_attachments
+from attractor_nb.handlers.codergen import CodergenHandler
+from attractor_nb.handlers.conditional import ConditionalHandler
+from attractor_nb.handlers.exit_node import ExitHandler
+from attractor_nb.handlers.fan_in import FanInHandler
+from attractor_nb.handlers.fan_out import ParallelHandler
+from attractor_nb.handlers.handler_registry import HandlerRegistry
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler
+from attractor_nb.handlers.start_node import StartHandler
+from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
+from attractor_nb.handlers.tool import ToolHandler
+from attractor_nb.handlers.wait_human import WaitHumanHandler
+from attractor_nb.interviewers import resolve_interviewer
+from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
+from attractor_nb.model.events import InstructionGiven
+from attractor_nb.model.shapes import CHILD_TYPES
+from attractor_nb.processes import LocalProcesses
+from attractor_nb.protocols import ChecksGraphs
+from attractor_nb.runtime.begin import describe_backend
+from attractor_nb.runtime.breakpoint_options import read_breakpoints
+from attractor_nb.runtime.child_runs import ChildRuns, Household
+from attractor_nb.runtime.handle_options import kept_of
+from attractor_nb.runtime.handles.event_fold import Followed
+from attractor_nb.runtime.handles.handle import Work
+from attractor_nb.runtime.open_gates import tell
+from attractor_nb.runtime.pins import read_pins
+from attractor_nb.runtime.plugs.cassette import (
+    Recording,
+    answering_backend,
+    on_tape,
+    people_before,
+    people_behind,
+)
+from attractor_nb.runtime.plugs.executor import Plugs, check_shipping, shipped_plugs, shipping_of
+from attractor_nb.runtime.plugs.interviewer import interviewer_of
+from attractor_nb.runtime.plugs.lent import Lent
+from attractor_nb.runtime.plugs.session_status import feed_of
+from attractor_nb.runtime.plugs.stage_results import cache_of
+from attractor_nb.runtime.plugs.trace import trace
+from attractor_nb.runtime.prepare.budget import check_budget
+from attractor_nb.runtime.wired_run import Wired
+from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, check_places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from attractor_nb.cassettes import Tape
+    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.protocols import (
+        BackendLifetime,
+        CodergenBackend,
+        Handler,
+        Interviewer,
+        Processes,
+    )
+    from attractor_nb.runtime.begin import Beginning, Seams
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Works:
+    """What answers prompts and executes nodes.
+
+    Attributes:
+        handlers: The handler of each node.
+        answering: What answers prompts.
+        processes: What starts commands, wherever that is.
+        place: Where the run works.
+        workplace: The same, as its stages have it.
+        lifetimes: What is opened with the run and ended with it.
+    """
+
+    handlers: dict[str, Handler]
+    answering: CodergenBackend
+    processes: Processes
+    place: Workspace
+    workplace: RunWorkplace
+    lifetimes: tuple[BackendLifetime, ...]
+
+
+def wire(
+    pipeline: Definition,
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    *,
+    is_waited_for: bool,
+    lent: Lent | None = None,
+) -> Wired:
+    """Introduce everybody to everybody.
+
+    Args:
+        pipeline: What runs.
+        options: How.
+        seams: Clock, randomness and disk.
+        start: Where it begins.
+        is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
+        lent: What the caller has for several runs.
+
+    Raises:
+        OptionError: The backend or interviewer is unknown.
+    """
+    lent = lent or Lent()
+    stream = EventStream(start.store, seams.clock, start.run_id)
+    gates = Gates(
+        people_behind(interviewer_of(options, is_waited_for=is_waited_for), lent.tape),
+        partial(stream.announce, is_synced=True),
+        seams.clock,
+        recorded=start.interviews,
+    )
+    works = _works(pipeline, options, seams, start, gates, lent)
+    setup = _setup(options, seams, start, stream, gates, works, lent)
+    if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
+        household = Household(
+            pipeline,
+            options,
+            seams,
+            gates,
+            works.answering,
+            works.processes,
+            works.place,
+            lent.tape,
+            setup,
+            wire,
+        )
+        setup.children = children = _children(household, stream, start)
+        setup.lifetimes = (*setup.lifetimes, children)
+    feed = feed_of(options.session, start.plan.graph, str(pipeline.origin or ""), start.events, stream)
+    setup.lifetimes = (*feed, *setup.lifetimes)
+    wired = _wired(pipeline, options, start, setup, gates, lent)
+    for observer in (*pipeline.observers, *options.observers):
+        stream.observe(observer)
+    trace(options.tracer, pipeline.name, start, stream, seams.clock, setup.read_stage_file)
+    return wired
+
+
+def _works(
+    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, lent: Lent
+) -> _Works:
+    """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
+    processes = options.processes or LocalProcesses(disk=seams.disk)
+    place = lent.workspace or start.workspace
+    servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
+    answering = lent.backend or answering_backend(options, lent.tape)
+    here = Plugs(answering, InWorkspace(processes, place))
+    way = lent.shipping or shipping_of(options, start.plan)
+    plugs = shipped_plugs(here, options, way) if way else here
+    is_shared = lent.backend is not None or lent.shipping is not None
+    own = () if place is lent.workspace else (place,)
+    lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
+    plugs = on_tape(plugs, answering, lent.tape)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, lent.tape))
+    handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
+    at_work = on_tape(here, answering, lent.tape).processes
+    workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
+    return _Works(handlers, answering, processes, place, workplace, lifetimes)
+
+
+def _setup(
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    stream: EventStream,
+    gates: Gates,
+    works: _Works,
+    lent: Lent,
+) -> RunSetup:
+    """What the run is made of, but for its children."""
+    above = lent.above
+    debugging = Debugging(
+        start.plan,
+        stream,
+        works.handlers,
+        recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
+        breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
+        pins=read_pins(options.pins, start.plan.graph),
+        above=None if above is None else (above.debugging, above.node_id),
+    )
+    return RunSetup(
+        plan=start.plan,
+        handlers=works.handlers,
+        context=start.context,
+        inputs=start.inputs,
+        state=start.state,
+        store=start.store,
+        stream=stream,
+        clock=seams.clock,
+        randomness=seams.randomness,
+        run_id=start.run_id,
+        lifetimes=works.lifetimes,
+        gates=gates,
+        stop_after=options.stop_after,
+        is_checkpointed_each_stage=options.checkpoint_every_stage,
+        is_resumed=start.sequence > 0,
+        warning=start.warning,
+        cut_off=start.cut_off,
+        rewound=start.rewound,
+        left=start.left,
+        backend=describe_backend(options.backend),
+        instructions=_instructions(stream, start, is_child=above is not None),
+        cache=cache_of(options, start.plan, works.place) if lent.tape is None else None,
+        debugging=debugging,
+        funds=run_funds(start.plan.bounds, start.state.usage, lent.funds),
+        above=tuple if above is None else above.stores,
+        workplace=works.workplace,
+    )
+
+
+def _wired(
+    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, lent: Lent
+) -> Wired:
+    """The handle of the run, and who drives it."""
+    behind: Work[RunResult] = Work(f"run {start.run_id}")
+    followed = Followed()
+    followed.recall(start.events, start.kept, start.state.visits)
+    setup.stream.add_sink(followed.take)
+    children = setup.children
+    run = pipeline.run_kind(
+        pipeline,
+        start.run_id,
+        start.store.logs_root,
+        setup.read_stage_file,
+        work=behind,
+        followed=followed,
+        stream=setup.stream,
+        gates=gates,
+        live_children=children.live if isinstance(children, ChildRuns) else None,
+        debugging=setup.debugging,
+        failures=setup.failures,
+    )
+    kept_of(run).backend = None if isinstance(options.backend, str) else options.backend
+    is_child = lent.above is not None
+    if not is_child:
+        gates.on_change = partial(tell, run)
+    recording = None if lent.tape is None or lent.tape.child_of else Recording(lent.tape)
+    return Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
+
+
+def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
+    """Where stages get child runs; it knows from the log which ones they had."""
+    children = ChildRuns(shared)
+    children.recall(start.events)
+    stream.add_sink(children.take)
+    return children
+
+
+def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions | None:
+    """What a supervisor tells the run, and has told it before; nobody but a child's parent gives any."""
+    if not is_child and not any(isinstance(event, InstructionGiven) for event in start.events):
+        return None
+    instructions = Instructions(lambda event: stream.announce(event, is_synced=True))
+    instructions.recall(start.events)
+    stream.add_sink(instructions.take)
+    return instructions
+
+
+def check_plugs(
+    options: RunOptions,
+    handlers: Mapping[str, Handler | Callable[..., Any]],
+    graph: Graph,
+    tape: Tape | None = None,
+    functions: Collection[str] = (),
+) -> None:
+    """Check that backend, interviewer and executor can be had, before anything is made for a run.
+
+    A replay needs none of them.
+
+    Raises:
+        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
+            another option contradicts it; or a node asks the backend for what it has not.
+    """
+    answering = answering_backend(options, tape)
+    if "codergen" not in handlers:
+        _check_asking(graph, lambda node, _: check_takes_attachments(answering, node))
+    if isinstance(answering, ChecksGraphs) and "codergen" not in handlers:
+        answering.check_graph(graph)
+        check_budget(graph, options.bounds, answering)
+        if is_provider(answering):
+            tools = partial(_check_tools, functions, is_elsewhere=options.executor is not None)
+            _check_asking(graph, tools)
+    resolve_interviewer(options.interviewer)
+    check_shipping(options, handlers)
+    check_places(options, graph)
+
+
+def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
+    """Check each node that asks a model, those of children included.
+
+    Raises:
+        OptionError: The check says that one cannot be run.
+    """
+    for node in nodes_that_ask(graph):
+        try:
+            check(node, graph)
+        except TerminalError as error:
+            raise OptionError(error.message, hint=error.hint) from None
+    for child in graph.children.values():
+        _check_asking(child, check)
+
+
+def _check_tools(functions: Collection[str], node: Node, graph: Graph, *, is_elsewhere: bool) -> None:
+    """Refuse tools that there are not, or not where the stages are done.
+
+    Raises:
+        TerminalError, OptionError: The node allows one.
+    """
+    check_tools(node, functions, declared_servers(graph))
+    allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+    if is_elsewhere and (allowed.own or allowed.served):
+        raise OptionError(
+            f"{node.id} allows its model functions of yours or MCP servers, which stay on this machine",
+            hint="run it without executor=",
+        )
+
+
+def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
+    """The handler of each node; nodes of a type and shape have the same one, so few are looked up."""
+    found: dict[tuple[Any, ...], Handler] = {}
+    handlers: dict[str, Handler] = {}
+    for node_id, handler_type in plan.handler_types.items():
+        attrs = plan.graph.nodes[node_id].attrs
+        key = (handler_type, attrs.get("type"), attrs.get("shape"))
+        if key not in found:
+            found[key] = _handler_of(registry, plan.nodes[node_id])
+        handlers[node_id] = found[key]
+    return handlers
+
+
+def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
+    """A node's handler; a start or exit that only its id makes one has theirs (ruling 7)."""
+    is_end = planned.handler_type in {"start", "exit"} and not planned.node.type
+    return registry.resolve(
+        planned.node.with_attrs({"type": planned.handler_type}) if is_end else planned.node
+    )
+
+
+def _registry(
+    pipeline: Definition, processes: Processes, backend: CodergenBackend, gates: Interviewer
+) -> HandlerRegistry:
+    registry = HandlerRegistry()
+    registry.register("start", StartHandler())
+    registry.register("exit", ExitHandler())
+    registry.register("conditional", ConditionalHandler())
+    registry.register("codergen", CodergenHandler(backend, pipeline.schemas))
+    registry.register("tool", ToolHandler(processes))
+    registry.register("parallel", ParallelHandler())
+    registry.register("parallel.fan_in", FanInHandler(backend))
+    registry.register("wait.human", WaitHumanHandler(gates, pipeline.schemas))
+    registry.register("stack.manager_loop", ManagerLoopHandler(backend, pipeline.guards))
+    registry.register("pipeline", SubPipelineHandler())
+    registry.register_all(pipeline.handlers)
+    return registry

@@ -1,0 +1,104 @@
+"""A run and the engine that drives it: from the first effect to the result."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import RunLocked
+from attractor_nb.runtime.execution import result_of
+from attractor_nb.runtime.handles.final_context import StoredValues, ended_context
+from attractor_nb.runtime.open_gates import gates_open
+from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.run_store import DirectoryRunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.runner import Runner
+    from attractor_nb.protocols import EventSink
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.handles.event_fold import Followed
+    from attractor_nb.runtime.handles.handle import Work
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.plugs.cassette import Recording
+
+OWNER_CHECK_SECONDS = 1.0
+"""How often a run looks whether it was taken over while nothing of it is recorded."""
+
+
+@dataclass(slots=True)
+class Wired:
+    """A run and the engine that will drive it."""
+
+    run: Execution
+    behind: Work[RunResult]
+    followed: Followed
+    runner: Runner
+    gates: Gates
+    recording: Recording | None = None
+    is_child: bool = False
+
+    async def work(self) -> RunResult:
+        """Run to the end, and bind the result.
+
+        Raises:
+            RunLocked: Another process took the run over.
+            StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
+        """
+        try:
+            with self._watched(), self._gates_open():
+                ended = await self.runner.run()
+        except BaseException:
+            if self.recording is not None:
+                self.recording.keep()
+            raise
+        setup = self.runner.setup
+        self.run.logs_root = setup.store.logs_root
+        is_in_memory = isinstance(setup.store, MemoryRunStore)
+        values = setup.store.values if is_in_memory else StoredValues(self.run.logs_root)
+        context = ended_context(*setup.context.committed(), values)
+        manifest = setup.store.manifest if isinstance(setup.store, DirectoryRunStore) else None
+        result = result_of(self.run, self.followed, setup.state, context, ended, manifest)
+        if self.recording is not None:
+            result = replace(result, cassette=self.recording.end(ended.status))
+        self.behind.result = result
+        return result
+
+    def _gates_open(self) -> contextlib.AbstractContextManager[None]:
+        """The gates of a child run are its parent's, which are open for it."""
+        return contextlib.nullcontext() if self.is_child else gates_open(self.run, self.gates)
+
+    def listen(self, sinks: Iterable[EventSink]) -> None:
+        """Hand sinks of ours every event from now on."""
+        for sink in sinks:
+            self.runner.setup.stream.add_sink(sink)
+
+    @contextlib.contextmanager
+    def _watched(self) -> Generator[None]:
+        """Stop a run that was taken over while it waited or a stage went on: nothing else would tell it.
+
+        The stage is cancelled, its commands end, and the first record that is refused says why.
+        """
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal timer
+            try:
+                self.runner.setup.store.check_owner()
+            except RunLocked:
+                if task is not None:
+                    task.cancel()
+                return
+            timer = loop.call_later(OWNER_CHECK_SECONDS, look)
+
+        look()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()

@@ -1,0 +1,1 @@
+"""Where a run works: a folder, a worktree, and what it changed there."""

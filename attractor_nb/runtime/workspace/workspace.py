@@ -1,0 +1,436 @@
+"""Where the commands, the agents and the tools of models of a run work: one place (ruling 41).
+
+A ``Site`` is what was decided before anything is made for a run: the directory in which it was started, the
+one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that place while the run goes on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attractor_nb.backends.llm.tools import McpServers
+from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.errors import OptionError
+from attractor_nb.model.duration import Duration
+from attractor_nb.model.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
+from attractor_nb.runtime.prepare.run_options import checked_workdir
+from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
+from attractor_nb.runtime.workspace.worktree import (
+    Repository,
+    Worktree,
+    find_repository,
+    worktree_facts,
+    worktree_of,
+)
+from attractor_nb.stage import Kept
+from attractor_nb.storage.run_directory import (
+    WORKSPACE_NAME,
+    WORKTREE_NAME,
+    first_directory,
+    make_directory,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.protocols import CommandResult, Processes
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.prepare.trust import Origin
+    from attractor_nb.stage import ToolServers
+    from attractor_nb.storage.disk import Disk
+
+
+class Workspace(Protocol):
+    """The working directory of a run, and of its children."""
+
+    @property
+    def isolation(self) -> str:
+        """``workspace`` or ``worktree`` when it is the run's own, else empty."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """The directory, absolute.
+
+        Raises:
+            StorageError: It cannot be made.
+        """
+        ...
+
+    def keep(self, message: str) -> Kept:
+        """Keep what a stage has changed, where anything is kept.
+
+        Raises:
+            StorageError: It cannot be kept.
+        """
+        ...
+
+    async def open(self) -> None:
+        """Make ready."""
+        ...
+
+    async def close(self) -> None:
+        """Leave it; one of a run that keeps nothing goes away."""
+        ...
+
+
+class Folder:
+    """A directory as a place to work: one of the caller's, or a folder of the run's own."""
+
+    def __init__(self, path: Path | None, isolation: str = "", filling: Filling | None = None) -> None:
+        """Take a place that is there; None for a temporary one, which is made when first asked for."""
+        self._path = path
+        self._filling = filling
+        self._temporary: Path | None = None
+        self.isolation = isolation
+
+    @property
+    def directory(self) -> Path:
+        """The directory, absolute."""
+        if self._path is not None:
+            return self._path
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="attractor-workspace-")).resolve()
+            if self._filling is not None:
+                self._filling.fill(self._temporary)
+        return self._temporary
+
+    def keep(self, message: str) -> Kept:  # noqa: ARG002 - the interface of workspaces
+        """Nothing keeps what changes here."""
+        return Kept()
+
+    async def open(self) -> None:
+        """Nothing is needed before somebody asks."""
+
+    async def close(self) -> None:
+        """Remove a temporary directory."""
+        directory, self._temporary = self._temporary, None
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a run is going to work; nothing is made yet.
+
+    Attributes:
+        directory: The directory in which it works, or from which its own place is made.
+        isolation: ``workspace``, ``worktree``, or empty.
+        filling: What a workspace begins with.
+        repository: Whose worktree it gets.
+        is_recorded: Whether a manifest says it: with an executor there is no one place.
+    """
+
+    directory: Path
+    isolation: str = ""
+    filling: Filling | None = None
+    repository: Repository | None = None
+    is_recorded: bool = True
+
+    def facts(self, logs_root: Path, run_id: str) -> dict[str, Any]:
+        """What the manifest of a run says of it."""
+        if not self.is_recorded:
+            return {}
+        root = first_directory(logs_root.absolute())
+        if self.isolation == WORKSPACE:
+            filled = {"workspace_from": self.filling.text} if self.filling else {}
+            return {"workdir": str(root / WORKSPACE_NAME), "isolation": WORKSPACE, **filled}
+        if self.repository is not None:
+            place = root / WORKTREE_NAME
+            return {
+                "workdir": str(place / self.repository.prefix),
+                "isolation": WORKTREE,
+                "worktree": self.repository.facts(run_id),
+            }
+        return {"workdir": str(self.directory)}
+
+    def made(self, logs_root: Path | None, run_id: str, disk: Disk, *, is_synced: bool) -> Workspace:
+        """The place, made if it is the run's own.
+
+        Args:
+            logs_root: The run directory; None when nothing is kept.
+            run_id: The run, for the name of its branch.
+            disk: Makes directories.
+            is_synced: Whether they survive a power loss.
+
+        Raises:
+            StorageError: It cannot be made.
+        """
+        if not self.isolation:
+            return Folder(self.directory)
+        if logs_root is None:
+            return Folder(None, self.isolation, self.filling)
+        root = first_directory(logs_root.absolute())
+        if self.repository is not None:
+            place = worktree_of(root / WORKTREE_NAME, self.repository.facts(run_id))
+            place.make()
+            return place
+        path = root / WORKSPACE_NAME
+        make_directory(disk, path, is_synced=is_synced)
+        if self.filling is not None:
+            self.filling.fill(path)
+        return Folder(path, WORKSPACE)
+
+
+def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> str:
+    """Which place of its own a run gets; empty for none.
+
+    What came by a stream or a request gets one unless somebody has vouched for it: such a text has a name and
+    no place on this machine. One with commands has been vouched for when it comes here.
+    """
+    chosen = options.isolation or graph.get("isolation", str, "") or ""
+    if chosen == IN_PLACE:
+        return ""
+    if chosen or options.workdir is not None:
+        return chosen
+    is_strange = isinstance(origin, str) and options.trust is False and not executable_surface(graph)
+    return WORKSPACE if is_strange else ""
+
+
+def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
+    """Where a run is going to work.
+
+    Raises:
+        OptionError: Its options contradict each other, or there is no such place.
+    """
+    check_places(options, graph)
+    isolation = isolation_of(options, graph, origin)
+    base = Path(options.workdir) if options.workdir is not None else _here()
+    if isolation == WORKSPACE:
+        filling = None if options.workspace_from is None else filling_of(options.workspace_from)
+        return Site(base, WORKSPACE, filling, is_recorded=options.executor is None)
+    if isolation == WORKTREE:
+        return Site(base, WORKTREE, repository=find_repository(base))
+    return Site(base, is_recorded=options.executor is None)
+
+
+def _here() -> Path:
+    """The directory in which the run is started.
+
+    Raises:
+        OptionError: It is gone.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise OptionError(
+            "the current directory was removed, and the run would work there",
+            hint="workdir=, or --workdir DIR",
+        ) from None
+
+
+def check_places(options: RunOptions, graph: Graph) -> None:
+    """Check what options and graph say of the place to work against each other.
+
+    Raises:
+        OptionError: They contradict each other.
+    """
+    isolation = options.isolation or graph.get("isolation", str, "") or ""
+    if isolation and isolation not in ISOLATIONS:
+        raise OptionError(f"unknown isolation {isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
+    if options.workspace_from is not None and isolation != WORKSPACE:
+        raise OptionError(
+            "workspace_from fills a workspace, and the run gets none", hint='isolation="workspace"'
+        )
+    if isolation == WORKSPACE and options.workdir is not None:
+        raise OptionError(
+            'workdir= names a place, and isolation="workspace" makes one',
+            hint="leave one of them out; workspace_from= says what the workspace begins with",
+        )
+    if isolation == WORKTREE and options.durability == "none":
+        raise OptionError(
+            'a worktree belongs to a run that is kept, and durability="none" keeps nothing',
+            hint='use durability="fast", or isolation="workspace"',
+        )
+    if options.executor is not None and (options.workdir is not None or isolation in {WORKSPACE, WORKTREE}):
+        name = "isolation" if isolation else "workdir"
+        raise OptionError(
+            f"{name}= is a directory of this machine, and executor= has stages done elsewhere",
+            hint="leave one of them out",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunWorkplace:
+    """Where the stages of a run work (``stage.Workplace``)."""
+
+    graph: Graph
+    workspace: Workspace
+    processes: Processes
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict[str, "Callable[..., Any]"])
+    servers: ToolServers = field(default_factory=McpServers)
+
+    @property
+    def directory(self) -> Path:
+        """The working directory, absolute."""
+        return self.workspace.directory
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what stages change is kept by commits."""
+        return self.workspace.isolation == WORKTREE
+
+    def keep(self, message: str) -> Kept:
+        """Keep what a stage has changed; see ``Workspace.keep``."""
+        return self.workspace.keep(message)
+
+    def hook(self, node: Node, when: str) -> str:
+        """The command of ``tool_hooks.<when>``: the node's before the graph's; empty when there is none.
+
+        A node that gives an empty one has none.
+        """
+        name = f"tool_hooks.{when}"
+        return self._giver(node, name).get(name, str, "").strip()
+
+    def hook_seconds(self, node: Node) -> float:
+        """How long each of its hooks may take."""
+        name = "tool_hooks.timeout"
+        found = self._giver(node, name).get(name, Duration)
+        assert found is not None, "the attribute has a default"
+        return found.seconds
+
+    def _giver(self, node: Node, name: str) -> Node | Graph:
+        return node if name in node.attrs else self.graph
+
+
+class InWorkspace:
+    """Starts commands in the run's working directory unless they name one."""
+
+    def __init__(self, processes: Processes, workspace: Workspace) -> None:
+        self._processes = processes
+        self._workspace = workspace
+        self.starts_nothing = getattr(processes, "starts_nothing", False)
+
+    async def run(
+        self, command: str | Sequence[str], *, cwd: Path | None = None, **options: Any
+    ) -> CommandResult:
+        """Run a command; see ``protocols.Processes``."""
+        return await self._processes.run(command, cwd=cwd or self._workspace.directory, **options)
+
+
+def child_workdir(text: str, workspace: Workspace) -> Path | None:
+    """The directory that ``stack.child_workdir`` names, from where the parent works; None when it is empty.
+
+    Raises:
+        OptionError: There is no such directory, or it leads out of a place of the parent's own.
+    """
+    if not text.strip():
+        return None
+    base = workspace.directory
+    directory = base / text
+    if not directory.is_dir():
+        raise OptionError(
+            f'stack.child_workdir "{text}" is no directory in {base}',
+            hint="make it before this stage, or mend it",
+        )
+    directory = directory.resolve()
+    if workspace.isolation and not directory.is_relative_to(base.resolve()):
+        raise OptionError(
+            f'stack.child_workdir "{text}" leads out of the {workspace.isolation} of the run',
+            hint="name a directory below it",
+        )
+    return directory
+
+
+_GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
+
+
+def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
+    """Options that work where the run did before, when nobody says otherwise.
+
+    Raises:
+        OptionError: That directory is gone; or the run has a place of its own and another is named.
+    """
+    if options.executor is not None:
+        return options
+    own, recorded = str(facts.get("isolation", "")), str(facts.get("workdir", ""))
+    if own:
+        if options.workdir is not None or options.isolation not in {None, own}:
+            raise OptionError(f"the run works in its own {own}", hint="leave workdir and isolation out")
+        return replace(options, isolation=own, workspace_from=None)
+    if options.isolation == WORKTREE:
+        raise OptionError(
+            "a run gets its worktree when it begins", hint="start it anew, or leave isolation out"
+        )
+    if options.workdir is not None or options.isolation is not None or not recorded:
+        return options
+    if not Path(recorded).is_dir():
+        raise OptionError(f"the run worked in {recorded}, and that directory is gone", hint=_GONE)
+    return replace(options, workdir=checked_workdir(recorded), isolation=IN_PLACE)
+
+
+def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) -> dict[str, str]:
+    """What the manifest of a map says of where its rows work."""
+    site = site_of(options, graph, origin)
+    if not site.is_recorded:
+        return {}
+    found = {} if site.isolation == WORKSPACE else {"workdir": str(site.directory)}
+    if site.isolation:
+        found["isolation"] = site.isolation
+    if site.filling is not None:
+        found["workspace_from"] = site.filling.text
+    return found
+
+
+def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
+    """Options whose rows work as those of the map did before, when nobody says otherwise.
+
+    Raises:
+        OptionError: The directory is gone.
+    """
+    named = (options.workdir, options.isolation, options.workspace_from, options.executor)
+    recorded = {name: facts[name] for name in ("workdir", "isolation", "workspace_from") if facts.get(name)}
+    if any(value is not None for value in named) or not recorded:
+        return options
+    if "workdir" in recorded:
+        if not Path(recorded["workdir"]).is_dir():
+            raise OptionError(f"the map worked in {recorded['workdir']}, which is gone", hint=_GONE)
+        recorded["workdir"] = checked_workdir(recorded["workdir"])
+    return replace(options, **{"isolation": IN_PLACE, **recorded})
+
+
+def site_again(
+    options: RunOptions, facts: Mapping[str, Any], logs_root: Path
+) -> tuple[Workspace, dict[str, Any]]:
+    """Where a run that goes on works, and what its manifest says of it.
+
+    Args:
+        options: With ``with_recorded_workdir`` applied.
+        facts: The manifest of the run's first directory.
+        logs_root: A directory of the run.
+
+    Raises:
+        OptionError, StorageError: The place is gone, and cannot be made again.
+    """
+    root = first_directory(logs_root.absolute())
+    if options.isolation == WORKTREE and (found := worktree_facts(facts)):
+        place: Workspace = worktree_of(root / WORKTREE_NAME, found)
+        return place, {"workdir": str(place.directory)}
+    if options.isolation == WORKSPACE:
+        path = root / WORKSPACE_NAME
+        path.mkdir(exist_ok=True)
+        return Folder(path, WORKSPACE), {"workdir": str(path), "isolation": WORKSPACE}
+    directory = Path(options.workdir) if options.workdir is not None else _here()
+    return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}
+
+
+__all__ = [
+    "Folder",
+    "InWorkspace",
+    "RunWorkplace",
+    "Site",
+    "Workspace",
+    "Worktree",
+    "check_places",
+    "child_workdir",
+    "recorded_for_rows",
+    "site_again",
+    "site_of",
+    "with_recorded_workdir",
+    "with_workdir_of_rows",
+]

@@ -1,0 +1,321 @@
+"""``isolation="worktree"``: a git worktree and a branch of a run's own, and a commit for each stage.
+
+The user's checkout, branches, hooks and settings stay as they are: what a run does stands on its branch, and
+a person merges it, or does not. Which commit a stage left is in the run's log; here is how to get there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.deferred import later
+from attractor_nb.errors import OptionError, RunError, StorageError
+from attractor_nb.model.isolation import WORKTREE
+from attractor_nb.processes.git import Git
+from attractor_nb.stage import Kept
+from attractor_nb.storage.run_directory import WORKTREE_NAME
+from attractor_nb.storage.stored_run import read_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.views import changes_view as views_changes
+else:
+    views_changes = later("attractor_nb.views.changes_view")
+
+BRANCH_BEGINNING: Final = "attractor/"
+_PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-renames")
+"""A diff that runs no command of anybody's settings."""
+_LEFT: Final = "changes that no stage of the run has committed"
+_ELSE: Final = 'run it without isolation, or with isolation="workspace"'
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository of which a run gets a worktree.
+
+    Attributes:
+        top: The top of the checkout in which the run was started.
+        prefix: The way from there to where it was started, or empty.
+        commit: Where the worktree begins.
+        changes: How many files of the checkout are not as committed: the worktree has them as committed.
+    """
+
+    top: Path
+    prefix: str
+    commit: str
+    changes: int
+
+    def facts(self, run_id: str) -> dict[str, Any]:
+        """What the manifest of a run says of its worktree."""
+        return {
+            "repository": str(self.top),
+            "prefix": self.prefix,
+            "branch": f"{BRANCH_BEGINNING}{run_id}",
+            "base": self.commit,
+            "start": self.commit,
+        }
+
+    @property
+    def warning(self) -> str:
+        """What a user must know who expects the changes of the checkout in the worktree; else empty."""
+        if not self.changes:
+            return ""
+        files = f"{self.changes:,} file{'s' * (self.changes != 1)}"
+        return (
+            f"{files} in {self.top} {'are' if self.changes != 1 else 'is'} changed and not committed: the "
+            f"worktree of the run begins at {self.commit[:12]}, without them"
+        )
+
+
+def find_repository(directory: Path) -> Repository:
+    """The repository that holds a directory.
+
+    Raises:
+        OptionError: There is none that can have a worktree, and why.
+    """
+    git = Git(directory)
+    if shutil.which("git") is None:
+        raise OptionError(
+            'isolation="worktree" needs git, which is not on the PATH', hint=f"install git, or {_ELSE}"
+        )
+    try:
+        inside = git.says("rev-parse", "--is-inside-work-tree")
+        if inside is None:
+            raise OptionError(
+                f'isolation="worktree" needs a git repository, and {directory} is in none',
+                hint=f"git init and commit, name one by workdir=, or {_ELSE}",
+            )
+        if inside != "true":
+            raise OptionError(
+                f"{directory} is in a bare repository, or inside of .git: there is no checkout",
+                hint="name a checkout by workdir=",
+            )
+        top = Path(git.ask("rev-parse", "--show-toplevel"))
+        prefix = git.ask("rev-parse", "--show-prefix").rstrip("/")
+        commit = git.says("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        if commit is None:
+            raise OptionError(
+                f"the repository {top} has no commit yet, and a worktree begins at one",
+                hint="make a first commit: git add -A && git commit",
+            )
+        changes = len(git.ask("status", "--porcelain=v1", "--", ".", ":(exclude,top).attractor").splitlines())
+    except StorageError as error:
+        raise OptionError(error.message, hint=f"mend it, or {_ELSE}") from error
+    return Repository(top, prefix, commit, changes)
+
+
+class Worktree:
+    """The worktree of a run (``workplaces.Workspace``); one thread at a time changes it.
+
+    Attributes:
+        path: Its top.
+        repository: The top of the checkout from which it was made.
+        branch: The run's branch.
+        base: The commit with which the run's changes are compared.
+    """
+
+    isolation = WORKTREE
+
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
+        self.path = path
+        self.repository = Path(str(facts["repository"]))
+        self.branch = str(facts["branch"])
+        self.base = str(facts["base"])
+        self._start = str(facts.get("start") or self.base)
+        self._prefix = str(facts.get("prefix", ""))
+        self._lock = threading.Lock()
+        self._git: Git | None = None
+        self._last = self._start
+
+    @property
+    def directory(self) -> Path:
+        """Where the run works: as far below the top as it was started in the repository."""
+        return self.path / self._prefix
+
+    async def open(self) -> None:
+        """It is made before the run begins."""
+
+    async def close(self) -> None:
+        """It stays as long as the run directory does."""
+
+    # -- making and finding ---------------------------------------------------------------------------
+
+    def make(self) -> None:
+        """Make it, or make again what of it is gone; the branch keeps what was committed.
+
+        Raises:
+            StorageError: git said no; the repository is gone.
+        """
+        outer = self._outer()
+        if not self.path.is_dir() or not any(self.path.iterdir()):
+            outer.says("worktree", "remove", "--force", str(self.path))
+            words = [str(self.path), self.branch]
+            if outer.says("rev-parse", "--verify", "--quiet", f"refs/heads/{self.branch}") is None:
+                words = ["-b", self.branch, str(self.path), self._start]
+            outer.ask("worktree", "add", "--quiet", "--force", *words)
+        elif self._found(outer) is None:
+            outer.ask("worktree", "repair", str(self.path))  # the run directory was moved
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def _outer(self) -> Git:
+        if not self.repository.is_dir():
+            raise StorageError(
+                f"the repository {self.repository} of the run's worktree is gone",
+                path=str(self.repository),
+                hint="bring it back where it was: the run's branch is in it",
+            )
+        return Git(self.repository)
+
+    def _found(self, outer: Git) -> Path | None:
+        """Git's own directory for this worktree; asked of the repository, for files here may be anybody's."""
+        common = Path(outer.ask("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        wanted = os.path.realpath(self.path)
+        for entry in sorted(common.glob("worktrees/*/gitdir")):
+            place = Path(entry.read_text(encoding="utf-8", errors="replace").strip())
+            if os.path.realpath(place.parent) == wanted:
+                return entry.parent
+        return None
+
+    def _inner(self) -> Git:
+        """Git in the worktree, on the run's branch: whoever works there may have changed to another."""
+        if self._git is None:
+            outer = self._outer()
+            own = self._found(outer)
+            if own is None:
+                raise StorageError(
+                    f"{self.path} is no worktree of {self.repository}",
+                    path=str(self.path),
+                    hint="resume the run",
+                )
+            self._git = Git(self.path, git_dir=own, work_tree=self.path)
+        own_branch = f"refs/heads/{self.branch}"
+        if self._git.says("symbolic-ref", "--quiet", "HEAD") != own_branch:
+            self._git.ask("symbolic-ref", "-m", "attractor-nb: back to the run's branch", "HEAD", own_branch)
+        return self._git
+
+    # -- what stages leave ----------------------------------------------------------------------------
+
+    def keep(self, message: str) -> Kept:
+        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself.
+
+        Raises:
+            StorageError: git said no.
+        """
+        with self._lock:
+            git = self._inner()
+            git.ask("add", "--all")
+            if git.says("diff", "--cached", "--quiet", "HEAD") is None:
+                git.ask("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=message)
+            commit = git.ask("rev-parse", "HEAD")
+            before, self._last = self._last, commit
+            if commit == before:
+                return Kept(commit)
+            return Kept(commit, views_changes.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
+
+    def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
+        """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.
+
+        A person may change and commit in the worktree while the run stands still; that stays. What an
+        attempt left that was cut off, or stages that a rewind has set aside, goes: the stage is executed on
+        what it had.
+
+        Args:
+            commit: The commit of the last stage that counts; empty for where the run began.
+            is_cut_off: Whether a stage was cut off here, or a rewind goes back.
+
+        Returns:
+            Where what was there is kept, when there was more than that; else empty.
+
+        Raises:
+            StorageError: git said no.
+        """
+        wanted = self._last = commit or self._start
+        self.make()
+        with self._lock:
+            self._remove_lock()
+            git = self._inner()
+            head = git.ask("rev-parse", "HEAD")
+            is_ahead = git.says("merge-base", "--is-ancestor", wanted, head) is not None
+            if is_ahead and not is_cut_off:
+                return ""
+            git.ask("add", "--all")
+            is_dirty = git.says("diff", "--cached", "--quiet", "HEAD") is None
+            if not is_dirty and head == wanted:
+                return ""
+            if is_dirty:
+                git.ask("commit", "--quiet", "--no-verify", "--file=-", stdin=_LEFT)
+                head = git.ask("rev-parse", "HEAD")
+            kept = ""
+            if git.says("merge-base", "--is-ancestor", head, wanted) is None:
+                kept = self._free_name(git)
+                git.ask("branch", "--no-track", kept, head)
+            git.ask("reset", "--quiet", "--hard", wanted)
+            git.ask("clean", "--quiet", "-d", "--force")
+            self.directory.mkdir(parents=True, exist_ok=True)
+            return kept
+
+    def _remove_lock(self) -> None:
+        """Take away the lock of a git that was killed here: the run is ours, so nobody else's is there."""
+        own = self._found(self._outer())
+        if own is not None:
+            (own / "index.lock").unlink(missing_ok=True)
+
+    def _free_name(self, git: Git) -> str:
+        number = 1
+        while git.says("rev-parse", "--verify", "--quiet", f"refs/heads/{self.branch}-aside-{number}"):
+            number += 1
+        return f"{self.branch}-aside-{number}"
+
+    # -- what changed ---------------------------------------------------------------------------------
+
+    def difference(self, before: str, after: str) -> tuple[str, str]:
+        """The files that changed from one commit to another, and the diff; of an empty one, the run's ends.
+
+        Raises:
+            StorageError: git said no, or the repository is gone.
+        """
+        outer = self._outer()
+        ends = before or self.base, after or f"refs/heads/{self.branch}"
+        return outer.ask("diff", "--numstat", *_PLAIN, *ends, "--"), outer.ask("diff", *_PLAIN, *ends, "--")
+
+    def forget(self) -> None:
+        """Have the repository forget a worktree whose directory is gone. The branch stays."""
+        if self.repository.is_dir():
+            Git(self.repository).says("worktree", "remove", "--force", str(self.path))
+
+
+def worktree_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a manifest says of the run's worktree; None of a run without one."""
+    found = manifest.get("worktree")
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def worktree_of(path: Path, facts: Mapping[str, Any]) -> Worktree:
+    """The worktree that a manifest tells of.
+
+    Raises:
+        StorageError: The manifest does not say enough.
+    """
+    try:
+        return Worktree(path, facts)
+    except KeyError as error:
+        raise StorageError(
+            f"the manifest does not say the {error.args[0]} of the run's worktree", path=str(path)
+        ) from None
+
+
+def worktrees_in(logs_root: Path) -> list[Worktree]:
+    """The worktrees of a run, or of the rows of a map; those whose manifest cannot be read are left out."""
+    found: list[Worktree] = []
+    for place in (logs_root, *sorted(logs_root.glob("row-*"))):
+        with contextlib.suppress(RunError):
+            if facts := worktree_facts(read_facts(place)):
+                found.append(worktree_of((place / WORKTREE_NAME).absolute(), facts))
+    return found

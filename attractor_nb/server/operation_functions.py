@@ -1,0 +1,230 @@
+"""What each operation does. Each function blocks, and is called in a thread; the stream alone is not here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import NoSuchGate, SourceError
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
+from attractor_nb.server import run_status_answers as looking
+from attractor_nb.server import stage_files_answers as files
+from attractor_nb.server.desk import posted_pipeline
+from attractor_nb.server.gate_answers import all_questions, questions_here, questions_of, take_answer
+from attractor_nb.server.lint_answers import (
+    mended,
+    plain_finding,
+    plain_outline,
+    plain_surface,
+    plain_syntax_error,
+    renamed,
+)
+from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Reply
+from attractor_nb.server.request_models import (
+    Accepted,
+    Cancelling,
+    PipelineList,
+    QuestionList,
+    Ticket,
+    Validation,
+)
+from attractor_nb.storage.stored_run import has_event_log
+
+if TYPE_CHECKING:
+    from attractor_nb.server.request_calls import Call
+
+
+def submit(call: Call) -> Reply:
+    """Start a posted source; of a request that is sent again the run that it has begun."""
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.house.desk.submit(call.body, call.claim.note)
+    return _accepted(call, run_id, run.status, 201)
+
+
+def list_pipelines(call: Call) -> Reply:
+    """The runs of the root, newest first."""
+    desk, query = call.house.desk, call.query
+    found = desk.summaries()
+    part = found[query.offset : query.offset + query.limit]
+    lines = [looking.line_of(desk, summary) for summary in part]
+    return Reply(PipelineList(pipelines=lines, total=len(found), offset=query.offset))
+
+
+def get_pipeline(call: Call) -> Reply:
+    """How a run stands."""
+    return Reply(looking.status_of(call.house.desk, call.path["id"]))
+
+
+def get_status(call: Call) -> Reply:
+    """How a run stands, the newest if none is named."""
+    desk = call.house.desk
+    return Reply(looking.status_of(desk, call.query.id or _newest(call)))
+
+
+def cancel(call: Call) -> Reply:
+    """Stop a run."""
+    call.house.desk.cancel(call.path["id"])
+    return Reply(Cancelling(id=call.path["id"], status="cancelling"), 202)
+
+
+def resume(call: Call) -> Reply:
+    """Go on with a run."""
+    run_id, run = call.house.desk.resume(call.path["id"], call.body)
+    return _accepted(call, run_id, run.status, 202)
+
+
+def fork(call: Call) -> Reply:
+    """Begin a run that goes another way; of a request that is sent again the fork that it has begun."""
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.house.desk.fork(call.path["id"], call.body, call.claim.note)
+    return _accepted(call, run_id, run.status, 201)
+
+
+def get_graph(call: Call) -> Reply:
+    """The graph with its present states."""
+    return looking.graph_of(call.house.desk.run(call.path["id"]), call.query.format)
+
+
+def get_questions(call: Call) -> Reply:
+    """The questions of a run that wait."""
+    return Reply(QuestionList(questions=questions_of(call.house.desk, call.path["id"])))
+
+
+def get_all_questions(call: Call) -> Reply:
+    """The questions of all runs that wait."""
+    return Reply(QuestionList(questions=all_questions(call.house.desk)))
+
+
+def answer(call: Call) -> Reply:
+    """Take an answer; when this is answered it is in the log."""
+    return Reply(take_answer(call.house.desk, call.path["id"], call.path["qid"], call.body))
+
+
+def short_answer(call: Call) -> Reply:
+    """Take an answer that says itself what it answers, or leaves out what there is only one of."""
+    given = call.body
+    if given.pipeline and given.question:  # it may have been answered, which the gate itself knows
+        return Reply(take_answer(call.house.desk, given.pipeline, given.question, given))
+    waiting = [
+        asked
+        for asked in questions_here(call.house.desk)
+        if given.pipeline in {"", asked.pipeline} and given.question in {"", asked.id, asked.stage}
+    ]
+    if not waiting:
+        raise NoSuchGate("no such question is open here", hint="GET /questions lists them")
+    if len(waiting) > 1:
+        names = ", ".join(f"{asked.pipeline} {asked.id}" for asked in waiting[:10])
+        raise Problem(
+            409,
+            "many-questions",
+            "Several questions are open",
+            f"the answer fits {len(waiting)} questions: {names}",
+            hint='name one: {"pipeline": …, "question": …}',
+        )
+    return Reply(take_answer(call.house.desk, waiting[0].pipeline, waiting[0].id, given))
+
+
+def get_checkpoint(call: Call) -> Reply:
+    """The newest checkpoint."""
+    return Reply(looking.checkpoint_of(call.house.desk, call.path["id"]))
+
+
+def get_context(call: Call) -> Reply:
+    """The context as it is now."""
+    return Reply(looking.context_of(call.house.desk, call.path["id"]))
+
+
+def get_stage(call: Call) -> Reply:
+    """What is known of a stage."""
+    return Reply(files.plain_stage(call.house.desk.run(call.path["id"]), call.path["node"], call.query))
+
+
+def get_stage_file(call: Call) -> Reply:
+    """A file of a stage."""
+    run, path = call.house.desk.run(call.path["id"]), call.path
+    return Reply(files.stage_file(run, path["node"], path["name"], call.query))
+
+
+def get_inspection(call: Call) -> Reply:
+    """What the inspector of a front-end shows."""
+    return Reply(files.inspection_of(call.house.desk.run(call.path["id"]), call.query))
+
+
+def get_artifacts(call: Call) -> Reply:
+    """The artifacts of a run."""
+    run_id = call.path["id"]
+    return Reply(files.artifacts_of(run_id, looking.current_place(call.house.desk, run_id)))
+
+
+def get_artifact(call: Call) -> Reply:
+    """The value of an artifact."""
+    place = looking.current_place(call.house.desk, call.path["id"])
+    return Reply({"id": call.path["artifact"], "value": files.artifact_of(place, call.path["artifact"])})
+
+
+def get_session(call: Call) -> Reply:
+    """The status of a run's branches as a session of agents."""
+    return Reply(files.session_of(call.house.desk.place(call.path["id"])))
+
+
+def validate(call: Call) -> Reply:
+    """What lint says of a source, after a fix or a renaming if one is asked for; nothing of it is run."""
+    asked = call.body
+    is_changed = asked.fix is not None or asked.rename is not None
+    try:
+        pipeline = posted_pipeline(asked.source, strict=asked.strict)
+        if asked.fix is not None:
+            pipeline = mended(pipeline, asked.fix)
+        if asked.rename is not None:
+            pipeline = renamed(pipeline, asked.rename.node, asked.rename.to)
+    except SourceError as error:
+        found: list[dict[str, Any]] = [plain_syntax_error(error)]
+        executes: dict[str, Any] = {"hash": "", "commands": []}
+        return Reply(
+            Validation(is_valid=False, name="", goal="", nodes=0, diagnostics=found, executes=executes)
+        )
+    return Reply(
+        Validation(
+            is_valid=not any(one.is_error for one in pipeline.diagnostics),
+            name=redacted(pipeline.name),
+            goal=redacted(pipeline.graph.goal),
+            nodes=len(pipeline.graph.nodes),
+            diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
+            executes=plain_surface(pipeline.graph),
+            inputs=plain_inputs(pipeline),
+            svg=pipeline.to_svg() if asked.with_drawing else "",
+            source=pipeline.to_dot() if is_changed else "",
+            outline=plain_outline(pipeline.graph) if asked.with_outline else [],
+        )
+    )
+
+
+def make_ticket(call: Call) -> Reply:
+    """A ticket for the events of a run, for who can send no header."""
+    house, run_id = call.house, call.path["id"]
+    house.desk.place(run_id)
+    ticket = house.tickets.issue(f"/pipelines/{run_id}/events")
+    url = f"pipelines/{run_id}/events?ticket={ticket}"
+    return Reply(Ticket(ticket=ticket, url=url, expires_in=house.settings.ticket_seconds), 201)
+
+
+def _begun(call: Call) -> Reply | None:
+    """The run that an earlier try of the same request has begun, before its server died."""
+    desk, run_id = call.house.desk, call.claim.run_id
+    if not run_id or not has_event_log(desk.root / run_id):
+        return None
+    return _accepted(call, run_id, looking.status_of(desk, run_id).status, 201)
+
+
+def _accepted(call: Call, run_id: str, status: str, code: int) -> Reply:
+    reply = Accepted(id=run_id, status=status, links=looking.links_of(run_id))
+    return Reply(reply, code, headers={"Location": f"{call.to_root}pipelines/{run_id}"})
+
+
+def _newest(call: Call) -> str:
+    for summary in call.house.desk.summaries():
+        return summary.logs_root.name
+    raise Problem(404, "no-such-pipeline", "There is no pipeline yet", hint="POST /pipelines starts one")

@@ -1,0 +1,232 @@
+"""``diff(a, b)``: what two runs did differently, and on what graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.runtime.lookup import as_run, texts_of
+from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.user_files import write_file
+from attractor_nb.studio.compare.comparison_view import (
+    Compared,
+    Side,
+    comparison_plain,
+    comparison_svg,
+    context_table,
+    steps_table,
+    text_changes,
+    totals_table,
+)
+from attractor_nb.studio.compare.run_alignment import align, changed_values, step_of, unite
+from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.table import table_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
+    from pathlib import Path
+
+    from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.studio.compare.comparison_view import TextChange
+    from attractor_nb.studio.compare.run_alignment import Pair, Step, United, ValueChange
+
+PLAIN_TEXT_CHARS: Final = 20_000
+MAX_TEXTS: Final = 6
+"""Texts whose differences are in the printed form; all are in ``texts()``."""
+MAX_TEXT_LINES: Final = 8
+
+
+class Comparison:
+    """Two runs beside each other. Its ``repr`` is a table; in a notebook it is both ways on one drawing.
+
+    Attributes:
+        a: The first run: how it ended and what it consumed.
+        b: The second run.
+        steps: Each step beside the one of the other run that it belongs to, with what differs in it.
+        graph: What differs between the graphs, in words.
+        context: What differs between the contexts in which they ended: ``key``, ``a``, ``b``.
+    """
+
+    def __init__(self, compared: Compared) -> None:
+        self.compared = compared
+        self.a: Side = compared.a
+        self.b: Side = compared.b
+        self.steps: tuple[Pair, ...] = compared.pairs
+        self.graph: tuple[str, ...] = compared.graph_changes
+        self.context: tuple[ValueChange, ...] = compared.context
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs but times, ids and what it cost."""
+        ends = self.a.status is self.b.status and self.a.reason == self.b.reason
+        return ends and not self.graph and not self.context and self.first_difference is None
+
+    @property
+    def first_difference(self) -> Pair | None:
+        """The first step at which they are not alike; None when all are."""
+        return next((pair for pair in self.steps if pair.differences), None)
+
+    def texts(self, node: str = "", *, max_lines: int = 40) -> list[TextChange]:
+        """The prompts and responses that differ.
+
+        Args:
+            node: Only those of this node.
+            max_lines: Lines of each.
+        """
+        return list(text_changes(self.compared, node, max_lines=max_lines))
+
+    def to_svg(self) -> str:
+        """Both ways on one drawing."""
+        return comparison_svg(self.compared)
+
+    def to_html(self) -> str:
+        """Drawing, tables and texts as one piece of HTML without script."""
+        from attractor_nb.studio.compare.comparison_page import comparison_html  # noqa: PLC0415 - for pages only
+
+        return comparison_html(self.compared)
+
+    def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
+        """Write both as one page, where a click on a stage shows both sides; no kernel, no network.
+
+        Raises:
+            StorageError: The disk refused; what was there before is intact.
+        """
+        from attractor_nb.studio.compare.comparison_page import comparison_page  # noqa: PLC0415 - for pages only
+
+        place = as_path(path, "the page")
+        write_file(place, redacted(comparison_page(self.compared, text_chars=PLAIN_TEXT_CHARS)))
+        return place
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything as JSON values, times too; texts of more than 20,000 characters are cut."""
+        return {"is_same": self.is_same, **comparison_plain(self.compared, text_chars=PLAIN_TEXT_CHARS)}
+
+    def details(self) -> str:
+        """The tables with times, and all texts."""
+        return self._text(has_times=True, max_texts=10**6)
+
+    def _text(self, *, has_times: bool, max_texts: int) -> str:
+        compared = self.compared
+        first = self.first_difference
+        where = "no step differs" if first is None else f"first difference at {first.node}"
+        parts = [
+            f"{self.a.headline}\n{self.b.headline}",
+            "\n".join([*(f"graph: {words}" for words in self.graph), where]),
+            table_text(steps_table(compared, has_times=has_times)),
+            table_text(totals_table(compared, has_times=has_times)),
+        ]
+        if (context := context_table(compared)).rows:
+            parts.append(table_text(context))
+        changes = self.texts(max_lines=MAX_TEXT_LINES)
+        parts += [str(change) for change in changes[:max_texts]]
+        if len(changes) > max_texts:
+            parts.append(f"{len(changes) - max_texts} more texts differ: diff(…).texts()")
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self._text(has_times=False, max_texts=MAX_TEXTS)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": self.to_html(), "text/plain": str(self)}
+
+
+def diff(
+    a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
+) -> Comparison:
+    """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
+
+    They may be of the same graph or of two; a run that goes on is compared as far as it has come.
+
+    Args:
+        a: A run, its result, or its directory.
+        b: The other.
+
+    Raises:
+        OptionError: One of them is none of these.
+        RunNotFound: Nothing of one is stored.
+        CheckpointCorrupt: The log of one is damaged.
+    """
+    runs = as_run(a, "the first run"), as_run(b, "the second run")
+    graphs = redacted_graph(runs[0].graph), redacted_graph(runs[1].graph)
+    united = unite(*graphs)
+    ways = [tuple(_steps(run)) for run in runs]
+    ends = [_context(run) for run in runs]
+    return Comparison(
+        Compared(
+            _side("A", runs[0]),
+            _side("B", runs[1]),
+            align(*ways),
+            united,
+            tuple(_graph_changes(*graphs, united)),
+            changed_values(*ends),
+        )
+    )
+
+
+def _side(name: str, run: Execution) -> Side:
+    view = run.view
+    label = redacted(run.graph.label)
+    return Side(
+        name, run.id, label, view.status, redacted(view.reason), view.stages, view.duration, so_far(view)
+    )
+
+
+def _steps(run: Execution) -> Iterator[Step]:
+    """The visits on the way, over all directories of the run."""
+    for known in look_back(run).visits:
+        if not known.is_set_aside:
+            yield step_of(known.record, texts_of(run, known))
+
+
+def _context(run: Execution) -> dict[str, Any]:
+    """The context as it is now: recorded values, large ones as references that say their digest."""
+    journal = look_back(run).directories[-1].journal
+    last = journal.way[-1].sequence if journal.way else 0
+    clean: Any = redacted_value(journal.values_at(last))
+    return clean
+
+
+def _graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
+    """What differs between two graphs; where things stand in the source does not count."""
+    for word, names in (("A", united.only_a), ("B", united.only_b)):
+        yield from (f"node {name} only in {word}" for name in sorted(names))
+    for name in a.nodes.keys() & b.nodes.keys():
+        if changed := _changed_names(a.nodes[name].attrs, b.nodes[name].attrs):
+            yield f"node {name}: {changed}"
+    yield from _edge_changes(a, united)
+    if changed := _changed_names(a.attrs, b.attrs):
+        yield f"graph attributes: {changed}"
+
+
+def _edge_changes(a: Graph, united: United) -> Iterator[str]:
+    """What differs in the edges; where one has another condition between the same nodes it is one change."""
+    in_a, in_b = set(united.edges_a), set(united.edges_b)
+    alone: dict[tuple[str, str], tuple[list[Edge], list[Edge]]] = {}
+    for index, edge in enumerate(united.graph.edges):
+        if (index in in_a) != (index in in_b):
+            alone.setdefault((edge.source, edge.target), ([], []))[index in in_b].append(edge)
+    for (source, target), (only_a, only_b) in alone.items():
+        for before, now in zip(only_a, only_b, strict=False):
+            yield f"edge {source} -> {target}: {_guard(before)} in A, {_guard(now)} in B"
+        paired = min(len(only_a), len(only_b))
+        yield from (f"edge {source} -> {target}, {_guard(edge)}, only in A" for edge in only_a[paired:])
+        yield from (f"edge {source} -> {target}, {_guard(edge)}, only in B" for edge in only_b[paired:])
+    for edge, index in zip(a.edges, united.edges_a, strict=True):
+        if index in in_b and (changed := _changed_names(edge.attrs, united.graph.edges[index].attrs)):
+            yield f"edge {edge.source} -> {edge.target}: {changed}"
+
+
+def _guard(edge: Edge) -> str:
+    parts = [f'label "{edge.label}"'] if edge.label else []
+    return ", ".join([*parts, f"when {edge.condition}"] if edge.condition else parts) or "unconditional"
+
+
+def _changed_names(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name)))

@@ -1,0 +1,409 @@
+"""Two runs beside each other: on one drawing, as tables, as text.
+
+The first run is A, the second B, everywhere: in words, by stroke and by colour. Times differ from run to run
+and are only in what is asked for by ``has_times``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.languages.condition.evaluate import value_text
+from attractor_nb.model.outcome import StageStatus
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.metrics import ELLIPSIS
+from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus
+from attractor_nb.views.summary_line import duration_text, price_text, usage_words
+from attractor_nb.views.svg import render_svg
+from attractor_nb.views.table import Column, Table
+from attractor_nb.views.text_diff import text_diff, word_diff
+from attractor_nb.views.theme import drawing_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.studio.compare.run_alignment import Pair, Step, United, ValueChange
+    from attractor_nb.views.text_diff import Row
+    from attractor_nb.views.theme import Theme
+
+NOTHING: Final = "\N{EN DASH}"
+VALUE_CHARS: Final = 60
+MAX_ROWS: Final = 60
+"""Steps in a table; of longer ways only those that differ, and of these the first."""
+_STATUS: Final = {
+    StageStatus.SUCCESS: NodeStatus.SUCCESS,
+    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
+    StageStatus.RETRY: NodeStatus.FAIL,
+    StageStatus.FAIL: NodeStatus.FAIL,
+    StageStatus.SKIPPED: NodeStatus.SKIPPED,
+}
+_RULES: Final = """
+& .only-a .outline,& .only-a .line{stroke:var(--running-line);stroke-dasharray:7 4}
+& .only-b .outline,& .only-b .line{stroke:var(--retrying-line);stroke-dasharray:2 3}
+& .only-a .line,& .only-b .line{stroke-width:2.25}
+& .node.only-a.only-a.only-a .outline,& .node.only-b.only-b.only-b .outline{stroke-width:2.5}
+& .only-a .head{fill:var(--running-line);stroke:var(--running-line)}
+& .only-b .head{fill:var(--retrying-line);stroke:var(--retrying-line)}
+& .only-a text.counts,& .only-a text.passes{fill:var(--running-line)}
+& .only-b text.counts,& .only-b text.passes{fill:var(--retrying-line)}
+& .node.changed.changed.changed .outline{stroke:var(--cached-line);stroke-width:3.5}
+& .changed text.counts,& .varied text.counts{fill:var(--cached-line);font-size:13px}
+& .node.varied.varied.varied .outline{stroke-width:2.5}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two runs.
+
+    Attributes:
+        name: ``A`` or ``B``.
+        run_id: The run.
+        pipeline: Name of its pipeline.
+        status: How it ended, or that it goes on.
+        reason: Why it failed or stopped, or empty.
+        stages: Stages that it committed.
+        seconds: Its running time.
+        usage: What it consumed.
+    """
+
+    name: str
+    run_id: str
+    pipeline: str
+    status: RunStatus
+    reason: str
+    stages: int
+    seconds: float
+    usage: Usage
+
+    @property
+    def headline(self) -> str:
+        """How it stands, in a line."""
+        text = f"{self.name} {RUN_LETTERS[self.status]} {self.status}, {self.stages} stages"
+        return f"{text}: {one_line(self.reason)}" if self.reason else text
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Everything that is shown of two runs.
+
+    Attributes:
+        a: The first run.
+        b: The second run.
+        pairs: Their steps, each beside the one of the other run that it belongs to.
+        united: Their graphs as one.
+        graph_changes: What differs between the graphs, in words.
+        context: What differs between the contexts in which they ended.
+    """
+
+    a: Side
+    b: Side
+    pairs: tuple[Pair, ...]
+    united: United
+    graph_changes: tuple[str, ...]
+    context: tuple[ValueChange, ...]
+
+
+# -- the drawing -------------------------------------------------------------------------------------------
+
+
+def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
+    """Both ways on one drawing."""
+    found = _node_marks(compared)
+    edges, edge_marks = _edge_marks(compared)
+    return render_svg(
+        compared.united.graph,
+        states={node_id: state for node_id, (_, state) in found.items()},
+        edges=edges,
+        is_ended=True,
+        theme=theme,
+        dress=Dress(
+            {node_id: mark for node_id, (mark, _) in found.items()}, edge_marks, drawing_rules(_RULES)
+        ),
+    )
+
+
+def node_states_plain(compared: Compared) -> dict[str, Any]:
+    """The state of each node as JSON, its sign where counts stand: for a drawing to be clicked."""
+    return {
+        node_id: {**state.to_plain(), "progress": mark.words}
+        for node_id, (mark, state) in _node_marks(compared).items()
+    }
+
+
+def _node_marks(compared: Compared) -> dict[str, tuple[Mark, NodeState]]:
+    of_node: dict[str, list[Pair]] = {}
+    for pair in compared.pairs:
+        of_node.setdefault(pair.node, []).append(pair)
+    united = compared.united
+    return {node_id: _node_mark(node_id, of_node.get(node_id, []), united) for node_id in united.graph.nodes}
+
+
+def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, NodeState]:
+    in_a = [pair.a for pair in pairs if pair.a]
+    in_b = [pair.b for pair in pairs if pair.b]
+    if not pairs:
+        for name, only in (("a", united.only_a), ("b", united.only_b)):
+            if node_id in only:
+                tip = f"only in the graph of {name.upper()}"
+                return Mark((f"only-{name}",), name.upper(), tip), NodeState()
+        return Mark(tip="in neither run"), NodeState()
+    if not in_a or not in_b:
+        name, steps = ("a", in_a) if in_a else ("b", in_b)
+        mark = Mark((f"only-{name}",), name.upper(), f"only {name.upper()} came here")
+        return mark, NodeState(_status(steps[-1]), visits=len(steps), note=f"only {name.upper()}")
+    last_a, last_b = in_a[-1], in_b[-1]
+    state = NodeState(_status(last_b), visits=len(in_b))
+    if last_a.status != last_b.status:
+        note = f"A {_short_word(last_a)}, B {_short_word(last_b)}"
+        tip = f"A {_word(last_a)}, B {_word(last_b)}"
+        return Mark(("changed",), "≠", tip), state._replace(note=note)
+    found = dict.fromkeys(name for pair in pairs for name in pair.differences)
+    if not found:
+        return Mark(tip="the same in both"), state
+    if len(in_a) != len(in_b):
+        found = {f"{len(in_a)} and {len(in_b)} visits": None, **found}
+    return Mark(("varied",), "≈", f"differs: {', '.join(found)}"), state
+
+
+def _edge_marks(compared: Compared) -> tuple[dict[int, EdgeState], dict[int, Mark]]:
+    passes: dict[int, list[int]] = {}
+    for pair in compared.pairs:
+        for side, step in enumerate((pair.a, pair.b)):
+            places = (compared.united.edges_a, compared.united.edges_b)[side]
+            if step is not None and step.edge is not None and step.edge < len(places):
+                passes.setdefault(places[step.edge], [0, 0])[side] += 1
+    marks = {index: _edge_mark(*counts) for index, counts in passes.items()}
+    return {index: EdgeState(max(counts)) for index, counts in passes.items()}, marks
+
+
+def _edge_mark(a: int, b: int) -> Mark:
+    tip = f"A took it {_times(a)}, B {_times(b)}"
+    if a and b:
+        return Mark((), "" if a == b else f"A{TIMES}{a} B{TIMES}{b}", tip)
+    name, count = ("a", a) if a else ("b", b)
+    words = f"{name.upper()}{TIMES}{count}" if count > 1 else name.upper()
+    return Mark((f"only-{name}",), words, tip)
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
+
+
+def _status(step: Step) -> NodeStatus:
+    return _STATUS[StageStatus(step.status)] if step.status else NodeStatus.PENDING
+
+
+def _word(step: Step) -> str:
+    return step.status.replace("_", " ") or "not ended"
+
+
+def _short_word(step: Step) -> str:
+    """A status for the small line of a node, where every letter counts."""
+    return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(
+        step.status, step.status
+    )
+
+
+# -- tables ------------------------------------------------------------------------------------------------
+
+
+def steps_table(compared: Compared, *, has_times: bool = False) -> Table:
+    """The steps of both runs beside each other."""
+    pairs = compared.pairs
+    is_long = len(pairs) > MAX_ROWS
+    shown = [pair for pair in pairs if pair.differences][:MAX_ROWS] if is_long else list(pairs)
+    notes = [f"{len(pairs) - len(shown)} of {len(pairs)} steps are not shown"] if is_long else []
+    return Table(
+        "Steps of both runs",
+        (
+            Column("", "state"),
+            Column("stage", "place"),
+            Column("A"),
+            Column("B"),
+            Column("differs", "state"),
+        ),
+        [
+            (
+                _sign(pair),
+                _place(pair),
+                _step_words(pair.a, has_times=has_times),
+                _step_words(pair.b, has_times=has_times),
+                ", ".join(pair.differences),
+            )
+            for pair in shown
+        ],
+        states=[_row_state(pair) for pair in shown],
+        notes=notes,
+    )
+
+
+def _sign(pair: Pair) -> str:
+    if pair.b is None:
+        return "A"
+    if pair.a is None:
+        return "B"
+    if pair.a.status != pair.b.status:
+        return "≠"
+    return "≈" if pair.differences else ""
+
+
+def _row_state(pair: Pair) -> str:
+    return {"": "", "≈": "warn", "≠": "error"}.get(_sign(pair), "warn")
+
+
+def _place(pair: Pair) -> str:
+    numbers = [step.number for step in (pair.a, pair.b) if step]
+    visit = f" {TIMES}{'/'.join(map(str, dict.fromkeys(numbers)))}" if max(numbers) > 1 else ""
+    return f"{pair.branch}: {pair.node}{visit}" if pair.branch else f"{pair.node}{visit}"
+
+
+def _step_words(step: Step | None, *, has_times: bool) -> str:
+    if step is None:
+        return NOTHING
+    parts = [f"{STATUS_LETTERS[_status(step)]} {_word(step)}"]
+    if step.attempts > 1:
+        parts.append(f"{step.attempts} attempts")
+    parts += usage_words(step.usage)
+    if has_times:
+        parts.append(duration_text(step.seconds))
+    return ", ".join(parts)
+
+
+def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
+    """What both came to and consumed."""
+    a, b = compared.a, compared.b
+    rows: list[tuple[str, str, str]] = [
+        ("outcome", f"{RUN_LETTERS[a.status]} {a.status}", f"{RUN_LETTERS[b.status]} {b.status}"),
+        ("stages", str(a.stages), str(b.stages)),
+    ]
+    if a.reason or b.reason:
+        rows.append(("reason", _short(a.reason), _short(b.reason)))
+    if a.usage.total_tokens or b.usage.total_tokens:
+        rows.append(("tokens", f"{a.usage.total_tokens:,}", f"{b.usage.total_tokens:,}"))
+    if price_text(a.usage) or price_text(b.usage):
+        rows.append(("cost", price_text(a.usage) or NOTHING, price_text(b.usage) or NOTHING))
+    if has_times:
+        rows.append(("time", duration_text(a.seconds), duration_text(b.seconds)))
+    return Table("Both runs", (Column("", "place"), Column("A"), Column("B")), rows)
+
+
+def context_table(compared: Compared) -> Table:
+    """Where the contexts differ in which they ended; what the stages said is among the texts."""
+    nodes = compared.united.graph.nodes
+    said = {"last_response", "last_stage", *(f"{node_id}.response" for node_id in nodes)}
+    rows = [(c.key, _value(c.a), _value(c.b)) for c in compared.context if c.key not in said]
+    left = len(rows) - MAX_ROWS
+    notes = [f"{left} more keys differ"] if left > 0 else []
+    columns = (Column("context", "place"), Column("A"), Column("B"))
+    return Table("Context at the end", columns, rows[:MAX_ROWS], notes=notes)
+
+
+def _value(value: Any) -> str:
+    return NOTHING if value is None else _short(value_text(value))
+
+
+def _short(text: str) -> str:
+    line = one_line(text[: 4 * VALUE_CHARS])
+    return line if len(line) <= VALUE_CHARS else line[: VALUE_CHARS - 1] + ELLIPSIS
+
+
+# -- texts and plain values ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """A text of a step that both runs took, and that is not the same.
+
+    Attributes:
+        node: The node.
+        visit: Number of its visit in the first run.
+        name: ``prompt`` or ``response``.
+        lines: What differs (``text_diff``).
+        rows: The same with the words that differ (``word_diff``).
+    """
+
+    node: str
+    visit: int
+    name: str
+    lines: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name} of {self.node}, visit {self.visit}", *self.lines])
+
+
+def text_changes(compared: Compared, node: str = "", *, max_lines: int = 40) -> Iterator[TextChange]:
+    """The texts that differ, of one node or of all, in the order of the steps."""
+    for pair in compared.pairs:
+        if node in {"", pair.node}:
+            yield from pair_changes(pair, max_lines=max_lines)
+
+
+def pair_changes(pair: Pair, *, max_lines: int) -> Iterator[TextChange]:
+    """The texts of one step that differ."""
+    if pair.a is None or pair.b is None:
+        return
+    for name in dict.fromkeys((*pair.a.texts, *pair.b.texts)):
+        before, after = pair.a.texts.get(name, ""), pair.b.texts.get(name, "")
+        if lines := text_diff(before, after, max_lines=max_lines):
+            rows = tuple(word_diff(before, after, max_lines=max_lines))
+            yield TextChange(pair.node, pair.a.number, name, tuple(lines), rows)
+
+
+def comparison_plain(compared: Compared, *, text_chars: int) -> dict[str, Any]:
+    """Everything as JSON values; texts are cut to so many characters."""
+    return {
+        "a": _side_plain(compared.a),
+        "b": _side_plain(compared.b),
+        "graph": list(compared.graph_changes),
+        "steps": [
+            {
+                "node": pair.node,
+                **({"branch": pair.branch} if pair.branch else {}),
+                "differs": list(pair.differences),
+                "a": _step_plain(pair.a, text_chars),
+                "b": _step_plain(pair.b, text_chars),
+            }
+            for pair in compared.pairs
+        ],
+        "context": [{"key": change.key, "a": change.a, "b": change.b} for change in compared.context],
+    }
+
+
+def _side_plain(side: Side) -> dict[str, Any]:
+    return {
+        "run": side.run_id,
+        "pipeline": side.pipeline,
+        "status": side.status.value,
+        **({"reason": side.reason} if side.reason else {}),
+        "stages": side.stages,
+        "seconds": round(side.seconds, 3),
+        "usage": side.usage.to_plain(),
+    }
+
+
+def _step_plain(step: Step | None, text_chars: int) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    texts = {name: _cut(text, text_chars) for name, text in step.texts.items()}
+    plain: Mapping[str, Any] = {
+        "visit": step.number,
+        "status": step.status or None,
+        "reason": step.reason,
+        "label": step.label,
+        "attempts": step.attempts,
+        "seconds": round(step.seconds, 3),
+        "usage": step.usage.to_plain(),
+        "next": step.next_node,
+        **texts,
+    }
+    return {key: value for key, value in plain.items() if value not in ("", {})}
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]}\n… {len(text) - chars:,} more characters"

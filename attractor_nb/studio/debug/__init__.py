@@ -1,0 +1,1 @@
+"""Breakpoints, steps, and changes while a run stands."""

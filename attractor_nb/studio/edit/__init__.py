@@ -1,0 +1,1 @@
+"""Changes of a pipeline's text; forms of its parts."""

@@ -1,0 +1,208 @@
+"""``pipeline.hindsight(runs)``: which past runs would go elsewhere on this graph, without a model call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.runtime.handles.final_context import StoredValues
+from attractor_nb.runtime.lookup import as_run, is_path
+from attractor_nb.storage.stored_run import read_run
+from attractor_nb.studio.estimate.foretold_route import Foretold, foretell
+from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.svg import render_svg
+from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.theme import drawing_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.runtime.execution import Execution
+
+_RULES: Final = """
+& .node.turning.turning.turning .outline{stroke:var(--cached-line);stroke-width:3.5}
+& .turning text.counts{fill:var(--cached-line);font-size:12px}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What would have become of one run.
+
+    Attributes:
+        number: Its place among the runs that were asked about, from 1.
+        run_id: The run, or empty where it could not be read.
+        ended: How it stands, in words.
+        foretold: What the graph would have made of it; None where that cannot be told.
+        problem: Why it cannot be told, or empty.
+    """
+
+    number: int
+    run_id: str
+    ended: str
+    foretold: Foretold | None
+    problem: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``same``, ``elsewhere``, or ``unreadable``."""
+        return "unreadable" if self.foretold is None else self.foretold.verdict
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        plain: dict[str, Any] = {"run": self.run_id, "ended": self.ended, "verdict": self.verdict}
+        if self.foretold is None:
+            return {**plain, "problem": self.problem}
+        turn = self.foretold.turn
+        plain |= {"steps": self.foretold.steps, "assumed": list(self.foretold.assumed)}
+        return plain if turn is None else {**plain, "turn": asdict(turn)}
+
+
+class Hindsight:
+    """What a graph would have made of past runs. Its ``repr`` is a table.
+
+    Attributes:
+        verdicts: One for each run, in the order in which they were given.
+    """
+
+    def __init__(self, graph: Graph, verdicts: tuple[Verdict, ...]) -> None:
+        self.verdicts = verdicts
+        self._graph = graph
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    @property
+    def elsewhere(self) -> tuple[Verdict, ...]:
+        """The runs that would go elsewhere."""
+        return tuple(found for found in self.verdicts if found.verdict == "elsewhere")
+
+    @property
+    def headline(self) -> str:
+        """The sum of it in a line."""
+        count, total = len(self.elsewhere), len(self.verdicts)
+        unread = sum(found.foretold is None for found in self.verdicts)
+        words = f"{count or 'none'} of {total} run{'s' * (total != 1)} would go elsewhere"
+        return f"{words}, {unread} could not be read" if unread else words
+
+    def to_plain(self) -> list[dict[str, Any]]:
+        """JSON values, one entry for each run."""
+        clean: Any = redacted_value([found.to_plain() for found in self.verdicts])
+        return clean
+
+    def to_svg(self) -> str:
+        """The graph; a node behind which runs would go elsewhere says how many."""
+        counts = Counter(
+            found.foretold.turn.node for found in self.elsewhere if found.foretold and found.foretold.turn
+        )
+        total = len(self.verdicts)
+        marks = {
+            node: Mark(("turning",), f"{count}/{total}", f"{count} of {total} runs would leave it elsewhere")
+            for node, count in counts.items()
+        }
+        return render_svg(self._graph, dress=Dress(marks, css=drawing_rules(_RULES)))
+
+    def table(self, *, has_ids: bool = False) -> Table:
+        """The verdicts as a table."""
+        columns = ("run", "ended", "would go elsewhere", "because", "then")
+        rows = [_row(found, has_ids=has_ids) for found in self.verdicts]
+        states = ["warn" if found.verdict != "same" else "" for found in self.verdicts]
+        return Table(
+            "Past runs on this graph",
+            tuple(Column(name, "state" if name == "would go elsewhere" else "text") for name in columns),
+            rows,
+            states=states,
+            headline=self.headline,
+            notes=[redacted(note) for note in self._notes()],
+        )
+
+    def _notes(self) -> Iterator[str]:
+        assumed = dict.fromkeys(
+            node for found in self.verdicts if found.foretold for node in found.foretold.assumed
+        )
+        if assumed:
+            yield f"changed since, their recorded outcomes are taken all the same: {', '.join(assumed)}"
+
+    def details(self) -> str:
+        """The table with the ids of the runs."""
+        return table_text(self.table(has_ids=True))
+
+    def __str__(self) -> str:
+        return table_text(self.table())
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": table_html(self.table()), "text/plain": str(self)}
+
+
+def hindsight(graph: Graph, runs: object) -> Hindsight:
+    """Ask a graph where past runs would have gone.
+
+    Args:
+        graph: The graph, linted.
+        runs: Runs, results or directories; one of them, or several, such as ``runs()`` gives.
+
+    Raises:
+        OptionError: Something among them can be no run.
+    """
+    plan = compile_plan(graph)
+    return Hindsight(
+        graph, tuple(_verdict(plan, number, thing) for number, thing in enumerate(_several(runs), 1))
+    )
+
+
+def _several(runs: Any) -> Iterable[Any]:
+    if is_path(runs) or hasattr(runs, "logs_root"):
+        return (runs,)
+    try:
+        return tuple(runs)
+    except TypeError:
+        raise OptionError(
+            f"hindsight is asked of runs, not of {type(runs).__name__}", hint="pipeline.hindsight(runs())"
+        ) from None
+
+
+def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
+    try:
+        run = as_run(thing, f"run {number}")
+        return Verdict(number, run.id, _ended(run), _foretold(plan, run))
+    except OptionError:
+        raise
+    except AttractorError as error:  # one that is damaged or gone keeps nobody from the others
+        return Verdict(number, "", "unreadable", None, redacted(error.message))
+
+
+def _foretold(plan: Plan, run: Execution) -> Foretold:
+    stored = read_run(run.logs_root)
+    journal = Journal(stored.events, plan.graph.mirrored())
+    values = StoredValues(stored.logs_root)
+    return foretell(plan, run.graph, journal, values.whole)
+
+
+def _ended(run: Execution) -> str:
+    return f"{RUN_LETTERS[run.view.status]} {run.view.status}"
+
+
+def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:
+    name = found.run_id if has_ids and found.run_id else str(found.number)
+    if found.foretold is None:
+        return name, found.ended, "cannot be told", found.problem, ""
+    turn = found.foretold.turn
+    if turn is None:
+        return name, found.ended, "no, the same way", "", ""
+    visit = f", visit {turn.visit}" if turn.visit > 1 else ""
+    behind = f"behind {turn.node}{visit}" if turn.node else "at the start"
+    where = f"to {turn.now or 'an end'}, not {turn.before or 'an end'}"
+    return name, found.ended, redacted(f"{behind}: {where}"), redacted(turn.now_why), redacted(turn.known)

@@ -1,0 +1,307 @@
+"""What a run would need, and whether it is there: `pipeline.doctor()`. Nothing is run, nothing is asked."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, overload
+from urllib.parse import urlsplit
+
+from attractor_nb.backends import LocalModelBackend, ProviderBackend, resolve_backend
+from attractor_nb.backends.llm.addresses import (
+    address_of,
+    key_variables,
+    needs_key,
+    public_address_of,
+    set_key,
+    unset,
+)
+from attractor_nb.backends.llm.provider_backend import check_client
+from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.finding import PreflightFinding
+from attractor_nb.protocols import ChecksGraphs
+from attractor_nb.runtime.begin import describe_backend
+from attractor_nb.runtime.prepare.budget import check_budget
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
+from attractor_nb.studio.estimate import machine_facts as machine
+from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.state import NodeStatus
+from attractor_nb.views.table import Column, Table, table_html, table_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from attractor_nb.backends.llm.model_requests import Target
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.finding import FindingState
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.protocols import CodergenBackend
+    from attractor_nb.runtime.prepare.run_options import BackendSpec
+
+_COLUMNS: Final = (Column("", "state"), Column("what", "place"), Column("how it is"), Column("what to do"))
+_MARKS: Final[dict[FindingState, str]] = {
+    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
+    "warn": "!",
+    "error": STATUS_LETTERS[NodeStatus.FAIL],
+    "note": STATUS_LETTERS[NodeStatus.PENDING],
+}
+_SHELL_WORDS: Final = frozenset(
+    """alias break case cd command continue echo eval exec exit export false fg for getopts hash if jobs kill
+    printf pwd read readonly return set shift source test times trap true type ulimit umask unset until wait
+    while""".split()  # noqa: SIM905 - forty quoted words would be read by nobody
+)
+"""What a shell knows itself."""
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+/-")
+
+
+class Preflight(Sequence[PreflightFinding]):
+    """What was looked at before a run, and how it is. ``is_ready`` says whether a run can begin."""
+
+    def __init__(self, name: str, findings: Sequence[PreflightFinding]) -> None:
+        self.name = name
+        self._findings = tuple(findings)
+
+    @overload
+    def __getitem__(self, index: int) -> PreflightFinding: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[PreflightFinding, ...]: ...
+    def __getitem__(self, index: int | slice) -> PreflightFinding | tuple[PreflightFinding, ...]:
+        return self._findings[index]
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def of(self, state: FindingState) -> tuple[PreflightFinding, ...]:
+        """The findings of one state."""
+        return tuple(found for found in self._findings if found.state == state)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing was found that keeps a run from beginning or a stage from being done."""
+        return not self.of("error")
+
+    @property
+    def headline(self) -> str:
+        """How it is in all."""
+        errors, warnings = len(self.of("error")), len(self.of("warn"))
+        if not errors and not warnings:
+            return f"{_MARKS['ok']} {self.name} is ready"
+        counts = [
+            f"{count} {word}{'s' * (count != 1)}"
+            for count, word in ((errors, "error"), (warnings, "warning"))
+        ]
+        told = ", ".join(words for words in counts if not words.startswith("0 "))
+        return (
+            f"{_MARKS['error']} {self.name} is not ready: {told}"
+            if errors
+            else f"! {self.name} is ready, with {told}"
+        )
+
+    @property
+    def table(self) -> Table:
+        """The same as a table."""
+        rows = [
+            [f"{_MARKS[found.state]} {found.state}", found.subject, found.message, found.remedy]
+            for found in self._findings
+        ]
+        states = ["" if found.state == "note" else found.state for found in self._findings]
+        return Table(f"Preflight of {self.name}", _COLUMNS, rows, states=states, headline=self.headline)
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "name": self.name,
+            "is_ready": self.is_ready,
+            "findings": [
+                {
+                    "state": found.state,
+                    "subject": found.subject,
+                    "message": found.message,
+                    "remedy": found.remedy or None,
+                }
+                for found in self._findings
+            ],
+        }
+
+    def __str__(self) -> str:
+        return table_text(self.table)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": table_html(self.table), "text/plain": str(self)}
+
+
+def examine_machine(runs_dir: Path | None = None) -> Preflight:
+    """What this machine has, whatever pipeline is to run."""
+    findings = [
+        *machine.extras(),
+        *machine.keys(),
+        *machine.agents(),
+        machine.local_model(),
+        machine.drawing(),
+        machine.loopback(),
+        *machine.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+    ]
+    return Preflight("this machine", findings)
+
+
+def examine(
+    graph: Graph,
+    *,
+    name: str,
+    diagnostics: Sequence[Diagnostic],
+    backend: BackendSpec,
+    runs_dir: Path | None,
+    is_online: bool,
+) -> Preflight:
+    """What a pipeline would need, and whether it is there.
+
+    Args:
+        graph: The graph as it will run.
+        name: The pipeline's name.
+        diagnostics: What lint found in it.
+        backend: What would answer its prompts.
+        runs_dir: Where its runs would be kept.
+        is_online: Look whether the servers of its models can be reached, too.
+    """
+    findings = [
+        *_lint(diagnostics),
+        *_answering(graph, backend, is_online=is_online),
+        *_commands(graph),
+        *machine.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+        machine.drawing(),
+    ]
+    return Preflight(name, findings)
+
+
+def _lint(diagnostics: Sequence[Diagnostic]) -> Iterator[PreflightFinding]:
+    errors = [found for found in diagnostics if found.is_error]
+    if errors:
+        message = f"{errors[0].message}" + (f", and {len(errors) - 1} more" if len(errors) > 1 else "")
+        yield PreflightFinding("error", "lint", message, "pipeline.lint() shows all, with fixes")
+    else:
+        yield PreflightFinding("ok", "lint", "no errors")
+
+
+def _answering(graph: Graph, spec: BackendSpec, *, is_online: bool) -> Iterator[PreflightFinding]:
+    """What answers the prompts, and all that it needs."""
+    try:
+        backend = resolve_backend(spec)
+    except OptionError as error:
+        yield PreflightFinding("error", "backend", error.message, error.hint)
+        return
+    word = describe_backend(spec) or "simulated"
+    if spec is None or spec == "simulated":
+        message = "simulated: no model is asked"
+        yield PreflightFinding("warn", "backend", message, 'give one: backend="llm", "local", "claude" …')
+        return
+    yield PreflightFinding("ok", "backend", word)
+    if isinstance(backend, LocalModelBackend):
+        yield machine.local_model("error")
+        yield machine.loopback("error")
+    if isinstance(backend, ProviderBackend):
+        yield from _providers(graph, backend, is_online=is_online)
+    elif isinstance(backend, ChecksGraphs):
+        yield from _checked(graph, backend)
+
+
+def _checked(graph: Graph, backend: ChecksGraphs) -> Iterator[PreflightFinding]:
+    try:
+        backend.check_graph(graph)
+    except OptionError as error:
+        yield PreflightFinding("error", "models", error.message, error.hint)
+
+
+def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> Iterator[PreflightFinding]:
+    """Whether the models that the nodes name can be asked."""
+    if not all(map(machine.has_package, ("pydantic_ai", "openai", "anthropic"))):
+        yield PreflightFinding("error", "extra llm", "not installed", "pip install 'attractor-nb[llm]'")
+    wanted: dict[Target, tuple[str, bool]] = {}
+    for node_id, targets, problem in _targets(graph, backend):
+        if problem is not None:
+            yield PreflightFinding("error", f"model of {node_id}", problem.message, problem.hint)
+        for index, target in enumerate(targets):
+            first, is_fallback = wanted.get(target, (node_id, True))
+            wanted[target] = (first, is_fallback and index > 0)
+    for target, (node_id, is_fallback) in wanted.items():
+        missing: FindingState = "warn" if is_fallback else "error"
+        yield _key(target, node_id, missing)
+        try:
+            check_client(target)
+        except OptionError as error:
+            yield PreflightFinding(missing, f"client for {target}", error.message, error.hint)
+    if is_online:
+        yield from _connections(wanted)
+    yield from _budget(graph, backend)
+
+
+def _targets(
+    graph: Graph, backend: ProviderBackend
+) -> Iterator[tuple[str, tuple[Target, ...], TerminalError | None]]:
+    for node in nodes_that_ask(graph):
+        try:
+            yield node.id, backend.targets_of(node), None
+        except TerminalError as error:
+            yield node.id, (), error
+    for child in graph.children.values():
+        yield from _targets(child, backend)
+
+
+def _key(target: Target, node_id: str, missing: FindingState) -> PreflightFinding:
+    subject, names = f"key for {target}", key_variables(target)
+    if lacking := unset(target):
+        verb = "is" if len(lacking) == 1 else "are"
+        message = f"{' and '.join(lacking)} {verb} not set, and {node_id} asks {target}"
+        return PreflightFinding(missing, subject, message, f"set {lacking[0]} in the environment")
+    if found := set_key(target):
+        return PreflightFinding("ok", subject, f"{found[0]} is set")
+    if not needs_key(target, address_of(target)):
+        return PreflightFinding("ok", subject, "none is needed at an address of its own")
+    message = f"{' or '.join(names)} is not set, and {node_id} asks {target}"
+    return PreflightFinding(missing, subject, message, f"set {names[0]} in the environment")
+
+
+def _connections(targets: Iterable[Target]) -> Iterator[PreflightFinding]:
+    for address in dict.fromkeys(public_address_of(target) for target in targets):
+        parts = urlsplit(address)
+        if parts.hostname:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            yield machine.connection(f"server {parts.hostname}", parts.hostname, port)
+
+
+def _budget(graph: Graph, backend: CodergenBackend) -> Iterator[PreflightFinding]:
+    try:
+        check_budget(graph, {}, backend)
+    except OptionError as error:
+        yield PreflightFinding("error", "budget", error.message, error.hint)
+    except TerminalError:
+        return  # said of its node
+
+
+def _commands(graph: Graph) -> Iterator[PreflightFinding]:
+    """The programs that the tools of a graph begin with, as far as they can be told without a shell."""
+    seen: set[str] = set()
+    for node in graph.nodes.values():
+        word = _program(node.tool_command) if node.handler_type == "tool" else ""
+        if not word or word in seen:
+            continue
+        seen.add(word)
+        if found := shutil.which(word):
+            yield PreflightFinding("ok", f"program {word}", found)
+        else:
+            message = f"not found, and {node.id} begins with it"
+            yield PreflightFinding("warn", f"program {word}", message, "install it, or give its path")
+
+
+def _program(command: str) -> str:
+    """The program that a command begins with; empty when only a shell could tell."""
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError:
+        return ""
+    first = next((word for word in words if "=" not in word), "")
+    return first if first and set(first) <= _PLAIN and first not in _SHELL_WORDS else ""

@@ -1,0 +1,1 @@
+"""Why a run went the way it went."""

@@ -1,0 +1,1 @@
+"""The runs that are kept, and how they come from one another."""

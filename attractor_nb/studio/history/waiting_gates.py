@@ -1,0 +1,205 @@
+"""``gates()``: the questions of all runs that wait for a person, here and on the disk, in one list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import NoSuchGate, RunError, StorageError
+from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.labels import label_text
+from attractor_nb.runtime.handles.recorded_state import interviews_under_way
+from attractor_nb.runtime.open_gates import runs_under_way
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.views.table import Column, Table, table_html, table_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from attractor_nb.engine.gates import Gate
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.storage.listing import RunSummary
+
+_COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingQuestion:
+    """A question that waits.
+
+    Attributes:
+        event: The question, as its run has logged it.
+        pipeline: Name of the pipeline.
+        logs_root: The run directory.
+        run: The run, when it is under way in this process; else None.
+        how: How it can be answered, in words.
+    """
+
+    event: InterviewStarted
+    pipeline: str
+    logs_root: Path
+    run: Execution | None
+    how: str
+
+    @property
+    def gate(self) -> str:
+        """The asking node."""
+        return self.event.stage
+
+    def answer(self, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
+        """Answer it; as ``Run.answer``.
+
+        Raises:
+            NoSuchGate: Its run does not work here, or the question is over; says what to do.
+            AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
+        """
+        if self.run is None:
+            raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
+        return self.run.answer(self.event.question_id, choice, text=text, form=form)
+
+
+class Inbox:
+    """The questions that waited when it was made, oldest first. In a notebook its cell follows them.
+
+    Attributes:
+        questions: The questions.
+        notes: What could not be read, and why.
+    """
+
+    def __init__(self, questions: tuple[WaitingQuestion, ...], notes: tuple[str, ...] = ()) -> None:
+        self.questions = questions
+        self.notes = notes
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __iter__(self) -> Iterator[WaitingQuestion]:
+        return iter(self.questions)
+
+    def __getitem__(self, index: int) -> WaitingQuestion:
+        return self.questions[index]
+
+    def answer(
+        self, gate: str, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None
+    ) -> Gate:
+        """Answer the question of a gate, named by its node, its id, or ``pipeline/node``.
+
+        Raises:
+            NoSuchGate: No question of that name is here, or several are.
+            AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
+        """
+        found = [
+            asked
+            for asked in self.questions
+            if gate in {asked.gate, asked.event.question_id, f"{asked.pipeline}/{asked.gate}"}
+        ]
+        if len(found) != 1:
+            names = ", ".join(dict.fromkeys(f"{asked.pipeline}/{asked.gate}" for asked in self.questions))
+            what = f"{len(found)} gates {gate} wait" if found else f"no gate {gate} is in this inbox"
+            hint = f"here: {names}; by its place: gates()[0].answer(…)" if names else "gates() looks again"
+            raise NoSuchGate(what, hint=hint)
+        return found[0].answer(choice, text=text, form=form)
+
+    def __str__(self) -> str:
+        return table_text(self._table())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": table_html(self._table()), "text/plain": str(self)}
+
+    def _table(self) -> Table:
+        count = len(self.questions)
+        words = "no question waits" if not count else f"{count} question{'s wait' if count > 1 else ' waits'}"
+        return Table(
+            "Questions that wait",
+            _COLUMNS,
+            [(asked.pipeline, asked.gate, asked.event.question, _answers(asked)) for asked in self.questions],
+            headline=words,
+            notes=self.notes,
+        )
+
+
+def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
+    """All questions that wait: of the runs of this process, and of those under a runs base that stand still.
+
+    Args:
+        base: The runs base; nothing of it is changed.
+
+    Raises:
+        StorageError: The base may not be read.
+    """
+    here = runs_under_way()
+    found = [question_here(run, gate.as_event(), gate.since) for run in here for gate in run.gates]
+    found.sort(key=lambda asked: asked.event.time)
+    places = {run.logs_root.absolute() for run in here}
+    notes: list[str] = []
+    for summary in list_runs(as_path(base, "the runs base")):
+        if summary.kind != "run" or summary.logs_root.absolute() in places:
+            continue
+        if summary.is_resumable or summary.is_live:
+            try:
+                found += _questions_of(summary)
+            except (RunError, StorageError) as error:
+                notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
+    return Inbox(tuple(found), tuple(notes))
+
+
+def question_here(run: Execution, event: InterviewStarted, since: float) -> WaitingQuestion:
+    """A question of a run of this process."""
+    event.time = since
+    return WaitingQuestion(event, run.pipeline.name, run.logs_root, run, f'run.answer("{event.stage}", …)')
+
+
+def _questions_of(summary: RunSummary) -> list[WaitingQuestion]:
+    """The questions that a run left open that nobody works on here.
+
+    Raises:
+        CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
+    """
+    open_ones: dict[str, InterviewStarted] = {}
+    for event in interviews_under_way(read_log(summary.logs_root).events):
+        if isinstance(event, InterviewStarted):
+            open_ones[event.question_id] = event
+        else:
+            open_ones.pop(getattr(event, "question_id", ""), None)
+    how = resume_call(summary.logs_root)
+    if summary.is_live:
+        owner = summary.owner
+        how = f"answer it where it runs: process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+    return [
+        WaitingQuestion(event, summary.pipeline_name, summary.logs_root, None, how)
+        for event in open_ones.values()
+    ]
+
+
+def shown_place(path: Path) -> str:
+    """A path as short as it can be written here."""
+    here = Path.cwd()
+    whole = path.absolute()
+    return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
+
+
+def load_call(logs_root: Path) -> str:
+    """The call that shows a stored run."""
+    return f'Run.load("{shown_place(logs_root)}")'
+
+
+def resume_call(logs_root: Path) -> str:
+    """The call that goes on with a run."""
+    return f"{load_call(logs_root)}.resume()"
+
+
+def _answers(asked: WaitingQuestion) -> str:
+    """How a question is answered, with its choices."""
+    if asked.run is None:
+        return asked.how
+    labels = [f"{key} = {label_text(label)}" for key, label in asked.event.options]
+    fields = [str(entry["name"]) for entry in asked.event.form.get("fields", ())]
+    parts = [", ".join(labels) or asked.event.kind.replace("_", " ")]
+    return "; ".join([*parts, f"form: {', '.join(fields)}"] if fields else parts)

@@ -1,0 +1,1 @@
+"""One stage, one edge: what is known of them."""

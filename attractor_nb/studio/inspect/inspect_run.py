@@ -1,0 +1,224 @@
+"""Looking at one stage or one edge of a run: live, ended, loaded, or stored nowhere.
+
+What is not stored, or cannot be read, is said in ``problems`` beside what is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFound
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.runtime.past import KnownVisit, look_back
+from attractor_nb.studio.inspect.inspection import (
+    MAX_TEXT,
+    EdgeInspection,
+    EdgeVerdict,
+    StageInspection,
+)
+from attractor_nb.studio.inspect.stage_records import not_reached, read_stage, said, stage_from_view
+from attractor_nb.views.prose import prose_of, shown_stage
+from attractor_nb.views.svg import CHILD_SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.runtime.execution import Execution
+
+MAX_VERDICTS: Final = 200
+_ARROW: Final = "->"
+
+
+def inspect(run: Execution, what: str | int, visit: int | None = None, attempt: int | None = None) -> Any:
+    """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position.
+
+    Raises:
+        OptionError: There is no such node, edge, visit or attempt.
+        RunNotFound: A child run that the path names does not exist yet.
+    """
+    if isinstance(what, int) or (isinstance(what, str) and _ARROW in what):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        return inspect_edge(run, what)
+    return inspect_stage(run, what, visit, attempt)
+
+
+def inspect_stage(
+    run: Execution,
+    node: str,
+    visit: int | None = None,
+    attempt: int | None = None,
+    branch: str = "",
+    *,
+    is_context_whole: bool = True,
+) -> StageInspection:
+    """Everything that is known of a stage.
+
+    Args:
+        run: The run.
+        node: The node; ``node>inner`` is a stage of the node's child run.
+        visit: Which of its visits, by number; the latest on the way by default.
+        attempt: Which attempt of it; the latest by default.
+        branch: Path of a branch, where the same node was visited in several.
+        is_context_whole: Tell of the context what stayed the same, too.
+
+    Raises:
+        OptionError: There is no such node, visit or attempt.
+        RunNotFound: The child run does not exist yet.
+    """
+    run, node = _inner(run, node)
+    spec = _node_of(run, node)
+    try:
+        past = look_back(run)
+    except RunError as error:
+        return replace(stage_from_view(run, spec, error), run=run)
+    known = past.visits_of(node)
+    if not known:
+        if visit is not None:
+            raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
+        return replace(not_reached(run, spec), run=run)
+    chosen = _chosen(known, node, visit, branch)
+    found = read_stage(run, past, spec, known, chosen, attempt, is_context_whole=is_context_whole)
+    return replace(found, run=run)
+
+
+def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
+    """An edge and what became of it each time that its source was left.
+
+    Args:
+        run: The run.
+        edge: Its position in ``Graph.edges``, or ``"a -> b"``; with ``"#2"`` behind it the second of those.
+
+    Raises:
+        OptionError: There is no such edge.
+    """
+    index = _edge_index(run, edge)
+    found = run.graph.edges[index]
+    state = run.view.edges.get(index)
+    facts = _edge_facts(index, found, 0 if state is None else state.passes)
+    try:
+        past = look_back(run)
+        verdicts = [
+            EdgeVerdict(commit.visit, commit.branch, candidate, commit.next_node)
+            for _, commit, way in past.explained()
+            if commit.name == found.source
+            for candidate in way.candidates
+            if candidate.edge == index
+        ]
+    except RunError as error:
+        return EdgeInspection(**facts, problems=(said(error),))
+    return EdgeInspection(**facts, verdicts=tuple(verdicts[-MAX_VERDICTS:]))
+
+
+def _inner(run: Execution, path: str) -> tuple[Execution, str]:
+    """The run that a path leads to, and the rest of it."""
+    *above, last = str(path).split(CHILD_SEPARATOR)
+    for name in above:
+        from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+        children = children_of(run)
+        found = next((run for at, run in children.items() if at.rpartition("/")[2] == name.strip()), None)
+        if found is None:
+            raise RunNotFound(f"{name} has no child run yet", hint="it begins with the stage")
+        run = found
+    return run, last.strip() if above else last
+
+
+def _node_of(run: Execution, node: str) -> Node:
+    found = run.graph.nodes.get(node)
+    if found is None:
+        hint = did_you_mean(node, run.graph.nodes) or f"; nodes: {', '.join(list(run.graph.nodes)[:20])}"
+        raise OptionError(f"the pipeline has no node {node!r}{hint}")
+    return found
+
+
+def _chosen(known: Sequence[KnownVisit], node: str, visit: int | None, branch: str) -> KnownVisit:
+    """The visit that was asked for: outside of branches, and not set aside, where there is a choice."""
+    fitting = [one for one in known if not branch or one.record.branch == branch]
+    if visit is not None:
+        fitting = [one for one in fitting if one.record.number == visit]
+    if not fitting:
+        listed = ", ".join(str(one.record.number) for one in known[-20:])
+        where = f" in branch {branch}" if branch else ""
+        raise OptionError(f"there is no visit {visit} of {node}{where}", hint=f"visits of {node}: {listed}")
+    counting = [one for one in fitting if not one.is_set_aside] or fitting
+    return next((one for one in reversed(counting) if not one.record.branch), counting[-1])
+
+
+def _edge_index(run: Execution, edge: str | int) -> int:
+    edges = run.graph.edges
+    if isinstance(edge, int):
+        if 0 <= edge < len(edges):
+            return edge
+        raise OptionError(f"there is no edge {edge}", hint=f"edges are numbered 0 to {len(edges) - 1}")
+    text, _, ordinal = edge.partition("#")
+    source, _, target = (part.strip() for part in text.partition(_ARROW))
+    found = [index for index, one in enumerate(edges) if (one.source, one.target) == (source, target)]
+    with contextlib.suppress(ValueError, IndexError):
+        return found[max(0, int(ordinal.strip() or "1") - 1)]
+    leaving = [f"{one.source} -> {one.target}" for one in edges if one.source == source]
+    hint = f"out of {source} lead: {', '.join(leaving[:20])}" if leaving else 'name it as "source -> target"'
+    raise OptionError(f'there is no edge "{edge}"', hint=hint)
+
+
+def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
+    return {
+        "edge": index,
+        "source": edge.source,
+        "target": edge.target,
+        "label": edge.label,
+        "condition": edge.condition,
+        "weight": edge.weight,
+        "is_default": edge.is_default,
+        "is_restart": edge.loop_restart,
+        "passes": passes,
+    }
+
+
+def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
+    """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``file``.
+
+    ``with_place`` says where files are, for who sits at this machine.
+
+    Returns:
+        The plain form with ``kind`` (``stage``, ``edge`` or ``file``) and the ``node`` or ``edge`` as it was
+        asked for; when it cannot be answered, ``problems`` says why.
+    """
+    node, edge = str(request.get("node", "")), request.get("edge")
+    visit, attempt = _number(request.get("visit")), _number(request.get("attempt"))
+    try:
+        if edge is not None:
+            *above, index = str(edge).split(CHILD_SEPARATOR)
+            inner, _ = _inner(run, CHILD_SEPARATOR.join((*above, "")) if above else "")
+            return {"kind": "edge", **inspect_edge(inner, _number(index, -1)).to_plain(), "edge": edge}
+        stage = inspect_stage(run, node, visit, attempt, str(request.get("branch") or ""))
+        if file := request.get("file"):
+            return {
+                "kind": "file",
+                "node": node,
+                "visit": stage.visit,
+                "attempt": stage.attempt,
+                **_file(stage, file),
+            }
+        return {"kind": "stage", **shown_stage(stage.to_plain(with_place=with_place)), "node": node}
+    except AttractorError as error:
+        asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
+        return {**asked, "problems": [said(error)]}
+
+
+def _number(value: Any, default: Any = None) -> Any:
+    try:
+        return default if value is None else int(value)
+    except (TypeError, ValueError):
+        return default
+
+
+def _file(stage: StageInspection, name: Any) -> dict[str, Any]:
+    try:
+        found = stage.read(str(name), MAX_TEXT)
+    except AttractorError as error:
+        return {"name": str(name), "text": None, "bytes": 0, "problem": error.message}
+    if found is None:
+        return {"name": str(name), "text": None, "bytes": 0, "problem": "the file is gone"}
+    return {"name": str(name), "text": found[0], "bytes": found[1], "shown": prose_of(found[0], str(name))}

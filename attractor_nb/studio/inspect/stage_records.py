@@ -1,0 +1,276 @@
+"""What is known of one attempt of a stage: from its events and files, or from what the process still has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.context import is_reference
+from attractor_nb.decisions.carried import CARRIED_FILE
+from attractor_nb.decisions.visit_causes import arrival_of
+from attractor_nb.engine.attempts import CHANGES_FILE
+from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
+from attractor_nb.model.cached import INPUTS_FILE
+from attractor_nb.model.events import DebuggerChanged
+from attractor_nb.runtime.handles.cache_verdict import words_of_look
+from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.storage.stage_listing import Listing, list_stage, read_beginning
+from attractor_nb.studio.inspect.inspection import StageInspection
+from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, VisitLine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor_nb.decisions.journal import AttemptRecord, VisitRecord
+    from attractor_nb.model.graph import Node
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.past import KnownVisit, Lookback
+
+MAX_READ: Final = 1024 * 1024
+"""Bytes of a prompt, a response or an output that an inspection holds."""
+_FILES: Final = {
+    "prompt": "prompt.md",
+    "carried": CARRIED_FILE,
+    "response": "response.md",
+    "stdout": "stdout.txt",
+    "stderr": "stderr.txt",
+    "changes": CHANGES_FILE,
+    "traceback": TRACEBACK_FILE,
+}
+_ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
+
+
+def read_stage(
+    run: Execution,
+    past: Lookback,
+    spec: Node,
+    known: Sequence[KnownVisit],
+    chosen: KnownVisit,
+    attempt: int | None,
+    *,
+    is_context_whole: bool,
+) -> StageInspection:
+    """Everything that is known of one attempt; of the latest, if ``attempt`` is None.
+
+    Raises:
+        OptionError: The visit has no such attempt.
+    """
+    record = chosen.record
+    tried = next((one for one in reversed(record.attempts) if attempt in (None, one.number)), None)
+    if tried is None:
+        listed = ", ".join(str(one.number) for one in record.attempts)
+        raise OptionError(
+            f"visit {record.number} of {spec.id} has no attempt {attempt}", hint=f"attempts: {listed}"
+        )
+    directory = chosen.place.files_of(record, tried.number)
+    problems: list[str] = []
+    texts, sizes = _texts(directory, problems)
+    listing = _listed(directory, problems)
+    if listing.is_cut:
+        problems.append(f"more than {len(listing.files)} files; the rest is in {directory}")
+    ended = tried.ended
+    outcome = None if ended is None else ended.outcome
+    is_live = not run.is_done and not chosen.is_set_aside
+    commit = record.commit
+    spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
+    context, unresolved = _context(chosen, is_whole=is_context_whole)
+    why_next = None
+    if commit is not None and ended is commit:
+        why_next = past.way_of(chosen)
+    if texts["prompt"] is None and spec.tool_command.strip():
+        texts["prompt"] = spec.tool_command
+    return StageInspection(
+        spec.id,
+        _label(spec),
+        spec.handler_type,
+        record.number,
+        record.branch,
+        tuple(_visit_line(one, run) for one in known),
+        tried.number,
+        tuple(_attempt_line(one, record, is_live=is_live) for one in record.attempts),
+        _attempt_status(tried, record, is_live=is_live),
+        "" if outcome is None else outcome.failure_reason,
+        notes="" if outcome is None else outcome.notes,
+        **texts,
+        context=context,
+        files=listing.files,
+        usage=sum(spent[1:], spent[0]) if spent else None,
+        why_here=arrival_of(chosen.journal, record).words,
+        why_next=why_next,
+        is_set_aside=chosen.is_set_aside,
+        by_hand=_by_hand(chosen),
+        cached=_cached(directory, record, problems),
+        directory=directory,
+        workdir=str(place_facts(run.logs_root).get("workdir", "")),
+        problems=(*problems, *unresolved),
+        _read=lambda name, most: read_beginning(directory, name, most),
+        _sizes=sizes,
+    )
+
+
+def _texts(directory: Path, problems: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The texts of an attempt, each at most ``MAX_READ`` long, and the sizes of those that are longer."""
+    texts: dict[str, Any] = dict.fromkeys(_FILES)
+    sizes: dict[str, int] = {}
+    for name, file in _FILES.items():
+        try:
+            found = read_beginning(directory, file, MAX_READ)
+        except RunError as error:
+            problems.append(error.message)
+            continue
+        if found is not None:
+            texts[name] = found[0]
+            if found[1] > MAX_READ:
+                sizes[name] = found[1]
+    return texts, sizes
+
+
+def _listed(directory: Path, problems: list[str]) -> Listing:
+    try:
+        return list_stage(directory)
+    except RunError as error:
+        problems.append(error.message)
+        return Listing(())
+
+
+def _cached(directory: Path, record: VisitRecord, problems: list[str]) -> str:
+    """What the look into the cache came to; empty where there was none."""
+    try:
+        found = read_beginning(directory, INPUTS_FILE, MAX_READ)
+    except RunError as error:
+        problems.append(error.message)
+        found = None
+    words = "" if found is None else words_of_look(found[0])
+    commit = record.commit
+    return words or ("cached" if commit is not None and commit.is_cached else "")
+
+
+def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
+    """What a debugger changed of a visit, a line each."""
+    record = chosen.record
+    last = record.attempts[-1].ended
+    found: list[str] = []
+    for event in chosen.journal.way:
+        if last is not None and event.sequence > last.sequence:
+            break
+        if not isinstance(event, DebuggerChanged) or event.node != record.node_id:
+            continue
+        if event.visit in {0, record.number} and event.branch == record.branch:
+            before = f"; by itself it came to {event.before}" if event.before else ""
+            found.append(f"{event.description}{before}")
+    return tuple(found)
+
+
+def _visit_line(one: KnownVisit, run: Execution) -> VisitLine:
+    record = one.record
+    is_live = not run.is_done and not one.is_set_aside
+    commit = record.commit
+    return VisitLine(
+        record.number,
+        record.branch,
+        _attempt_status(record.attempts[-1], record, is_live=is_live),
+        len(record.attempts),
+        one.is_set_aside,
+        commit is not None and commit.is_cached,
+    )
+
+
+def _attempt_line(one: AttemptRecord, record: VisitRecord, *, is_live: bool) -> AttemptLine:
+    status = _attempt_status(one, record, is_live=is_live)
+    if one.ended is None:
+        return AttemptLine(one.number, status)
+    outcome = one.ended.outcome
+    seconds = max(0.0, one.ended.time - one.started.time)
+    return AttemptLine(one.number, status, outcome.failure_reason, seconds, outcome.usage)
+
+
+def _attempt_status(one: AttemptRecord, record: VisitRecord, *, is_live: bool) -> str:
+    if one.ended is not None:
+        return one.ended.outcome.status.value
+    return "running" if is_live and one is record.attempts[-1] else "cut off"
+
+
+def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
+    """Each key around the visit, changed ones first; and what could not be read."""
+    journal, record, problems = chosen.journal, chosen.record, list[str]()
+    before = journal.context_before(record)
+    after = journal.context_after(record)
+    if after is None:
+        after = before
+
+    def value(recorded: Any) -> Any:
+        if not is_reference(recorded):
+            return recorded
+        try:
+            return chosen.place.resolve(recorded)
+        except CheckpointCorrupt as error:
+            problems.append(error.message)
+            return recorded
+
+    found: list[ContextChange] = []
+    for key in {**before, **after}:
+        old, new = before.get(key), after.get(key)
+        if key not in before:
+            change = "added"
+        elif key not in after:
+            change = "removed"
+        else:
+            change = "same" if _is_same(old, new) else "changed"
+        if change == "same" and not is_whole:
+            continue
+        found.append(ContextChange(key, change, value(old), value(new)))
+    return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Whether two JSON values are; in Python 1 equals True."""
+    return type(old) is type(new) and bool(old == new)
+
+
+def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspection:
+    """What is known of a stage whose events are not stored, or cannot be read."""
+    problems = [said(problem)]
+    texts: dict[str, Any] = dict.fromkeys(_FILES)
+    for name, file in _FILES.items():
+        try:
+            texts[name] = run.read_stage_file(spec.id, file)
+        except AttractorError as error:
+            problems.append(error.message)
+    if texts["prompt"] is None and spec.tool_command.strip():
+        texts["prompt"] = spec.tool_command
+    outcome = run.outcomes.get(spec.id)
+    status = _standing(run, spec.id) if outcome is None else outcome.status.value
+    spent = tuple(run.view.attempts.get(spec.id, ()))
+    return StageInspection(
+        spec.id,
+        _label(spec),
+        spec.handler_type,
+        run.visits.get(spec.id),
+        attempts=tuple(AttemptLine(one.attempt, one.status, usage=one.usage) for one in spent),
+        status=status,
+        reason="" if outcome is None else outcome.failure_reason,
+        notes="" if outcome is None else outcome.notes,
+        **texts,
+        usage=run.view.usage_by_node.get(spec.id),
+        problems=tuple(problems),
+    )
+
+
+def not_reached(run: Execution, spec: Node) -> StageInspection:
+    """A stage that was not visited yet."""
+    return StageInspection(spec.id, _label(spec), spec.handler_type, status=_standing(run, spec.id))
+
+
+def _label(spec: Node) -> str:
+    return "" if spec.label == spec.id else spec.label
+
+
+def _standing(run: Execution, node: str) -> str:
+    state = run.view.nodes.get(node)
+    return "pending" if state is None else state.status.value
+
+
+def said(error: AttractorError) -> str:
+    """An error and its remedy on one line."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message

@@ -1,0 +1,192 @@
+"""A run as frames: one for each event, with what it changed in the picture and in the context.
+
+Whoever has the first picture and the frames can show any moment of the run without asking anybody: a
+slider in a notebook, an exported page. Pure functions over events; nothing is read here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.model.events import (
+    ChildEvent,
+    Event,
+    ParallelBranchStarted,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+    StageStarted,
+)
+from attractor_nb.redaction import redacted
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.folding import fold_event
+from attractor_nb.views.state import NodeState, RunView
+from attractor_nb.views.svg import CHILD_SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.views.state import Delta
+
+VALUE_CHARS: Final = 2000
+"""Of a long context value this much is in a frame."""
+WORDS_CHARS: Final = 200
+_PENDING: Final = NodeState().to_plain()
+_NOTHING_YET: Final[Mapping[str, Any]] = {"nodes": {}, "edges": {}}
+_ENDS: Final = {"PipelineCompleted": "success", "PipelineFailed": "fail", "PipelineInterrupted": "stopped"}
+
+
+def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
+    """The frames of a run, as JSON values.
+
+    Args:
+        graph: The graph that ran.
+        events: Its events as they happened, those that a rewind set aside too. After a restart those of the
+            next directory follow. What happened in child runs is there as ``ChildEvent``.
+
+    Returns:
+        ``started`` (seconds since 1970), ``seconds`` (from the first event to the last), ``base`` (the
+        context before the first), and ``frames``. Each frame has ``n`` (its number, from 1), ``at``
+        (seconds from the first event), ``type``, ``node`` (in a child run ``node>inner``; empty for the run),
+        ``words`` and ``delta`` (as ``fold_event`` gives it). Where there is something to say there are also
+        ``context`` (the values that it set, cut), ``dropped`` (keys that are gone), ``branch``, ``visit``,
+        ``status`` (how the stage, or the run, ended) and ``begins`` (a branch begins with a copy of the
+        context around it).
+    """
+    view, values = RunView(), graph.mirrored()
+    base = _cut_all(values)
+    frames: list[dict[str, Any]] = []
+    started = events[0].time if events else 0.0
+    latest = 0.0
+    for place, event in enumerate(events):
+        latest = max(latest, event.time - started)  # a clock may be set back
+        if isinstance(event, PipelineRewound):
+            before = view
+            view = view_at(events, place + 1)
+            delta = difference(before, view)
+            now = context_at(graph, events, place + 1)
+        else:
+            view, delta = fold_event(view, event)
+            now = _after(graph, event, values)
+        inner, path = _unwrapped(event)
+        frames.append(
+            {
+                "n": place + 1,
+                "at": round(latest, 3),
+                "type": inner.type,
+                "node": CHILD_SEPARATOR.join((*path, inner.node_id)).removesuffix(CHILD_SEPARATOR),
+                "words": one_line(redacted(inner.description))[:WORDS_CHARS],
+                "delta": delta,
+                **_facts(inner),
+                **_context_facts(event, values, now),
+            }
+        )
+        values = now
+    return {"started": started, "seconds": round(latest, 3), "base": base, "frames": frames}
+
+
+def view_at(events: Sequence[Event], count: int) -> RunView:
+    """What views show of a run behind so many of its events (as of ``replay_of``); 0: before the first."""
+    view = RunView()
+    for event in _way(events[:count]):
+        fold_event(view, event)
+    return view
+
+
+def context_at(graph: Graph, events: Sequence[Event], count: int) -> dict[str, Any]:
+    """The run's context behind so many of its events: recorded values, large ones as references."""
+    values = graph.mirrored()
+    for event in _way(events[:count]):
+        values = _after(graph, event, values)
+    return values
+
+
+def difference(before: RunView, after: RunView) -> Delta:
+    """The delta that leads from one state of a run to another."""
+    return {**_difference(before.to_plain(), after.to_plain()), "run": after.status.value}
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Delta:
+    delta: Delta = {}
+    for part, nothing in (("nodes", _PENDING), ("edges", 0)):
+        was, now = before[part], after[part]
+        changed = {key: value for key, value in now.items() if was.get(key) != value}
+        changed |= {key: nothing for key, value in was.items() if key not in now and value != nothing}
+        if changed:
+            delta[part] = changed
+    was, now = before.get("children", {}), after.get("children", {})
+    children = {
+        key: inner
+        for key in dict.fromkeys((*was, *now))
+        if (inner := _difference(was.get(key, _NOTHING_YET), now.get(key, _NOTHING_YET)))
+    }
+    if children:
+        delta["children"] = children
+    return delta
+
+
+def _way(events: Sequence[Event]) -> list[Event]:
+    """The events that count: a rewind goes back within its directory, and each directory counts anew."""
+    begins = [place for place, event in enumerate(events) if isinstance(event, PipelineStarted)]
+    bounds = [0, *begins[1:], len(events)]
+    return [event for begin, end in itertools.pairwise(bounds) for event in way_taken(events[begin:end])]
+
+
+def _unwrapped(event: Event) -> tuple[Event, tuple[str, ...]]:
+    """An event of a child run, of however many levels below, and the nodes that lead to it."""
+    path: list[str] = []
+    while isinstance(event, ChildEvent):
+        path.append(event.name)
+        event = event.event
+    return event, tuple(path)
+
+
+def _after(graph: Graph, event: Event, values: dict[str, Any]) -> dict[str, Any]:
+    """The context of the run behind an event: a restart begins anew, a branch changes its own copy."""
+    if isinstance(event, PipelineStarted):
+        return {**(graph.mirrored() if event.restart_of else values), **event.inputs}
+    changes: Mapping[str, Any] = {} if event.branch else getattr(event, "context", {})
+    return {**values, **changes} if changes else values
+
+
+def _context_facts(event: Event, was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What a frame says of the context; of a branch what it set in its own."""
+    if isinstance(event, ParallelBranchStarted):
+        return {"begins": True}
+    if isinstance(event, StageEnd):
+        return {"context": _cut_all(event.context)} if event.context else {}
+    facts: dict[str, Any] = {}
+    if changed := {key: value for key, value in now.items() if key not in was or was[key] != value}:
+        facts["context"] = _cut_all(changed)
+    if dropped := [key for key in was if key not in now]:
+        facts["dropped"] = dropped
+    return facts
+
+
+def _facts(event: Event) -> dict[str, Any]:
+    """Which visit an event is about, in which branch, and how what it ends has ended."""
+    facts: dict[str, Any] = {"branch": event.branch} if event.branch else {}
+    if isinstance(event, StageStarted | StageEnd):
+        facts["visit"] = event.visit
+    if isinstance(event, StageEnd) and event.is_commit:
+        facts["status"] = event.outcome.status.value
+    elif event.type in _ENDS:
+        facts["status"] = _ENDS[event.type]
+    return facts
+
+
+def _cut_all(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _cut(value) for key, value in values.items()}
+
+
+def _cut(value: Any) -> Any:
+    """A context value short enough for a frame; a container that is too long becomes text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = redacted(value if isinstance(value, str) else str(value))
+    if len(text) <= VALUE_CHARS:
+        return text if isinstance(value, str) else value
+    return text[: VALUE_CHARS - 1] + "…"

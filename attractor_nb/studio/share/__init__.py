@@ -1,0 +1,1 @@
+"""A run for others: a page, a picture."""

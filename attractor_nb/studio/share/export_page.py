@@ -1,0 +1,197 @@
+"""``run.export_html()``: a whole run as one file that opens anywhere, without a kernel and without a network.
+
+It holds the replay, what is known of every visit, and the same as picture and tables for who runs no script.
+It is for sending away, so everything in it is looked through for secrets once more, and nothing in it says
+where on this machine the run lies. Long texts are cut until the page is small enough, and the page says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from markupsafe import Markup
+
+from attractor_nb.decisions.cache_keys import Place
+from attractor_nb.errors import AttractorError
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.user_files import write_file
+from attractor_nb.studio.inspect.inspect_run import inspect_stage
+from attractor_nb.studio.replay.replay_run import replay_run
+from attractor_nb.studio.share.visits_page import stages_table
+from attractor_nb.views.markup import element
+from attractor_nb.views.metrics import ELLIPSIS
+from attractor_nb.views.pages import json_text, page
+from attractor_nb.views.prose import shown_stage
+from attractor_nb.views.summary_line import run_summary
+from attractor_nb.views.table import table_html
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+    from attractor_nb.runtime.execution import Execution
+
+MAX_BYTES: Final = 1_800_000
+"""What the values of a page may take up; drawing, script and styles come to it."""
+TEXT_LIMITS: Final = (20_000, 8_000, 3_000, 1_000, 300)
+"""Characters of a text, tried one after the other until the page is small enough."""
+VALUE_LIMITS: Final = (2_000, 2_000, 800, 200, 80)
+"""The same for a context value of a frame."""
+FILE_SHARE: Final = 2
+"""The texts of files are left out from this limit on: they are looked at least."""
+
+
+def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path:
+    """Write a run as one HTML file.
+
+    Args:
+        run: The run: live as far as it has come, ended, or loaded.
+        path: Where; by default ``run-<id>.html`` in the current directory. A file that is there is replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        RunNotFound: Nothing of the run is stored.
+        CheckpointCorrupt: Its log is damaged.
+        StorageError: The disk refused; what was there before is intact.
+    """
+    place = Path(f"run-{run.id}.html") if path is None else as_path(path, "the page")
+    text = run_page(run)
+    write_file(place, text)
+    return place
+
+
+def run_page(run: Execution) -> str:
+    """The text of the page."""
+    values, notes = fitting_values(run)
+    title = redacted(run.graph.label) or "a run"
+    line = redacted(run_summary(run.view, run.graph, has_times=True).partition("   next: ")[0])
+    picture = Markup(run.to_svg())  # noqa: S704 - by our own writer
+    table = Markup(table_html(stages_table(values["stages"].values())))  # noqa: S704 - by our own builder
+    static = element(
+        "div",
+        None,
+        picture,
+        table,
+        *(element("p", {"class": "page-line"}, note) for note in notes),
+    )
+    text = page(f"Run of {title}", "\n".join([line, *notes]), "replay", "showReplay", values, static)
+    clean = redacted(text)
+    assert clean == text, "a secret was left in a page; every part of it should have been looked through"
+    return text
+
+
+def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
+    """The values of the page, cut until they fit, and what was cut in words."""
+    replay: dict[str, Any] = replay_run(run).values()
+    place = Place("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
+    replay = redacted_value(place.without_in(replay))
+    stages: dict[str, Any] = redacted_value(place.without_in(dict(_stages(run))))
+    values: dict[str, Any] = {}
+    for step, limit in enumerate(TEXT_LIMITS):
+        values = {
+            **replay,
+            "replay": _with_short_values(replay["replay"], VALUE_LIMITS[step]),
+            "stages": {
+                name: _shortened(stage, limit, with_files=step < FILE_SHARE) for name, stage in stages.items()
+            },
+        }
+        if len(json_text(values)) <= MAX_BYTES:
+            return values, [*_notes(step, limit), *_rendered(values)]
+    return _with_fewer_stages(values)
+
+
+def _notes(step: int, limit: int) -> list[str]:
+    notes: list[str] = []
+    if step:
+        notes.append(f"To keep this page small, texts are cut to {limit:,} characters.")
+    if step >= FILE_SHARE:
+        notes.append("The texts of other files are left out.")
+    return notes
+
+
+def _rendered(values: dict[str, Any]) -> list[str]:
+    """Add the trees of texts while there is room, of the newest visits first; whether some are left out."""
+    stages: dict[str, Any] = values["stages"]
+    left = MAX_BYTES - len(json_text(values))
+    for count, (name, stage) in enumerate(reversed(list(stages.items()))):
+        shown = shown_stage(stage)
+        left -= len(json_text(shown)) - len(json_text(stage))
+        if left < 0:
+            return [f"The texts of the first {len(stages) - count:,} visits are shown as they were written."]
+        stages[name] = shown
+    return []
+
+
+def _with_fewer_stages(values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The newest visits only, and then the newest events, where even short texts are too many."""
+    notes = [*_notes(len(TEXT_LIMITS) - 1, TEXT_LIMITS[-1])]
+    stages: dict[str, Any] = values["stages"]
+    count, size = len(stages), len(json_text(values))
+    while stages and size > MAX_BYTES:
+        dropped = list(stages)[: max(1, len(stages) // 8)]
+        size -= sum(len(json_text(stages.pop(name))) for name in dropped)
+    if len(stages) < count:
+        notes.append(f"The texts of the first {count - len(stages):,} of {count:,} visits are left out.")
+    if size > MAX_BYTES:
+        for frame in values["replay"]["frames"]:
+            frame.pop("context", None)
+        notes.append("The context is left out.")
+    return values, notes
+
+
+def _stages(run: Execution) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every visit by ``node@visit``; of the context what it changed, for the frames have the whole."""
+    for known in look_back(run).visits:
+        record = known.record
+        node, visit = record.node_id, record.number
+        try:
+            found = inspect_stage(run, node, visit, branch=record.branch, is_context_whole=False)
+            plain = found.to_plain(TEXT_LIMITS[0], with_files=True, with_place=False)
+        except AttractorError as error:  # one stage that cannot be read keeps nobody from the others
+            plain = {"node": node, "visit": visit, "status": "", "problems": [error.message]}
+        yield f"{node}@{visit}", plain
+
+
+def _shortened(stage: dict[str, Any], limit: int, *, with_files: bool) -> dict[str, Any]:
+    """A stage with texts of at most so many characters; ``cut`` says how long those were."""
+    cut = dict(stage.get("cut", {}))
+    output: dict[str, Any] = stage.get("output", {})
+    for name, text in (*stage.items(), *output.items()):
+        if isinstance(text, str) and len(text) > limit:
+            cut.setdefault(name, len(text))
+    shorter: dict[str, Any] = _cut_texts(stage, limit)
+    if not with_files and "files" in stage:
+        shorter["files"] = [{**file, "text": None} for file in stage["files"]]
+    return {**shorter, "cut": cut}
+
+
+def _cut_texts(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= limit else value[:limit] + ELLIPSIS
+    if isinstance(value, dict):
+        entries = cast("dict[str, Any]", value)
+        return {key: _cut_texts(item, limit) for key, item in entries.items()}
+    if isinstance(value, list):
+        return [_cut_texts(item, limit) for item in cast("list[Any]", value)]
+    return value
+
+
+def _with_short_values(replay: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The frames with shorter context values."""
+    frames = [
+        {**frame, "context": {key: _short(value, limit) for key, value in frame["context"].items()}}
+        if "context" in frame
+        else frame
+        for frame in replay["frames"]
+    ]
+    return {**replay, "frames": frames}
+
+
+def _short(value: Any, limit: int) -> Any:
+    text = value if isinstance(value, str) else json_text(value)
+    return value if len(text) <= limit else text[:limit] + ELLIPSIS

@@ -1,0 +1,276 @@
+"""Where a run, or many, spent their time, tokens and money, failed, or went round (pure).
+
+A measure of each node, tinted on the graph, with its number beside the node and in a table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import ceil
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup
+
+from attractor_nb.model.events import StageFailed
+from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.markup import element, path_data, style_sheet
+from attractor_nb.views.metrics import text_width
+from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.summary_line import cost_text, duration_text
+from attractor_nb.views.svg import render_svg
+from attractor_nb.views.table import Column, Table
+from attractor_nb.views.theme import drawing_css, drawing_rules, root_class
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.decisions.journal import Journal
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.views.theme import Theme
+
+MEASURES: Final = {
+    "time": "running time of its attempts",
+    "tokens": "tokens of its model calls",
+    "cost": "price of its model calls in USD",
+    "failures": "attempts that failed",
+    "visits": "visits",
+}
+LEVELS: Final = 5
+HUE: Final = "#f97316"
+ALPHAS: Final = ("14", "33", "52", "70", "8f")
+"""How much of the hue lies over the page, as hexadecimal digits: text on it stays readable on both themes."""
+_RULES: Final = (
+    "\n".join(
+        f"& .heat-{level}{{--fill:{HUE}{alpha};--stroke:var(--retrying-line)}}"
+        f"& .node.heat-{level} .outline{{stroke-width:{1 + 0.5 * level}}}"
+        for level, alpha in enumerate(ALPHAS, 1)
+    )
+    + """
+& [class*=heat-] text.detail{fill:var(--ink)}
+& .legend text{font-size:11px;text-anchor:start;fill:var(--dim)}
+& .legend text.what{fill:var(--ink)}
+& .legend rect{stroke:var(--retrying-line)}
+& & .page{fill:none;stroke:none}
+"""
+)
+_HEAD: Final = re.compile(r' width="(\d+)" height="(\d+)"')
+_LEGEND_HEIGHT: Final = 34.0
+_MIN_WIDTH: Final = 420.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeat:
+    """The measure of one node.
+
+    Attributes:
+        values: Of each run that came to it, in the order of the runs.
+    """
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle one: a single run that went astray does not decide it."""
+        return median(self.values)
+
+    @property
+    def most(self) -> float:
+        """The highest one."""
+        return max(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A measure over the nodes of a graph.
+
+    Attributes:
+        by: Which (``MEASURES``).
+        graph: The graph.
+        nodes: The nodes that have a value.
+        run_count: Of how many runs.
+        notes: What was left out, in words.
+    """
+
+    by: str
+    graph: Graph
+    nodes: Mapping[str, NodeHeat]
+    run_count: int = 1
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def most(self) -> float:
+        """The highest median: the hottest tint."""
+        return max((heat.median for heat in self.nodes.values()), default=0.0)
+
+    def level(self, node_id: str) -> int:
+        """The tint of a node, 1 to ``LEVELS``; 0 for none."""
+        heat = self.nodes.get(node_id)
+        if heat is None or heat.median <= 0:
+            return 0
+        return max(1, min(LEVELS, ceil(LEVELS * heat.median / self.most)))
+
+    def words(self, node_id: str) -> str:
+        """The number of a node, of many runs with the highest; empty for none."""
+        heat = self.nodes.get(node_id)
+        if heat is None:
+            return ""
+        middle = in_words(self.by, heat.median)
+        return f"{middle} (max {in_words(self.by, heat.most)})" if len(heat.values) > 1 else middle
+
+    def to_svg(self, theme: Theme = "auto") -> str:
+        """The graph with the nodes tinted, and a legend below; equal heat gives equal text."""
+        return _svg(self, theme)
+
+    @property
+    def table(self) -> Table:
+        """Every node that has a value, the hottest first."""
+        return _table(self)
+
+
+def measure(journal: Journal, by: str) -> dict[str, float]:
+    """The measure of each node that one run visited; a node whose price nobody knows has none.
+
+    Args:
+        journal: The run's past.
+        by: One of ``MEASURES``.
+    """
+    found: dict[str, float] = {}
+    for visit in journal.visits:
+        if by == "visits":
+            found[visit.node_id] = found.get(visit.node_id, 0) + 1
+            continue
+        for attempt in visit.attempts:
+            if (ended := attempt.ended) is None:
+                continue
+            usage = ended.outcome.usage
+            value: float | None = None
+            if by == "time":
+                value = max(0.0, ended.time - attempt.started.time)
+            elif by == "failures":
+                value = float(isinstance(ended, StageFailed))
+            elif by == "tokens":
+                value = None if usage is None else usage.total_tokens
+            else:
+                value = None if usage is None else usage.cost_usd
+            if value is not None:
+                found[visit.node_id] = found.get(visit.node_id, 0) + value
+    return found
+
+
+def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = ()) -> Heat:
+    """The heat of one run or of many over a graph; nodes that the graph does not have are left out.
+
+    Args:
+        graph: What is drawn.
+        journals: The pasts of the runs.
+        by: One of ``MEASURES``.
+        notes: What was left out before.
+    """
+    values: dict[str, list[float]] = {}
+    strangers: set[str] = set()
+    for journal in journals:
+        for node_id, value in measure(journal, by).items():
+            if node_id in graph.nodes:
+                values.setdefault(node_id, []).append(value)
+            else:
+                strangers.add(node_id)
+    left_out = [f"not in this graph: {', '.join(sorted(strangers)[:8])}"] if strangers else []
+    ordered = {name: NodeHeat(tuple(values[name])) for name in graph.nodes if name in values}
+    return Heat(by, graph, ordered, len(journals), (*notes, *left_out))
+
+
+def in_words(by: str, value: float) -> str:
+    """A value for people.
+
+    >>> in_words("time", 75), in_words("tokens", 1240), in_words("cost", 0.0031), in_words("visits", 2.5)
+    ('1 min 15 s', '1,240', '$0.0031', '2.5')
+    """
+    if by == "time":
+        return duration_text(value)
+    if by == "cost":
+        return cost_text(value)
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _table(heat: Heat) -> Table:
+    is_many = heat.run_count > 1
+    columns = [Column("node", "place"), Column("label"), Column(heat.by, "number"), Column("heat")]
+    if is_many:
+        columns[2:3] = [Column("median", "number"), Column("max", "number"), Column("runs", "number")]
+    labels = {node.id: one_line(node.label) for node in redacted_graph(heat.graph).nodes.values()}
+    ranked = sorted(heat.nodes.items(), key=lambda entry: -entry[1].median)
+    rows: list[list[str]] = []
+    for name, value in ranked:
+        numbers = [in_words(heat.by, value.median)]
+        if is_many:
+            numbers += [in_words(heat.by, value.most), str(len(value.values))]
+        label = labels[name] if labels[name] != name else ""
+        rows.append([name, label, *numbers, "\N{FULL BLOCK}" * heat.level(name)])
+    runs = f"{heat.run_count} runs" if is_many else "one run"
+    notes = list(heat.notes)
+    if not rows:
+        notes.insert(0, f"no node has a value: nothing of {runs} says its {heat.by}")
+    headline = f"{heat.by}: {MEASURES[heat.by]}, {runs}"
+    return Table("Heat", tuple(columns), rows, headline=headline, notes=notes)
+
+
+def _svg(heat: Heat, theme: Theme) -> str:
+    marks = {
+        name: Mark(
+            (f"heat-{level}",) if (level := heat.level(name)) else (),
+            in_words(heat.by, value.median) if value.median > 0 else "",
+            f"{heat.by}: {heat.words(name)}",
+        )
+        for name, value in heat.nodes.items()
+    }
+    drawing = render_svg(heat.graph, theme=theme, dress=Dress(nodes=marks, css=drawing_rules(_RULES)))
+    found = _HEAD.search(drawing)
+    assert found is not None, "our own writer gives width and height"
+    legend, legend_width = _legend(heat)
+    width, height = max(float(found[1]), legend_width, _MIN_WIDTH), float(found[2]) + _LEGEND_HEIGHT
+    inner = Markup(drawing)  # noqa: S704 - by our own writer, which escapes
+    return str(
+        element(
+            "svg",
+            {
+                "xmlns": "http://www.w3.org/2000/svg",
+                "class": f"attractor-heat {root_class()} {theme}",
+                "width": width,
+                "height": height,
+                "viewBox": path_data(0, 0, width, height),
+                "style": "max-width:100%;height:auto",
+                "role": "img",
+                "aria-label": f"Heat by {heat.by}: {MEASURES[heat.by]}",
+            },
+            style_sheet(drawing_css() + drawing_rules(_RULES)),
+            element(
+                "rect",
+                {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8},
+            ),
+            inner,
+            element("g", {"class": "legend", "transform": f"translate(12 {height - 24:.0f})"}, *legend),
+        )
+    )
+
+
+def _legend(heat: Heat) -> tuple[list[Markup], float]:
+    """The scale with its ends in numbers, and how wide it is."""
+    runs = f"median of {heat.run_count} runs" if heat.run_count > 1 else "one run"
+    what = f"{heat.by}, {runs}"
+    x = text_width(what, 11) + 14
+    parts = [element("text", {"class": "what", "x": 0, "y": 11}, what)]
+    if not heat.most:
+        none = f"no node has any {heat.by}" if heat.nodes else f"nothing says its {heat.by}"
+        parts.append(element("text", {"x": x, "y": 11}, none))
+        return parts, x + text_width(none, 11) + 24
+    parts.append(element("text", {"x": x, "y": 11}, "0"))
+    x += 12
+    for alpha in ALPHAS:
+        parts.append(element("rect", {"x": x, "y": 1, "width": 24, "height": 12, "fill": HUE + alpha}))
+        x += 24
+    top = in_words(heat.by, heat.most)
+    parts.append(element("text", {"x": x + 6, "y": 11}, top))
+    return parts, x + text_width(top, 11) + 30

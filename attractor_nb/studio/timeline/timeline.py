@@ -1,0 +1,317 @@
+"""A run in time: what each node did when, tried again, waited for, and called (pure).
+
+A lane for each node, or for each branch; in it a bar for each attempt, hatched ones for waits between
+attempts, and dotted ones for waits for people. Time in which the run stood still is cut out and marked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.events import (
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    ModelCallEnded,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineResumed,
+    PipelineRewound,
+    StageFailed,
+    StageRetrying,
+    ToolCallEnded,
+)
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.state import first_words
+from attractor_nb.views.summary_line import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from attractor_nb.decisions.journal import AttemptRecord, Journal, VisitRecord
+    from attractor_nb.model.events import Event
+
+BY: Final = ("node", "branch")
+MAIN_LANE: Final = "run"
+ATTEMPT, RETRY_WAIT, HUMAN = "attempt", "retry wait", "human wait"
+CUT_SECONDS: Final = 1.0
+"""A standstill that is shorter is not worth a mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call within an attempt.
+
+    Attributes:
+        kind: ``model`` or ``tool``.
+        name: Which.
+        start: Seconds since 1970.
+        end: Likewise.
+        error: Why it failed, or empty.
+    """
+
+    kind: str
+    name: str
+    start: float
+    end: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A piece of time in a lane.
+
+    Attributes:
+        node: The node.
+        branch: Path of the branch, or empty.
+        kind: ``attempt``, ``retry wait`` or ``human wait``.
+        visit: Number of the visit.
+        attempt: Number of the try.
+        status: ``running``, ``cut off``, or how the attempt ended; ``cached`` for a result of the cache.
+        start: Seconds since 1970.
+        end: Likewise; while it goes on, the present.
+        reason: Why it failed, or empty.
+        calls: What it called.
+    """
+
+    node: str
+    branch: str
+    kind: str
+    visit: int
+    attempt: int
+    status: str
+    start: float
+    end: float
+    reason: str = ""
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return max(0.0, self.end - self.start)
+
+    @property
+    def words(self) -> str:
+        """All about it, on lines."""
+        where = f"{self.node} in {self.branch}" if self.branch else self.node
+        lines = [f"{where}: {self.kind}, {self.status}, {duration_text(self.seconds)}"]
+        lines.append(f"visit {self.visit}, attempt {self.attempt}")
+        if self.reason:
+            lines.append(first_words(self.reason, 200))
+        for call in self.calls[:8]:
+            failed = f" failed: {first_words(call.error, 80)}" if call.error else ""
+            lines.append(f"{call.kind} {call.name}, {duration_text(call.end - call.start)}{failed}")
+        if len(self.calls) > 8:
+            lines.append(f"… and {len(self.calls) - 8} more calls")
+        return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class Lane:
+    """A line of the picture.
+
+    Attributes:
+        key: What it stands for: a node, with its branch before it, or a branch.
+        bars: In the order in which they began.
+    """
+
+    key: str
+    bars: list[Bar] = field(default_factory=list[Bar])
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Time in which the run stood still.
+
+    Attributes:
+        start: Seconds since 1970.
+        end: When it went on.
+    """
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A run in time.
+
+    Attributes:
+        name: Of the pipeline.
+        lanes: In the order in which they began.
+        start: When the run began, in seconds since 1970.
+        end: When it ended, or the present.
+        cuts: Where it stood still, in order.
+        is_live: It goes on.
+    """
+
+    name: str
+    lanes: tuple[Lane, ...]
+    start: float
+    end: float
+    cuts: tuple[Cut, ...] = ()
+    is_live: bool = False
+
+    def shown(self, moment: float) -> float:
+        """Seconds from the beginning to a moment, standstills left out."""
+        passed = moment - self.start
+        for cut in self.cuts:
+            passed -= max(0.0, min(moment, cut.end) - cut.start)
+        return max(0.0, passed)
+
+    @property
+    def seconds(self) -> float:
+        """Its length, standstills left out."""
+        return self.shown(self.end)
+
+    @property
+    def bars(self) -> Iterator[Bar]:
+        """All bars, lane by lane."""
+        return (bar for lane in self.lanes for bar in lane.bars)
+
+
+def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: float | None = None) -> Timeline:
+    """The timeline of a run's past.
+
+    Args:
+        journal: The past.
+        name: Of the pipeline.
+        by: ``node``: a lane for each node, in each branch; ``branch``: one for each branch.
+        now: The present, in seconds since 1970, of a run that goes on; None for one that stands.
+    """
+    way = journal.way
+    if not way:
+        return Timeline(name, (), 0.0, 0.0)
+    cuts = tuple(_cuts(way))
+    last = way[-1]
+    is_live = now is not None and not isinstance(
+        last, PipelineCompleted | PipelineFailed | PipelineInterrupted
+    )
+    end = max(last.time, now) if is_live and now is not None else last.time
+    inner = _Inner(way)
+    lanes: dict[str, Lane] = {}
+    for visit in journal.visits:
+        path = f"{visit.branch}/{visit.node_id}" if visit.branch else visit.node_id
+        key = path if by == "node" else visit.branch or MAIN_LANE
+        lane = lanes.setdefault(key, Lane(key))
+        lane.bars += _bars_of(visit, inner, end, is_live=is_live)
+    return Timeline(name, tuple(lanes.values()), way[0].time, end, cuts, is_live)
+
+
+def _cuts(way: Sequence[Event]) -> Iterator[Cut]:
+    for before, event in pairwise(way):
+        if isinstance(event, PipelineResumed | PipelineRewound) and event.time - before.time > CUT_SECONDS:
+            yield Cut(before.time, event.time)
+
+
+class _Inner:
+    """What happened within attempts, by branch and node."""
+
+    def __init__(self, way: Sequence[Event]) -> None:
+        self.calls: dict[tuple[str, str, int, int], list[Call]] = {}
+        self.waits: dict[tuple[str, str], list[tuple[float, float | None]]] = {}
+        self.delays: dict[tuple[str, str, int, int], float] = {}
+        self.stops: list[float] = []
+        before = way[0].time
+        for event in way:
+            match event:
+                case ModelCallEnded() | ToolCallEnded():
+                    is_model = isinstance(event, ModelCallEnded)
+                    call = Call(
+                        "model" if is_model else "tool",
+                        one_line(event.model if isinstance(event, ModelCallEnded) else event.tool),
+                        event.time - event.duration,
+                        event.time,
+                        event.error,
+                    )
+                    key = (event.branch, event.name, event.visit, event.attempt)
+                    self.calls.setdefault(key, []).append(call)
+                case InterviewStarted():
+                    self.waits.setdefault((event.branch, event.stage), []).append((event.time, None))
+                case InterviewCompleted() | InterviewTimeout():
+                    waits = self.waits.get((event.branch, event.stage), [])
+                    if waits and waits[-1][1] is None:
+                        waits[-1] = (waits[-1][0], event.time)
+                case StageRetrying():
+                    key = (event.branch, event.name, event.visit, event.attempt)
+                    self.delays[key] = event.delay
+                case PipelineResumed() | PipelineRewound():
+                    self.stops.append(before)
+                case _:
+                    pass
+            before = event.time
+
+    def cut_off(self, start: float, end: float) -> float:
+        """When an attempt ended that has no end: where the run stood still next, or now."""
+        return next((stop for stop in self.stops if stop >= start), end)
+
+
+def _bars_of(visit: VisitRecord, inner: _Inner, end: float, *, is_live: bool) -> Iterator[Bar]:
+    before: float | None = None
+    for number, attempt in enumerate(visit.attempts):
+        start = attempt.started.time
+        if before is not None and start > before:
+            yield Bar(
+                visit.node_id, visit.branch, RETRY_WAIT, visit.number, attempt.number, "waited", before, start
+            )
+        is_last = number == len(visit.attempts) - 1
+        bar = _attempt_bar(visit, attempt, inner, end, is_live=is_live and is_last)
+        yield bar
+        for begun, answered in inner.waits.get((visit.branch, visit.node_id), ()):
+            if start <= begun <= bar.end:
+                until = min(bar.end, answered if answered is not None else bar.end)
+                status = "answered" if answered is not None else bar.status
+                yield Bar(
+                    visit.node_id, visit.branch, HUMAN, visit.number, attempt.number, status, begun, until
+                )
+        before = bar.end if attempt.ended is not None and not attempt.ended.is_commit else None
+    last = visit.attempts[-1]
+    delay = inner.delays.get((visit.branch, visit.node_id, visit.number, last.number + 1))
+    if before is not None and delay is not None and is_live:
+        until = min(end, before + delay)
+        yield Bar(
+            visit.node_id, visit.branch, RETRY_WAIT, visit.number, last.number + 1, "waits", before, until
+        )
+
+
+def _attempt_bar(
+    visit: VisitRecord, attempt: AttemptRecord, inner: _Inner, end: float, *, is_live: bool
+) -> Bar:
+    started, ended = attempt.started, attempt.ended
+    reason = ""
+    if ended is None:
+        stopped = inner.cut_off(started.time, end)
+        is_running = is_live and stopped == end
+        status, until = ("running", end) if is_running else ("cut off", stopped)
+    else:
+        status = "cached" if ended.is_cached else ended.outcome.status.value
+        until = ended.time
+        if isinstance(ended, StageFailed):
+            reason = ended.error or ended.outcome.failure_reason
+    calls = tuple(inner.calls.get((visit.branch, visit.node_id, visit.number, attempt.number), ()))
+    return Bar(
+        visit.node_id,
+        visit.branch,
+        ATTEMPT,
+        visit.number,
+        attempt.number,
+        status,
+        started.time,
+        max(started.time, until),
+        one_line(reason),
+        calls,
+    )
+
+
+def timeline_plain(timeline: Timeline) -> dict[str, Any]:
+    """JSON values of what a front-end needs beside the picture: the words of each bar, by its number."""
+    return {
+        "bars": [
+            {"node": bar.node, "branch": bar.branch, "words": bar.words, "status": bar.status}
+            for bar in timeline.bars
+        ],
+        "is_live": timeline.is_live,
+    }

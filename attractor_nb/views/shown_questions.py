@@ -1,0 +1,91 @@
+"""What a card shows of a question, as plain values; and the line that remains of it. Knows no widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.decisions.form_answers import form_words
+from attractor_nb.model.events import InterviewTimeout
+from attractor_nb.model.labels import label_text
+from attractor_nb.model.question import QuestionType
+from attractor_nb.views.prose import prose_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+
+BY_CLICK: Final = "widget"
+BY_INBOX: Final = "inbox"
+BY_PAGE: Final = "page"
+WHO: Final = {
+    BY_CLICK: "you",
+    BY_INBOX: "you, in the inbox",
+    BY_PAGE: "you, on the page",
+    "call": "a call",
+}
+"""How ``answered_by`` reads in a sentence, where it does not as it is."""
+
+
+def plain_question(
+    event: InterviewStarted, *, key: str = "", about: str = "", resume: str = ""
+) -> dict[str, Any]:
+    """A question for ``gate_card.js``.
+
+    Args:
+        event: The question.
+        key: By which the card's answer names it; its id if not given.
+        about: Whose question it is, where several runs are shown.
+        resume: The call that goes on with its run, should the kernel be lost.
+    """
+    detail = event.metadata.get("detail", "")
+    return {
+        "key": key or event.question_id,
+        "stage": event.stage,
+        "title": event.question or event.stage,
+        "about": about,
+        "detail": detail if isinstance(detail, str) else "",
+        "kind": event.kind or QuestionType.MULTIPLE_CHOICE.value,
+        "choices": [{"key": choice, "label": label_text(label)} for choice, label in event.options],
+        "form": dict(event.form),
+        "materials": _materials(event.metadata.get("review")),
+        "since": event.time,
+        "deadline": event.deadline,
+        "how": "",
+        "resume": resume,
+    }
+
+
+def _materials(given: Any) -> list[dict[str, Any]]:
+    """The texts under review, each with its tree (``prose.py``); what is in metadata may be anybody's."""
+    parts = cast("list[Any]", given) if isinstance(given, list) else []
+    mappings = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict)]
+    texts = [{name: str(part.get(name, "")) for name in ("name", "text", "note")} for part in mappings]
+    return [{**each, "shown": prose_of(each["text"], each["name"].rpartition("/")[2])} for each in texts]
+
+
+def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
+    """What remains of a question: ``Approve, by you, after 41 s``.
+
+    >>> settled_words(InterviewTimeout(question="Ship it?", stage="review", duration=60))
+    'no answer at review after 1 min 0 s'
+    """
+    after = f"after {_spell(event.duration)}"
+    if isinstance(event, InterviewTimeout):
+        return f"no answer at {event.stage} {after}"
+    label = label_text(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
+    filled = f" ({_shortened(form_words(event.form))})" if event.form else ""
+    by = WHO.get(event.answered_by, event.answered_by)
+    return ", ".join(
+        part for part in (f"{_shortened(label)}{filled}", f"by {by}" if by else "", after) if part
+    )
+
+
+def _spell(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def _shortened(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

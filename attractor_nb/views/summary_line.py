@@ -1,0 +1,140 @@
+"""The line that an ended run leaves behind: outcome, stages, time, cost, and the call that comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.decisions.map_bounds import MAP_BOUNDS
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.state import NodeStatus, RunStatus, RunView
+
+if TYPE_CHECKING:
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Usage
+
+PAUSED: Final = "paused"
+"""Why a run stopped that was to stop after a stage."""
+_SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
+"""Handler types whose results nobody looks at."""
+
+
+def run_summary(
+    view: RunView,
+    graph: Graph,
+    *,
+    name: str = "",
+    handle: str = "",
+    has_times: bool = False,
+    has_usage: bool = False,
+) -> str:
+    """One line about a run: how it stands, how far it came, what to call next.
+
+    Args:
+        view: The run.
+        graph: What it runs.
+        name: What the user calls what the line is about: the run, or its result; ``run`` by default.
+        handle: What the user calls the run; the same by default.
+        has_times: Show time, tokens and cost, which differ from run to run.
+        has_usage: Show tokens and cost.
+    """
+    is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
+    standing = PAUSED if is_paused else view.status
+    parts = [f"{RUN_LETTERS[view.status]} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    if has_times:
+        parts.append(duration_text(view.duration))
+    if has_times or has_usage:
+        parts += usage_words(so_far(view))
+    if view.cached:
+        parts.append(cached_words(view))
+    if view.reason and not is_paused:
+        parts.append(one_line(view.reason))
+    if view.status is RunStatus.INTERRUPTED and view.next_node:
+        parts.append(f"{'before' if is_paused else 'at'} {view.next_node}")
+    name = name or handle or "run"
+    if call := _next_call(view, graph, name, handle or name):
+        parts.append(f"next: {call}")
+    return "   ".join(parts)
+
+
+def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
+    """The result worth a look after the end, or how to go on."""
+    if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
+        return f"{handle}.resume()"
+    if view.bound:
+        return f"{handle}.resume({view.bound}=…)"
+    if not view.status.is_ended:
+        return ""
+    wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)
+    reached = [
+        (state.since, node_id)
+        for node_id, state in view.nodes.items()
+        if state.status in wanted
+        and node_id in graph.nodes
+        and graph.handler_types[node_id] not in _SILENT_TYPES
+    ]
+    return f'{name}["{max(reached)[1]}"]' if reached else ""
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> duration_text(0.25), duration_text(12.43), duration_text(75), duration_text(7320)
+    ('0.25 s', '12.4 s', '1 min 15 s', '2 h 2 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def usage_words(usage: Usage) -> list[str]:
+    """Tokens and price for people; what is nothing is left out, and what is not known is said.
+
+    >>> from attractor_nb.model.outcome import Usage
+    >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage(900, 100)), usage_words(Usage())
+    (['1,000 tokens', '$0.25'], ['1,000 tokens', 'unpriced'], [])
+    >>> usage_words(Usage(900, 100, 0.25, cached_tokens=800))
+    ['1,000 tokens (800 cached)', '$0.25']
+    """
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    words = [f"{usage.total_tokens:,} tokens{cached}"] if usage.total_tokens else []
+    if count := usage.estimated_calls:
+        words.append(f"{count} call{'s' * (count != 1)} counted by estimate")
+    return [*words, price] if (price := price_text(usage)) else words
+
+
+def cached_words(view: RunView) -> str:
+    """How many stages came from the cache, and what that saved as far as it is known."""
+    words = usage_words(view.saved)
+    return f"{len(view.cached)} cached" + (f" (saved {', '.join(words)})" if words else "")
+
+
+def price_text(usage: Usage) -> str:
+    """The price of a usage; empty for nothing and for what is free. A part of it is not taken for the whole.
+
+    >>> from attractor_nb.model.outcome import Usage
+    >>> price_text(Usage(900, 100, 0.012, 3) + Usage(900, 100, None, 1))
+    '≥ $0.012 (1 call unpriced)'
+    """
+    count = usage.unpriced_calls
+    if not count:
+        return cost_text(usage.cost_usd) if usage.cost_usd else ""
+    if usage.cost_usd is None:
+        return "unpriced"
+    unpriced = f"{count} call{'s' * (count != 1)} unpriced"
+    return f"≥ {cost_text(usage.cost_usd)} ({unpriced})" if usage.cost_usd else unpriced
+
+
+def cost_text(usd: float) -> str:
+    """A price with as many digits as tell something.
+
+    >>> cost_text(0.0031), cost_text(1.5)
+    ('$0.0031', '$1.50')
+    """
+    return f"${usd:.2f}" if usd >= 1 or not usd else f"${usd:.2g}"

@@ -1,0 +1,65 @@
+"""Sets of options: spelled once, taken by several commands."""
+
+import inspect
+from typing import Annotated
+
+import pytest
+import typer
+
+from attractor_nb.cli.commands import fork_commands as forking
+from attractor_nb.cli.commands import map_commands as mapping
+from attractor_nb.cli.commands import run_commands as running
+from attractor_nb.cli.option_sets import spread
+from attractor_nb.cli.shared_options import run_settings
+from attractor_nb.runtime.prepare.run_options import BOUNDS
+
+
+def drink(
+    *,
+    sugar: Annotated[int, typer.Option("--sugar")] = 0,
+    has_milk: Annotated[bool, typer.Option("--milk")] = False,
+):
+    return f"{sugar} {has_milk}"
+
+
+def test_a_command_takes_the_options_of_a_set_as_one_value():
+    @spread("taste", drink)
+    def serve(cup: str, *, taste: str, is_hot: bool = True) -> int:
+        """Serve a cup."""
+        return f"{cup}: {taste} {is_hot}"
+
+    assert list(inspect.signature(serve).parameters) == ["cup", "sugar", "has_milk", "is_hot"]
+    assert (serve.__name__, serve.__doc__) == ("serve", "Serve a cup.")
+    assert serve(cup="blue", sugar=2, has_milk=True, is_hot=False) == "blue: 2 True False"
+
+
+def test_options_that_a_command_does_not_have_keep_their_defaults():
+    @spread("taste", drink, without={"has_milk"})
+    def serve(*, taste: str) -> int:
+        return taste
+
+    assert list(inspect.signature(serve).parameters) == ["sugar"]
+    assert serve(sugar=1) == "1 False"
+
+
+def test_every_bound_of_a_run_is_an_option_of_it():
+    assert set(BOUNDS) <= set(inspect.signature(run_settings).parameters)
+    assert set(run_settings().bounds) == set(BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        (running.run, set()),
+        (running.resume, set()),
+        (forking.fork, {"is_cached", "cassette"}),
+        (mapping.map_, {"is_verbose"}),
+    ],
+    ids=["run", "resume", "fork", "map"],
+)
+def test_commands_that_run_share_their_options(command, missing):
+    shared = set(inspect.signature(run_settings).parameters)
+    own = set(inspect.signature(command).parameters)
+    assert {"is_simulated", "backend", "max_steps", "durability", "is_json"} <= own
+    assert missing <= shared - own
+    assert "settings" not in own

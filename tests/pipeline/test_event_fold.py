@@ -1,0 +1,42 @@
+"""What is known of a run is folded when somebody looks, and kept small when nobody does."""
+
+from attractor_nb.model.events import CheckpointSaved, StageCompleted, StageOutput, StageStarted
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.runtime.handles.event_fold import MOST_WAITING, Followed
+from attractor_nb.views.folding import take_event
+from attractor_nb.views.state import RunView
+
+
+def stages(count):
+    for number in range(count):
+        name = f"n{number % 7}"
+        yield StageStarted(name=name, visit=number // 7 + 1)
+        yield StageOutput(name=name, text="a piece")
+        yield StageCompleted(name=name, visit=number // 7 + 1, outcome=Outcome.success(), edge=number % 7)
+        yield CheckpointSaved(saved_node=name)
+
+
+def test_who_looks_sees_the_same_as_if_each_event_had_been_folded_at_once():
+    followed, view = Followed(), RunView()
+    for number, event in enumerate(stages(1200)):
+        followed.take(event)
+        take_event(view, event)
+        if number % 97 == 0:
+            assert followed.known.view.to_plain() == view.to_plain()
+    assert followed.known.view.to_plain() == view.to_plain()
+    assert followed.known.visits == {f"n{number}": 172 if number < 3 else 171 for number in range(7)}
+
+
+def test_where_nobody_looks_no_more_than_so_many_events_wait():
+    followed = Followed()
+    for event in stages(5 * MOST_WAITING):
+        followed.take(event)
+        assert len(followed._waiting) < MOST_WAITING
+
+
+def test_nothing_is_folded_while_nobody_looks():
+    followed = Followed()
+    for event in stages(10):
+        followed.take(event)
+    assert not followed._known.view.nodes
+    assert len(followed.known.view.nodes) == 7
