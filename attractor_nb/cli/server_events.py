@@ -166,7 +166,7 @@ def _words(message: Message) -> str:
 
 
 def _event_of(message: Message) -> Event | None:
-    """The event of a message; None for what a newer server may send and we do not know."""
+    """The event of a message; None for what is no event."""
     try:
         return event_from_plain(json.loads("\n".join(message.data)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

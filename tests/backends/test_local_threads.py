@@ -86,4 +86,4 @@ def test_a_thread_of_another_backend_is_refused(asked, tmp_path):
     root.close()
     result = pipeline.resume(tmp_path / "run").result(20)
     assert result.status == "fail"
-    assert "thread 't' was kept by another backend" in result.reason
+    assert "thread 't' belongs to another backend" in result.reason

@@ -152,9 +152,7 @@ def test_a_dot_file_opens_with_its_language(jupyter, driver, pictures):
         page = browser.page
         page.goto(f"{jupyter.url}/lab/tree/plan.dot?reset&token={jupyter.token}")
         page.wait_for_selector(".jp-FileEditor .cm-line")
-        mime = (
-            "[...jupyterapp.shell.widgets('main')].map(each => each.content?.model?.mimeType).find(Boolean)"
-        )
+        mime = "[...jupyterapp.shell.widgets('main')].map(each => each.content?.text?.model?.mimeType).find(Boolean)"
         driver.wait_until(lambda: page.evaluate(f"() => {mime}") == MIME, 10, "the language")
         page.locator(".jp-FileEditor").screenshot(path=str(pictures / "dot-file.png"))
         assert browser.our_errors == []

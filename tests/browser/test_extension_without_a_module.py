@@ -20,7 +20,9 @@ MADE = """async missing => {
   };
   return (await makePlugins(shared)).map(({ id }) => id);
 }"""
-ALL = {f"attractor-nb:{name}" for name in ("language", "findings", "commands", "outline", "runs")}
+ALL = {
+    f"attractor-nb:{name}" for name in ("language", "findings", "commands", "outline", "runs", "documents")
+}
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def page(driver):
         ("@codemirror/view", {"findings", "commands"}),
         ("@jupyterlab/toc", {"outline"}),
         ("@jupyterlab/launcher", {"commands"}),
-        ("@lumino/widgets", {"runs"}),
+        ("@lumino/widgets", {"runs", "documents"}),
         ("@jupyterlab/notebook", {"language", "commands", "outline"}),
     ],
 )

@@ -19,6 +19,7 @@ DRAWING = (
     " el.classList.add('attractor-ui'), el.append(window.drawing.element), () => {})"
 )
 NESTED = """digraph g {
+  rankdir=TB
   start [shape=Mdiamond]
   exit [shape=Msquare]
   subgraph cluster_outer {
@@ -44,32 +45,39 @@ def focused(view):
     )
 
 
-def height(view):
-    return float(view.page.locator("svg.attractor-graph").get_attribute("viewBox").split()[3])
+def size(view):
+    """Width and height of the drawing."""
+    return [
+        float(number)
+        for number in view.page.locator("svg.attractor-graph").get_attribute("viewBox").split()[2:]
+    ]
 
 
 def set_node(view, name, **state):
     view.page.evaluate("([name, state]) => window.drawing.setNode(name, state)", [name, state])
 
 
-def test_a_group_folds_by_a_click_to_one_box_that_says_how_its_nodes_stand(open_view):
-    view = open_drawing(open_view, parse_dot(NESTED))
+@pytest.mark.parametrize("direction", ["LR", "TB"])
+def test_a_group_folds_by_a_click_to_one_box_that_says_how_its_nodes_stand(open_view, direction):
+    view = open_drawing(open_view, parse_dot(NESTED.replace("TB", direction)))
     set_node(view, "check", status="success")
-    before = height(view)
+    before = size(view)
     view.page.locator(".panel-title", has_text="Inner review").click()
     box = view.page.locator(".ad-group")
     assert box.get_attribute("aria-label") == "Inner review, 2 nodes folded: 1 success, 1 pending"
     assert "state-running" in box.get_attribute("class").split()
     assert view.page.locator("[data-node=check]").is_hidden()
     assert view.page.locator("[data-node=plan]").is_visible()
-    assert height(view) < before - 60, "what the group no longer needs is given back"
+    along = direction == "TB"
+    assert size(view)[along] < before[along] - 60, "what the group no longer needs is given back"
+    view.shoot(f"folding_{direction}")
     set_node(view, "passed", status="fail")
     assert "state-fail" in box.get_attribute("class").split()
     assert "1 fail, 1 success" in box.get_attribute("aria-label")
     box.click()
     assert view.page.locator(".ad-group").count() == 0
     assert view.page.locator("[data-node=check].state-success").is_visible()
-    assert height(view) == before
+    assert size(view) == before
     assert view.console == []
 
 
@@ -94,15 +102,22 @@ def test_groups_fold_and_open_by_keys_the_inner_before_the_outer(open_view):
     assert view.console == []
 
 
-def test_an_edge_into_a_folded_group_ends_at_its_border_with_a_head(open_view):
-    view = open_drawing(open_view, parse_dot(NESTED))
+@pytest.mark.parametrize(
+    ("direction", "ends"),
+    [("LR", ("right", "left", "top", "bottom")), ("TB", ("bottom", "top", "left", "right"))],
+)
+def test_an_edge_into_a_folded_group_ends_at_its_border_with_a_head(open_view, direction, ends):
+    view = open_drawing(open_view, parse_dot(NESTED.replace("TB", direction)))
     view.page.evaluate("() => window.drawing.focus('check')")
     view.page.keyboard.press("f")
-    place = view.page.evaluate("""() => {
-      const head = document.querySelector("[data-edge='1'] .head").getBoundingClientRect();
-      const box = document.querySelector(".ad-group .outline").getBoundingClientRect();
-      return [head.bottom - box.top, head.left > box.left && head.right < box.right];
-    }""")
+    place = view.page.evaluate(
+        """([point, border, low, high]) => {
+          const head = document.querySelector("[data-edge='1'] .head").getBoundingClientRect();
+          const box = document.querySelector(".ad-group .outline").getBoundingClientRect();
+          return [head[point] - box[border], head[low] > box[low] && head[high] < box[high]];
+        }""",
+        list(ends),
+    )
     assert place[0] == pytest.approx(0, abs=3)
     assert place[1]
     assert view.page.locator("[data-edge='2'] .line").is_hidden(), "an edge within the group is not seen"

@@ -42,7 +42,7 @@ FAN = (
     + " join -> done }"
 )
 LONG = (
-    "digraph long { start [shape=Mdiamond] done [shape=Msquare] "
+    "digraph long { rankdir=TB start [shape=Mdiamond] done [shape=Msquare] "
     + " ".join(f'n{n} [label="Step {n}", prompt="Write part {n} of the report"]' for n in range(40))
     + " start -> "
     + " -> ".join(f"n{n}" for n in range(40))

@@ -131,21 +131,28 @@ def test_without_a_server_the_headings_are_there(contents):
     assert listed[:3] == ["Reviews", "  Design", "After"]
 
 
-def test_a_dot_file_has_an_outline_of_its_nodes(jupyter):
+@pytest.mark.parametrize("factory", ["default", "Editor"], ids=["beside-its-graph", "alone"])
+def test_a_dot_file_has_an_outline_of_its_nodes(jupyter, factory):
     if jupyter.app != "lab":
         pytest.skip("Notebook 7 shows a file in a page of its own, without a table of contents")
     (jupyter.root / "outlined.dot").write_text(CELL.partition("\n")[2])
     with jupyter.browser() as browser:
         page = browser.page
         page.set_default_timeout(60_000)
-        page.goto(f"{jupyter.url}/lab/tree/outlined.dot?reset&token={jupyter.token}")
+        page.goto(f"{jupyter.url}/lab?reset&token={jupyter.token}")
+        page.wait_for_selector(".jp-LauncherCard")
+        page.evaluate(
+            "factory => { jupyterapp.commands.execute('docmanager:open', { path: 'outlined.dot', factory }); }",
+            factory,
+        )
         page.wait_for_selector(".jp-FileEditor .cm-line")
+        assert page.locator(".attractor-document").count() == (factory == "default")
         page.evaluate("() => { jupyterapp.commands.execute('toc:show-panel'); }")
         page.wait_for_function(f"() => ({ITEMS})().length === 4")
         assert page.evaluate(ITEMS)[-2:] == ["write", "done"]
         page.locator(".jp-tocItem-content", has_text="write").click()
         page.wait_for_function(
-            "() => { const editor = [...jupyterapp.shell.widgets('main')].map(each => each.content?.editor?.editor).find(Boolean);"
+            "() => { const editor = [...jupyterapp.shell.widgets('main')].map(each => (each.content?.text ?? each.content)?.editor?.editor).find(Boolean);"
             " return editor.state.doc.lineAt(editor.state.selection.main.head).text.includes('write ['); }"
         )
         assert browser.our_errors == []

@@ -66,10 +66,8 @@ def test_a_fork_by_a_click_has_its_view_beneath_and_its_gate_there(any_kernel):
         "form": {},
     }
     kernel.send(beneath, answer)
-    status = (
-        "kernel_fork = Run.load(sorted(Path('.attractor/runs').iterdir())[-1]); print(kernel_fork.status)"
-    )
-    kernel.run("from attractor_nb import Run; from pathlib import Path")
+    kernel.run("from attractor_nb import Run")
+    status = f"{acted['said']['call'].replace('fork', 'kernel_fork', 1)}; print(kernel_fork.status)"
     kernel.wait_until(lambda: "completed" in kernel.run(status).text, "the fork to end")
     assert "said ketch it" in kernel.run("print(kernel_fork['draft'].response)").text
     assert "waiting" in kernel.run("print(review.status)").text, "its parent is as it was"

@@ -91,7 +91,7 @@ def test_a_machine_without_apt_is_told_what_the_tests_need(repository, tmp_path)
     )
     assert done.returncode == 1
     missing = [line.split(";")[0] for line in done.stderr.splitlines()]
-    assert missing == ['"dot" is missing', '"cc" is missing', '"chromium" is missing']
+    assert missing == ['"dot" is missing', '"cc" is missing', '"strace" is missing', '"chromium" is missing']
 
 
 @pytest.mark.parametrize(

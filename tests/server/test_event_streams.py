@@ -284,7 +284,7 @@ def test_a_server_that_ends_opens_no_stream(root, stored):
         streams.close()
         await streams.open("a", "")
 
-    with pytest.raises(Problem, match="ending"):
+    with pytest.raises(Problem, match="shutting down"):
         asyncio.run(listen())
 
 

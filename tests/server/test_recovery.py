@@ -295,7 +295,7 @@ def test_no_more_are_taken_up_than_there_is_room_for(served, sources):
         time.sleep(1.5)
         assert waiting(client).keys() == first.keys()
         queued = next(run_id for run_id in ids if run_id not in first)
-        assert "about to be taken up again" in lines_of(client)[queued]["note"]
+        assert "about to be resumed" in lines_of(client)[queued]["note"]
         assert client.post(f"/pipelines/{queued}/resume").status_code == 429
         for run_id in first:
             client.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"})

@@ -103,7 +103,7 @@ def test_something_else_in_the_place_of_the_link_is_refused(tracker, tmp_path):
     link = tmp_path / BASE / "active-session"
     link.unlink()
     link.write_text("sessions/x")
-    with pytest.raises(SessionDamaged, match="is no link"):
+    with pytest.raises(SessionDamaged, match="is not a link"):
         get_active_session(tmp_path)
 
 

@@ -17,7 +17,7 @@ export function addOutlines(registry, { toc, notebooks, editors }, server, { wan
     if (model && notebooks?.has(widget)) weaveNodes(model, widget.content, server, { wanted, words });
     return model;
   };
-  if (editors) registry.add(fileOutline(toc, editors, server, wanted));
+  registry.add(fileOutline(toc, editors, server, wanted));
 }
 
 const textOf = ({ node, label }) => (label === node ? node : `${node}: ${label}`);
@@ -113,28 +113,33 @@ async function goToNodeIn(editor, wanted, server) {
   editor.focus();
 }
 
+// The editor of a file's text: alone, or beside its graph (documents.js).
+const fileEditorOf = ({ content }) => content.text ?? content;
+
 function fileOutline({ TableOfContentsFactory, TableOfContentsModel }, editors, server, wanted) {
+  const tracker = { has: (widget) => Boolean(editors?.has(widget) || widget.content?.hasClass("attractor-document")) };
+
   class FileModel extends TableOfContentsModel {
     get documentType() {
       return "attractor";
     }
     async getHeadings() {
       if (!this.isActive || !(await wanted)) return [];
-      const nodes = await server.outlineOf(bodyOf(this.widget.content.model.sharedModel.getSource()).text);
+      const nodes = await server.outlineOf(bodyOf(fileEditorOf(this.widget).model.sharedModel.getSource()).text);
       return (nodes ?? []).map((node) => ({ text: textOf(node), level: 1, prefix: "", node: node.node }));
     }
   }
 
   class FileFactory extends TableOfContentsFactory {
     isApplicable(widget) {
-      return super.isApplicable(widget) && widget.content.model?.mimeType === DOT_MIME;
+      return super.isApplicable(widget) && fileEditorOf(widget).model?.mimeType === DOT_MIME;
     }
     _createNew(widget, configuration) {
       const model = new FileModel(widget, configuration);
-      model.activeHeadingChanged.connect((_, heading) => heading && goToNodeIn(widget.content.editor.editor, heading.node, server));
+      model.activeHeadingChanged.connect((_, heading) => heading && goToNodeIn(fileEditorOf(widget).editor.editor, heading.node, server));
       return model;
     }
   }
 
-  return new FileFactory(editors);
+  return new FileFactory(tracker);
 }

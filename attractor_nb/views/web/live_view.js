@@ -45,6 +45,8 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
   stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
   stage.classList.toggle("is-flat", drawing.size.width > FLAT * drawing.size.height);
+  const heights = new ResizeObserver(([{ target }]) => stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`));
+  heights.observe(drawing.element.querySelector(".ad-frame"));
   const cards = questions || make("div");
   cards.classList.add("al-questions");
   const endCards = questions ? () => {} : showGates(host, cards);
@@ -216,6 +218,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   return () => {
     views.delete(view);
     clearInterval(ticker);
+    heights.disconnect();
     announcer.close();
     beside.close();
     asking.close();

@@ -23,12 +23,14 @@ import contextlib
 import ctypes
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 
 import kill_graphs
@@ -36,9 +38,15 @@ import kill_judge
 
 from attractor_nb import Run
 from attractor_nb.errors import AttractorError, RunError, RunNotFound
-from attractor_nb.model import checkpoint, manifest  # noqa: F401 - readers import them late; once is enough
 from attractor_nb.storage.lock import is_owned
 from attractor_nb.testing.faulty_disk import FaultyDisk
+
+for room in ("model", "storage", "engine", "handlers", "pipeline"):
+    package = import_module(f"attractor_nb.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(
+            module.name
+        )  # once, here: a life may be that of a user who cannot read Python's own files
 
 LIBRARY = os.environ.get("CAMPAIGN_LIBRARY", "")
 BECOME_SUBREAPER = 36
