@@ -238,7 +238,7 @@ def test_a_run_is_stopped_resumed_and_asks_its_question_again(command, served, a
     assert "interrupted" in late.err
     unheard = command("answer", asking, "gate", "A", *served.at)
     assert unheard.code == 2
-    assert f"go on with it first: `attractor-nb resume {asking} --server {served.url}`" in unheard.err
+    assert f"resume it first: `attractor-nb resume {asking} --server {served.url}`" in unheard.err
 
     resumed = command("resume", asking, *served.at, "--json")
     assert resumed.code == 0, resumed.err

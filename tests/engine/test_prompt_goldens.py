@@ -4,6 +4,7 @@ The golden files are tests/golden/prompts/<situation>.md. Whoever changes what i
 written anew and reads each as the prompt that it is: could a person do the task with this page alone?
 """
 
+import os
 import re
 import shlex
 import sys
@@ -159,7 +160,7 @@ def human_comment(at):
 def two_megabytes(at):
     script = "for n in range(40000): print(f'{n:05} compiling module_{n} with all warnings switched on')"
     at.run(
-        f"""build [shape=parallelogram, tool_command="{shlex.quote(sys.executable)} -c \\"{script}\\nprint('ERROR module_39999: undefined name total'); raise SystemExit(2)\\""]
+        f"""build [shape=parallelogram, tool_command="python -c \\"{script}\\nprint('ERROR module_39999: undefined name total'); raise SystemExit(2)\\""]
         fix [prompt="Repair the build."] start -> build build -> fix [condition="outcome=fail"] build -> done fix -> done""",
         {"fix": "Done."},
         goal="The build is green",
@@ -274,6 +275,7 @@ SITUATIONS = (
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
 def test_the_prompt_of_a_situation_is_the_golden_file(situation, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:cacheprovider")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     text = situation(Situation(tmp_path)) + "\n"

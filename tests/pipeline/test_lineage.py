@@ -40,6 +40,12 @@ def test_the_tree_is_the_same_from_each_of_them(family, which):
     assert str(lineage(family[which])) == TREE.format(*marks)
 
 
+def test_a_run_that_another_process_is_just_beginning_is_nobodys_parent(family, tmp_path):
+    (tmp_path / "beginning").mkdir()
+    (tmp_path / "beginning" / "events.jsonl").touch()
+    assert str(lineage(family[0])) == TREE.format("   <- this one", "", "", "")
+
+
 def test_it_needs_the_directory_alone_and_names_places_when_asked(family, tmp_path):
     found = lineage(str(family[2].logs_root), base=tmp_path)
     assert all(run.logs_root.name in found.details() for run in family)

@@ -163,7 +163,9 @@ function makeGraphs({ coreutils, services, widgets }, words) {
     function change({ before, after }) {
       const view = fileEditor.editor.editor;
       if (canChange() && typeof after === "string" && view.state.doc.toString() === before) {
+        sharedModel.undoManager?.stopCapturing(); // a change of the graph is one step back, however fast the next one comes
         view.dispatch({ changes: smallestChanges(before, after, 0), userEvent: "input.graph" });
+        sharedModel.undoManager?.stopCapturing();
       } else tellText();
     }
 

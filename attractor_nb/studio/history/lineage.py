@@ -78,7 +78,7 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
     place = as_path(base, "base") if base is not None else root.parent
     known = dict(_known(place))
     known.setdefault(root, read_facts(root))
-    by_id = {str(facts.get("run_id", "")): path for path, facts in known.items()}
+    by_id = {run_id: path for path, facts in known.items() if (run_id := str(facts.get("run_id", "")))}
     oldest = root
     for _ in range(MAX_DEPTH):
         parent = by_id.get(_parent_id(known[oldest]))

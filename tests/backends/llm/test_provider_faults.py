@@ -30,7 +30,7 @@ FAULTS = {
     "malformed JSON": ({"raw": b"event: message_start\ndata: {not json}\n\n"}, BUSY, "no answer"),
     "another shape": ({"raw": b"event: message_start\ndata: []\n\n"}, BUSY, "no answer|cannot be read"),
     "another charset": ({"raw": 'event: message_start\ndata: {"ä": 1}\n\n'.encode("latin-1")}, BUSY, "no answer|no end"),
-    "another content type": ({"raw": b"<html>hello</html>", "content_type": "text/html"}, BUSY, "no answer"),
+    "another content type": ({"raw": b"<html>hello</html>", "content_type": "text/html"}, BUSY, "which is not an API response"),
     "nothing": ({"raw": b""}, BUSY, "no answer"),
     "a refusal": ({"text": "I will not", "finish": "refusal"}, REFUSED, "refused to answer"),
     "400": ({"status": 400, "error": "bad"}, REFUSED, r"refused the request \(400\): bad"),

@@ -234,7 +234,7 @@ def test_an_agent_cannot_be_given_a_function(tmp_path):
 
     from attractor_nb import CommandLineBackend
 
-    with pytest.raises(OptionError, match="work allows functions of yours"):
+    with pytest.raises(OptionError, match="work allows your functions"):
         Pipeline(SOURCE.format("lookup", ""), tools={"lookup": lookup}).run(
             backend=CommandLineBackend([sys.executable]), trust=True, logs_root="run"
         )
