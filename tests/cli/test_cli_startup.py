@@ -18,9 +18,9 @@ ENGINE = {
 
 SERVE = """\
 import json, os, signal, sys, threading, urllib.request
-from attractor_nb.cli import main, serving
+from attractor_nb.cli import main, serve_until_stopped
 
-serve = serving.serve
+serve = serve_until_stopped.serve
 
 def ask(url):
     server, _, token = url.partition("/#token=")
@@ -32,7 +32,7 @@ def ask(url):
 def serve_once(root, *, on_ready, **options):
     serve(root, on_ready=lambda url: threading.Thread(target=ask, args=(url,)).start(), **options)
 
-serving.serve = serve_once
+serve_until_stopped.serve = serve_once
 sys.exit(main(["serve", "--port", "0", "--runs-dir", "runs"]))
 """
 ASK = """\

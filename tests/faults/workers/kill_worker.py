@@ -41,7 +41,7 @@ from attractor_nb.errors import AttractorError, RunError, RunNotFound
 from attractor_nb.storage.lock import is_owned
 from attractor_nb.testing.faulty_disk import FaultyDisk
 
-for room in ("model", "storage", "engine", "handlers", "pipeline"):
+for room in ("model", "storage", "engine", "handlers", "runtime", "pipeline"):
     package = import_module(f"attractor_nb.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         import_module(
