@@ -79,7 +79,7 @@ class GraphView(ActingView, GateCards):
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``pipeline.inspecting.answer_inspection``.
-            on_debug: Does what the debugger's bar asks for; see ``pipeline.debug_requests``.
+            on_debug: Does what the debugger's bar asks for; see ``studio.debug.debug_requests``.
             on_beside: Opens what is asked for beside the run; see ``beside``.
             traits: Initial values.
         """

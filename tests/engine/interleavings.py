@@ -2,7 +2,7 @@
 
 Usage: python tests/engine/interleavings.py [--branches N] [--stages N] [--jobs N] [--every N]
 
-The real branches run (``engine.branches.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
+The real branches run (``engine.branch_walks.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
 whose only outside world is a scheduler: when nothing can go on, it lets one of the waiting stages end. Each run
 is looked at in three ways: what it came to under each policy, whether the log folds to the state that the live
 run had, and whether a run that is cut off somewhere and goes on from its log repeats nothing and comes to the same.

@@ -1,4 +1,4 @@
-"""``pipeline.hindsight``: past runs on a changed graph."""
+"""``studio.estimate.hindsight``: past runs on a changed graph."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def stages_table(stages: Iterable[Mapping[str, Any]]) -> Table:
     """The table of visits.
 
     Args:
-        stages: Plain forms of inspections (``pipeline.inspection``), in order.
+        stages: Plain forms of inspections (``studio.inspect.inspection``), in order.
     """
     stages = list(stages)
     more = len(stages) - MAX_ROWS
