@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.cache_keys import Place, attribute_inputs, context_inputs, read_values
+from attractor_nb.decisions.cache_keys import PlaceOfCall, attribute_inputs, context_inputs, read_values
 from attractor_nb.decisions.cache_rules import READS_ATTRIBUTE
 from attractor_nb.errors import OptionError
 from attractor_nb.model.comma_lists import comma_list
@@ -62,7 +62,7 @@ class FunctionBackend:
             values = {key: context.get(key) for key in context}
             read = read_values(values, None if declared is None else comma_list(declared))
             inputs["attributes"] = attribute_inputs(node.attrs)
-            inputs["context"] = context_inputs(read, Place())
+            inputs["context"] = context_inputs(read, PlaceOfCall())
         return inputs
 
     def __repr__(self) -> str:

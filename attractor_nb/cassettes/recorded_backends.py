@@ -12,7 +12,7 @@ from attractor_nb.cassettes.run_marks import Marks, place_of
 from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
 from attractor_nb.context import AttemptContext
 from attractor_nb.decisions.cache_keys import (
-    Place,
+    PlaceOfCall,
     attribute_inputs,
     context_inputs,
     model_call,
@@ -133,7 +133,7 @@ class DescribedCalls:
         return {
             "backend": type(self._backend).__name__,
             "attributes": attributes,
-            "context": context_inputs(values, Place()),
+            "context": context_inputs(values, PlaceOfCall()),
         }
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.cache_keys import Place
+from attractor_nb.decisions.cache_keys import PlaceOfCall
 from attractor_nb.storage.run_directory import first_directory
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _TEXT, _RUN, _STAGES, _DIRECTORY = (
 _ANY: Final = re.compile(re.escape(_OPENING) + r"(?:text|run|run-dir|root-dir)\}\}")
 
 
-def place_of(scope: StageScope) -> Place:
+def place_of(scope: StageScope) -> PlaceOfCall:
     """What differs from run to run in the texts of a stage."""
-    return Place(scope.run_id, tuple(_directories(scope)))
+    return PlaceOfCall(scope.run_id, tuple(_directories(scope)))
 
 
 def _directories(scope: StageScope) -> dict[str, str]:

@@ -11,7 +11,7 @@ from attractor_nb.cli.source_inputs import read_params, read_pipeline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.decisions.model_choices import Choice
+    from attractor_nb.decisions.model_choices import ValueChoice
 
 
 def show_estimate(file: str, *, params: Iterable[str], bounds: Mapping[str, Any], is_json: bool) -> ExitCode:
@@ -43,6 +43,6 @@ def show_models(file: str, *, is_json: bool) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def _plain(choice: Choice, value: str) -> dict[str, Any]:
+def _plain(choice: ValueChoice, value: str) -> dict[str, Any]:
     plain = {"value": value or None, "from": choice.giver, "selector": choice.selector or None}
     return {**plain, "line": choice.line}

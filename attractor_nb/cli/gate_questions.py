@@ -14,7 +14,7 @@ from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.cli.progress import Progress
+    from attractor_nb.cli.progress import ProgressDisplay
     from attractor_nb.model.question import Answer, Question
 
 
@@ -25,7 +25,7 @@ class _Asks(Protocol):
     async def inform(self, message: str, stage: str) -> None: ...
 
 
-def gate_interviewer(mode: GateMode | None, progress: Progress) -> InTurn:
+def gate_interviewer(mode: GateMode | None, progress: ProgressDisplay) -> InTurn:
     """Who answers gates. Without a terminal and without a word from the user: nobody.
 
     Args:
@@ -49,7 +49,7 @@ class InTurn:
         is_piped: Answers come over a pipe: they are repeated, for nobody has typed them here.
     """
 
-    def __init__(self, inner: _Asks, progress: Progress, *, is_piped: bool = False) -> None:
+    def __init__(self, inner: _Asks, progress: ProgressDisplay, *, is_piped: bool = False) -> None:
         self._inner = inner
         self._progress = progress
         self._is_piped = is_piped

@@ -91,7 +91,7 @@ class Tally:
     is_resumable: bool = False
 
 
-class Progress:
+class ProgressDisplay:
     """Shows the events of one run.
 
     Args:

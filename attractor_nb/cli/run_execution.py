@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.gate_questions import gate_interviewer
 from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
-from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
 from attractor_nb.cli.simulation import SimulatedProcesses
@@ -161,7 +161,7 @@ def _watch(
         logs_root=logs_root,
         place=_place(pipeline, settings, logs_root),
     )
-    progress = Progress(
+    progress = ProgressDisplay(
         pipeline.graph,
         heading=_heading(pipeline, settings),
         is_quiet=settings.is_quiet,
@@ -206,7 +206,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
     return [*lines, ("", Tone.PLAIN)]
 
 
-def _options(settings: Settings, progress: Progress) -> dict[str, Any]:
+def _options(settings: Settings, progress: ProgressDisplay) -> dict[str, Any]:
     return {
         "backend": settings.asked_backend,
         "workdir": settings.workdir,
@@ -255,7 +255,7 @@ def requests_to_end_as_interrupts() -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _show(run: Run, result: RunResult | None, settings: Settings, progress: Progress) -> None:
+def _show(run: Run, result: RunResult | None, settings: Settings, progress: ProgressDisplay) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
     is_simulated = settings.is_simulated or was_simulated(run.logs_root)
     progress.say("")

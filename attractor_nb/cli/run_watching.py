@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.progress import Progress
+from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_drawing import drawn_run, question_lines, run_headline
 from attractor_nb.cli.run_following import RunFollower
@@ -234,7 +234,7 @@ def _print_lines(
     terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
 ) -> None:
     """A line for each stage that ends and for each question; at the end one for the run."""
-    progress = Progress(run.graph, terminal=terminal)
+    progress = ProgressDisplay(run.graph, terminal=terminal)
     told: set[str] = set()
     for batch in batches:
         for event in batch:

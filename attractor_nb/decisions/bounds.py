@@ -40,7 +40,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BoundStanding:
     """Where a run stands; put into words only when they are needed.
 
     >>> str(Standing(["start", "plan"], "plan")), str(Standing(["start"], "plan"))
@@ -58,7 +58,7 @@ class Standing:
     completed: Sequence[str]
     node_id: str
     moment: str = ""
-    outer: Standing | None = None
+    outer: BoundStanding | None = None
 
     @property
     def cycle(self) -> str:
@@ -72,7 +72,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RunBounds:
     """How far a run may go. None means without end.
 
     Attributes:
@@ -108,22 +108,22 @@ class Bounds:
         )
 
 
-_NAMES: Final = tuple(field.name for field in fields(Bounds))
+_NAMES: Final = tuple(field.name for field in fields(RunBounds))
 
 
-def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> Bounds:
+def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> RunBounds:
     """The graph's bounds, with a caller's own in their place.
 
     Args:
         graph: Gives the bounds that nobody overrides.
-        overrides: Values by the names of ``Bounds``, or ``max_duration``; None keeps the graph's. A
+        overrides: Values by the names of ``RunBounds``, or ``max_duration``; None keeps the graph's. A
             duration is a number of seconds, a Duration, or its text (``15m``).
 
     Raises:
         OptionError: A name is unknown, or a value is no such bound.
     """
     duration = graph.get("max_duration", Duration)
-    bounds = Bounds(
+    bounds = RunBounds(
         graph.get("max_steps", int, 1000),
         graph.get("max_node_visits", int),
         graph.get("max_restarts", int, 10),
@@ -150,7 +150,7 @@ def checked_bound(given: str, name: str, value: object) -> int | float:
 
     Args:
         given: What the caller calls it.
-        name: Which of ``Bounds`` it is like.
+        name: Which of ``RunBounds`` it is like.
         value: A number; for ``max_duration_seconds`` also a Duration or its text.
 
     Raises:
@@ -170,7 +170,7 @@ def checked_bound(given: str, name: str, value: object) -> int | float:
 
 
 def exceeded(
-    bounds: Bounds,
+    bounds: RunBounds,
     *,
     steps: int,
     node_id: str,
@@ -178,7 +178,7 @@ def exceeded(
     usage: Usage,
     elapsed_seconds: float,
     completed: Sequence[str],
-    outer: Standing | None = None,
+    outer: BoundStanding | None = None,
 ) -> Reached | None:
     """Why the next stage may not be executed, or None when it may. Asked before each stage.
 
@@ -192,7 +192,7 @@ def exceeded(
         completed: Ids of the stages executed so far, in order.
         outer: For a branch: where its fan-out stands.
     """
-    where = Standing(completed, node_id, outer=outer)
+    where = BoundStanding(completed, node_id, outer=outer)
     if steps >= bounds.max_steps:
         what = f"{counted(steps, 'stage')} executed"
         return _reached("max_steps", bounds.max_steps, what, where)
@@ -205,7 +205,7 @@ def exceeded(
     return used_up(bounds, usage, elapsed_seconds, where)
 
 
-def used_up(bounds: Bounds, usage: Usage, elapsed_seconds: float, where: Standing) -> Reached | None:
+def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: BoundStanding) -> Reached | None:
     """Why nothing more may be spent, or None when it may. Asked before each attempt.
 
     A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
@@ -248,7 +248,7 @@ def cycle_of(completed: Sequence[str]) -> str:
     return ""
 
 
-def _reached(bound: str, limit: object, what: str, where: Standing) -> Reached:
+def _reached(bound: str, limit: object, what: str, where: BoundStanding) -> Reached:
     return Reached(bound, f"{bound}={limit} reached: {what}, {where}")
 
 

@@ -68,7 +68,7 @@ class Breakpoint:
     condition: Condition | None = None
 
 
-class Moment(NamedTuple):
+class WalkMoment(NamedTuple):
     """Where a walk is, between two steps.
 
     Attributes:
@@ -160,12 +160,12 @@ def _check_edge(source: str, target: str, graph: Graph) -> None:
         )
 
 
-def holding(breakpoints: Iterable[Breakpoint], moment: Moment) -> frozenset[str]:
+def holding(breakpoints: Iterable[Breakpoint], moment: WalkMoment) -> frozenset[str]:
     """The texts of the breakpoints that hold at a moment."""
     return frozenset(entry.text for entry in breakpoints if _holds(entry, moment))
 
 
-def _holds(entry: Breakpoint, moment: Moment) -> bool:
+def _holds(entry: Breakpoint, moment: WalkMoment) -> bool:
     if entry.condition is not None:
         return not moment.is_after and evaluate_condition(
             entry.condition, moment.status, moment.label, moment.lookup

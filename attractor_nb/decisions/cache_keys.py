@@ -29,7 +29,7 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceOfCall:
     """Where a call is made: texts that differ from run to run.
 
     Attributes:
@@ -64,7 +64,7 @@ def model_call(
     prompt: str,
     described: Mapping[str, Any],
     *,
-    place: Place,
+    place: PlaceOfCall,
     conversation: str = "",
     attachments: Iterable[str] = (),
 ) -> CallInputs:
@@ -99,7 +99,7 @@ def command_call(
     command: str,
     context: Mapping[str, Any],
     *,
-    place: Place,
+    place: PlaceOfCall,
 ) -> CallInputs:
     """What goes into a command of a tool stage.
 
@@ -122,7 +122,7 @@ def handler_call(
     attrs: Mapping[str, Any],
     context: Mapping[str, Any],
     *,
-    place: Place,
+    place: PlaceOfCall,
     graph: Mapping[str, Any] | None = None,
 ) -> CallInputs:
     """What goes into a stage of somebody's own handler.
@@ -197,7 +197,7 @@ def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in attrs.items() if name not in _UNSEEN_ATTRS}
 
 
-def context_inputs(context: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def context_inputs(context: Mapping[str, Any], place: PlaceOfCall) -> dict[str, Any]:
     """Context values as inputs: without what tells of their run, and of what their branches cost."""
     plain: dict[str, Any] = place.without_in(without_bytes(dict(context)))
     results: Any = plain.get(_RESULTS_KEY)

@@ -65,7 +65,7 @@ def is_declared(node: Node) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StageComparison:
     """In what a stage differs from an earlier one.
 
     Attributes:
@@ -77,16 +77,16 @@ class Comparison:
     run_id: str = ""
 
 
-def nearest(earlier: Iterable[tuple[Mapping[str, Any], str]], now: Mapping[str, Any]) -> Comparison:
+def nearest(earlier: Iterable[tuple[Mapping[str, Any], str]], now: Mapping[str, Any]) -> StageComparison:
     """What differs from that earlier entry which differs in the fewest inputs.
 
     Args:
         earlier: Inputs and run id of each, the newest first; among equals the first counts.
         now: The inputs now.
     """
-    compared = [Comparison(_opened(changed_inputs(before, now)), run_id) for before, run_id in earlier]
-    best = min(compared, key=lambda one: len(one.changes), default=Comparison())
-    return Comparison(tuple(_short(change) for change in best.changes), best.run_id)
+    compared = [StageComparison(_opened(changed_inputs(before, now)), run_id) for before, run_id in earlier]
+    best = min(compared, key=lambda one: len(one.changes), default=StageComparison())
+    return StageComparison(tuple(_short(change) for change in best.changes), best.run_id)
 
 
 def _opened(changes: Iterable[InputChange]) -> tuple[InputChange, ...]:

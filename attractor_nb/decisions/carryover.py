@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
-from attractor_nb.decisions.preamble import Past, StageSummary, beginning_of, build_preamble
+from attractor_nb.decisions.preamble import StageSummary, ToldPast, beginning_of, build_preamble
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _labelled(plan: Plan, recent: Iterable[StageSummary]) -> list[StageSummary]:
     return labelled
 
 
-def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Past:
-    return Past(
+def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> ToldPast:
+    return ToldPast(
         value=context.get,
         kept=context.kept,
         goal=plan.goal,

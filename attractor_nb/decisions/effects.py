@@ -127,7 +127,7 @@ class Asked(NamedTuple):
     problem: str = ""
 
 
-class Record(NamedTuple):
+class RecordStatus(NamedTuple):
     """Write the status of an attempt whose outcome was decided without executing it."""
 
     planned: PlannedNode
@@ -177,5 +177,5 @@ class RunEnd:
     return_target: str = ""
 
 
-Effect = Execute | Wait | Ask | Record | Announce | Commit
+Effect = Execute | Wait | Ask | RecordStatus | Announce | Commit
 Traversal = Generator[Effect, Any, RunEnd]

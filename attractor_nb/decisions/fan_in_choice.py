@@ -122,7 +122,7 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CandidateChoice:
     """What a model's answer comes to.
 
     Attributes:
@@ -136,7 +136,7 @@ class Choice:
     notes: str = ""
 
 
-def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> Choice:
+def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> CandidateChoice:
     r"""Read which candidate a model named: by JSON objects, else by a line that is nothing but its id.
 
     >>> read_choice("Both are fine.\n\n**B**", [], ["a", "b"]).best_id
@@ -156,10 +156,10 @@ def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> Choi
     found = list(dict.fromkeys(each for name in named if (each := _meant(name, ids))))
     if len(found) == 1:
         notes = [said for each in objects if isinstance(said := each.get("notes"), str)]
-        return Choice(found[0], notes=notes[-1] if notes else "")
+        return CandidateChoice(found[0], notes=notes[-1] if notes else "")
     if found:
-        return Choice(problem=f"it names {' and '.join(found[:5])}; exactly one was asked for")
-    return Choice(
+        return CandidateChoice(problem=f"it names {' and '.join(found[:5])}; exactly one was asked for")
+    return CandidateChoice(
         problem="it is empty" if not text.strip() else "it names none of the candidates on a line of its own"
     )
 

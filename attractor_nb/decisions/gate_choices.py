@@ -39,7 +39,7 @@ _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GateChoice:
     """One way out of a gate.
 
     Attributes:
@@ -53,7 +53,7 @@ class Choice:
     target: str
 
 
-def choices_of(edges: Sequence[Edge]) -> tuple[Choice, ...]:
+def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
     """The choices that a gate's outgoing edges offer, in their order.
 
     Keys are distinct: an accelerator that somebody wrote goes first, and a taken one gives way to the
@@ -71,10 +71,10 @@ def choices_of(edges: Sequence[Edge]) -> tuple[Choice, ...]:
         for (name, target), label in unique.items()
     ]
     keys = _distinct_keys([label for label, _ in pairs])
-    return tuple(Choice(key, label, target) for key, (label, target) in zip(keys, pairs, strict=True))
+    return tuple(GateChoice(key, label, target) for key, (label, target) in zip(keys, pairs, strict=True))
 
 
-def find_choice(choices: Sequence[Choice], text: str) -> Choice | None:
+def find_choice(choices: Sequence[GateChoice], text: str) -> GateChoice | None:
     """The choice that a text means: by key, label, label without accelerator, or target; None for none.
 
     Case does not count.
@@ -92,7 +92,7 @@ def find_choice(choices: Sequence[Choice], text: str) -> Choice | None:
     )
 
 
-def side_of(choices: Sequence[Choice], value: str) -> Choice | None:
+def side_of(choices: Sequence[GateChoice], value: str) -> GateChoice | None:
     """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
     initial = value[0].upper()
     for choice in choices:
@@ -101,7 +101,7 @@ def side_of(choices: Sequence[Choice], value: str) -> Choice | None:
     return None
 
 
-def default_answer(kind: QuestionType, wanted: str, choices: Sequence[Choice]) -> Answer | None:
+def default_answer(kind: QuestionType, wanted: str, choices: Sequence[GateChoice]) -> Answer | None:
     """The answer that a gate takes when its time is over; None when ``wanted`` means none of its choices."""
     found = find_choice(choices, wanted) if wanted else None
     if kind is QuestionType.FREEFORM:

@@ -91,7 +91,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BranchBorders:
     """What a branch may enter, and what it may not.
 
     Attributes:
@@ -103,7 +103,7 @@ class Surroundings:
     before: frozenset[str]
 
 
-def surroundings_of(graph: Graph, node_id: str, join: str) -> Surroundings:
+def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
     """What lies within the branches of a fan-out, and what before it.
 
     A node lies before it when the fan-out can be reached from there without passing the join or a branch. So
@@ -128,7 +128,7 @@ def surroundings_of(graph: Graph, node_id: str, join: str) -> Surroundings:
     upstream = without_it & walked(back(node_id), back, ends)
     starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
     within = walked(starts, onward, upstream | ends)
-    return Surroundings(frozenset(within), frozenset(fan_out | walked(back(node_id), back, within | ends)))
+    return BranchBorders(frozenset(within), frozenset(fan_out | walked(back(node_id), back, within | ends)))
 
 
 def walked(starts: Iterable[str], ways: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:

@@ -30,7 +30,7 @@ DEFAULT: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ValueChoice:
     """A value and who gave it.
 
     Attributes:
@@ -71,9 +71,9 @@ class ModelChoice:
     """
 
     node_id: str
-    model: Choice
-    provider: Choice
-    effort: Choice
+    model: ValueChoice
+    provider: ValueChoice
+    effort: ValueChoice
     name: ModelName
 
 
@@ -110,20 +110,20 @@ def model_choice(
     default = default or ModelName("")
     styled = winning_declarations(stylesheet, node)
 
-    def given(name: str, fallback: str, giver: str) -> Choice:
+    def given(name: str, fallback: str, giver: str) -> ValueChoice:
         if name not in node.attrs:
-            return Choice(fallback, giver if fallback else DEFAULT)
+            return ValueChoice(fallback, giver if fallback else DEFAULT)
         value = literal_text(node.attrs[name])
         own = node.attr_spans.get(name)
         if name in node.explicit:
-            return Choice(value, NODE, span=own.value if own else None)
+            return ValueChoice(value, NODE, span=own.value if own else None)
         if name in styled:
             selector, declaration = styled[name]
-            return Choice(value, STYLESHEET, str(selector), declaration.span)
+            return ValueChoice(value, STYLESHEET, str(selector), declaration.span)
         if own is not None or name not in graph.attrs:
-            return Choice(value, BLOCK, span=own.value if own else None)
+            return ValueChoice(value, BLOCK, span=own.value if own else None)
         whole = graph.attr_spans.get(name)
-        return Choice(value, GRAPH, span=whole.value if whole else None)
+        return ValueChoice(value, GRAPH, span=whole.value if whole else None)
 
     model = given("llm_model", default.model, BACKEND)
     provider = given("llm_provider", "", DEFAULT)
@@ -132,5 +132,5 @@ def model_choice(
     if not provider.value:
         giver = DETECTED if name.provider else BACKEND
         name = name if name.provider else ModelName(name.model, default.provider)
-        provider = Choice(name.provider, giver if name.provider else DEFAULT)
+        provider = ValueChoice(name.provider, giver if name.provider else DEFAULT)
     return ModelChoice(node.id, model, provider, effort, name)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from attractor_nb.decisions.bounds import Bounds, bounds_of
+from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.fidelity import resolve_fidelity
 from attractor_nb.decisions.joins import (
     FAN_IN_TYPE,
     PARALLEL_TYPE,
+    BranchBorders,
     Join,
-    Surroundings,
     joins_of,
     surroundings_of,
 )
@@ -195,13 +195,13 @@ class Plan:
     edges: Mapping[int, PlannedEdge]
     handler_types: Mapping[str, str]
     start: str
-    bounds: Bounds
+    bounds: RunBounds
     graph_retry_targets: tuple[str, ...]
     is_fail_continued: bool
     are_diamonds_own: bool
     is_gate_strict: bool
     goal_gates: tuple[str, ...]
-    surroundings: Mapping[str, Surroundings]
+    surroundings: Mapping[str, BranchBorders]
     cyclic: Callable[[], frozenset[str]]
 
     def left_fan_out(self, target: str, branch: str, *, by_edge: bool = False) -> str:
@@ -220,7 +220,7 @@ class Plan:
         return ""
 
 
-def compile_plan(graph: Graph, *, bounds: Bounds | None = None) -> Plan:
+def compile_plan(graph: Graph, *, bounds: RunBounds | None = None) -> Plan:
     """Make a graph that has passed lint ready to run.
 
     Retry targets that name no node are left out, as lint warned.

@@ -112,7 +112,7 @@ class StageSummary:
         return TOOL_OUTPUT_KEY in self.keys
 
 
-class Past(NamedTuple):
+class ToldPast(NamedTuple):
     """What there is to tell.
 
     Attributes:
@@ -177,7 +177,7 @@ TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()
 _MISSING: Final = object()
 
 
-def build_preamble(mode: str, past: Past) -> str:
+def build_preamble(mode: str, past: ToldPast) -> str:
     """The text that a stage's prompt begins with; empty when there is nothing to tell.
 
     Args:
@@ -200,7 +200,7 @@ def build_preamble(mode: str, past: Past) -> str:
     return page.text
 
 
-def beginning_of(past: Past) -> str:
+def beginning_of(past: ToldPast) -> str:
     """What the first stage of a thread is told, whose session knows nothing yet: goal and inputs, if any."""
     page = _Page(past, _AMOUNTS["compact"])
     if past.inputs:
@@ -327,7 +327,7 @@ def _size_room(stage: StageSummary) -> int:
 class _Page:
     """The sections of a preamble, in the order in which they are read, and the room that is left."""
 
-    def __init__(self, past: Past, amount: _Amount) -> None:
+    def __init__(self, past: ToldPast, amount: _Amount) -> None:
         self._past = past
         self._amount = amount
         total = amount.tokens * CHARACTERS_PER_TOKEN
@@ -690,7 +690,7 @@ def _label_of(key: str) -> str:
     return _LABELS.get(key, "Response" if key.endswith(".response") else key)
 
 
-def _branches(past: Past) -> Sequence[Any]:
+def _branches(past: ToldPast) -> Sequence[Any]:
     try:
         return candidates_of(past.value(BRANCHES_KEY, None))
     except UnreadableResults:

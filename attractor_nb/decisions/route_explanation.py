@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.failure_routes import is_failed, match_diamond, next_step, retry_step
-from attractor_nb.decisions.route_reasons import MAX_SEEN_CHARACTERS, Candidate, Rule, WayOn
+from attractor_nb.decisions.route_reasons import MAX_SEEN_CHARACTERS, AskedRule, EdgeCandidate, WayOn
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -152,17 +152,17 @@ def _mismatch(commit: StageEnd, step: Step | None) -> str:
 
 def _rules(
     plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup
-) -> tuple[Rule, ...]:
+) -> tuple[AskedRule, ...]:
     """The rules in the order in which they are asked, up to the first that gives a way on."""
     if planned.is_exit:
-        return (Rule("exit", "the run ends at an exit", decides=True),)
-    asked: list[Rule] = []
+        return (AskedRule("exit", "the run ends at an exit", decides=True),)
+    asked: list[AskedRule] = []
     for name, step, otherwise in _asked(plan, planned, commit, seen, lookup):
         if step is not None:
-            asked.append(Rule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
+            asked.append(AskedRule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
             return tuple(asked)
-        asked.append(Rule(name, otherwise))
-    asked.append(Rule("end", "no rule gave a way on", decides=True))
+        asked.append(AskedRule(name, otherwise))
+    asked.append(AskedRule("end", "no rule gave a way on", decides=True))
     return tuple(asked)
 
 
@@ -217,7 +217,7 @@ def _candidate(
     seen: Seen,
     lookup: Lookup,
     step: Step | None,
-) -> Candidate:
+) -> EdgeCandidate:
     values: tuple[ClauseVerdict, ...] = ()
     holds: bool | None = None
     if edge.condition is not None:
@@ -231,7 +231,7 @@ def _candidate(
         words = _refused(
             plan, planned, edge, values, step, has_failed=is_failed(plan, planned, commit.outcome, seen)
         )
-    return Candidate(
+    return EdgeCandidate(
         edge.index,
         edge.target,
         edge.edge.condition,

@@ -13,7 +13,7 @@ MAX_SEEN_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EdgeCandidate:
     """An edge that leads out of a stage, and how it fared.
 
     Attributes:
@@ -57,7 +57,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AskedRule:
     """A rule that was asked for the way on.
 
     Attributes:
@@ -91,8 +91,8 @@ class WayOn:
     route: str
     detail: str
     words: str
-    rules: tuple[Rule, ...]
-    candidates: tuple[Candidate, ...]
+    rules: tuple[AskedRule, ...]
+    candidates: tuple[EdgeCandidate, ...]
     mismatch: str = ""
 
     def to_plain(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import Reached, Standing, counted, exceeded, used_up
+from attractor_nb.decisions.bounds import BoundStanding, Reached, counted, exceeded, used_up
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.joins import FAN_IN_TYPE
@@ -38,12 +38,12 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
     return None if reached is None else bound_end(reached)
 
 
-def _around(state: RunState) -> Standing | None:
+def _around(state: RunState) -> BoundStanding | None:
     """Where the fan-out of a branch stands; None for the run itself."""
     around = state.around
     if around is None or around.in_flight is None:
         return None
-    return Standing(around.completed, around.in_flight.node_id, outer=_around(around))
+    return BoundStanding(around.completed, around.in_flight.node_id, outer=_around(around))
 
 
 def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> RunEnd | None:
@@ -55,7 +55,7 @@ def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> 
         node_id: The stage under way.
         moment: How far it is, in words.
     """
-    where = Standing(state.completed, node_id, moment, _around(state))
+    where = BoundStanding(state.completed, node_id, moment, _around(state))
     reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
     return None if reached is None else bound_end(reached)
 
@@ -121,7 +121,7 @@ def is_restart_due(plan: Plan, state: RunState) -> bool:
 def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
     """The end that begins a fresh run at ``target``, unless there were too many of them."""
     if state.restarts >= plan.bounds.max_restarts:
-        where = Standing(state.completed, target)
+        where = BoundStanding(state.completed, target)
         made = counted(state.restarts, "restart")
         reason = (
             f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
@@ -143,7 +143,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
         reason = f"goal_gate_unsatisfied: {gate} has not succeeded and there is no retry_target"
         return RunEnd(is_success=False, reason=reason)
     if state.redirects >= plan.bounds.max_goal_gate_redirects:
-        where = Standing(state.completed, step.target)
+        where = BoundStanding(state.completed, step.target)
         reason = (
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
             f" at gate {gate}, {where}"

@@ -20,7 +20,7 @@ from attractor_nb.decisions.effects import (
     Commit,
     Effect,
     Execute,
-    Record,
+    RecordStatus,
     RunContext,
     RunEnd,
     StageResult,
@@ -207,7 +207,7 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
     state.on_interrupted = ""
     if isinstance(outcome, Outcome):
         visit.attempt -= 1
-        yield Record(planned, visit.number, visit.attempt, outcome)
+        yield RecordStatus(planned, visit.number, visit.attempt, outcome)
     elif outcome is None:
         outcome = yield from _try_stage(walk, planned, visit)
     if isinstance(outcome, RunEnd):
@@ -279,7 +279,7 @@ def _settle_loss(
     if isinstance(settled, RunEnd):
         return settled
     if isinstance(settled, Outcome):
-        yield Record(planned, visit.number, visit.attempt, settled)
+        yield RecordStatus(planned, visit.number, visit.attempt, settled)
         return settled
     visit.note = settled
     visit.attempt += 1

@@ -14,7 +14,7 @@ from msgspec import structs
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
 from attractor_nb.decisions.commit_messages import stage_message
-from attractor_nb.decisions.effects import Asked, Execute, Record, RunEnd, StageResult
+from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
 from attractor_nb.decisions.outcome_checks import (
     COST_KEY,
     checked_outcome,
@@ -290,7 +290,7 @@ class Attempts:
             return Asked(None, self.time.elapsed_seconds, outcome_of_exception(error).failure_reason)
         return Asked(answer, self.time.elapsed_seconds)
 
-    def record(self, effect: Record) -> None:
+    def record(self, effect: RecordStatus) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
         compose = partial(

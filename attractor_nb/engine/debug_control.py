@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, Moment, first_to_stop, holding
+from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, WalkMoment, first_to_stop, holding
 from attractor_nb.decisions.carryover import carry_over
 from attractor_nb.decisions.overrides import overrides_of, what_a_resume_loses
 from attractor_nb.decisions.retries import final_outcome, should_retry
 from attractor_nb.engine.attempts import rewrite_status
-from attractor_nb.engine.debug_desk import Desk
+from attractor_nb.engine.debug_desk import DebugDesk
 from attractor_nb.engine.pinned import PinnedHandler
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, Event
@@ -115,7 +115,7 @@ class Debugging:
         self.is_active = False
         self._above = None if above is None else above[0]
         self.path = "" if above is None else f"{above[0].path}{above[1]}>"
-        self.desk: Desk = Desk(plan.graph) if above is None else above[0].desk
+        self.desk: DebugDesk = DebugDesk(plan.graph) if above is None else above[0].desk
         self.overrides = overrides_of(recorded)
         self.time: RunningTime | None = None
         self._plan = plan
@@ -208,7 +208,7 @@ class Debugging:
         if outcome.status.is_failure and should_retry(planned.retry, outcome, failures):
             return result
         outcome = final_outcome(planned, outcome, failures)
-        moment = Moment(
+        moment = WalkMoment(
             started.name,
             started.visit,
             is_after=True,
@@ -229,11 +229,11 @@ class Debugging:
             rewrite_status(result.files, effect, replaced, result.duration)
         return result._replace(outcome=replaced)
 
-    def _moment(self, state: RunState, context: Context, node: str, visit: int) -> Moment:
+    def _moment(self, state: RunState, context: Context, node: str, visit: int) -> WalkMoment:
         edge = None if state.incoming_edge is None else self._plan.edges[state.incoming_edge].edge
         seen = state.seen
         came_from = edge.source if edge is not None and edge.target == node else ""
-        return Moment(
+        return WalkMoment(
             node,
             visit,
             came_from=came_from,
@@ -242,7 +242,7 @@ class Debugging:
             lookup=context.get,
         )
 
-    def _reason(self, branch: str, moment: Moment, *, is_first: bool) -> str:
+    def _reason(self, branch: str, moment: WalkMoment, *, is_first: bool) -> str:
         """What asks a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for nothing."""
         holds = holding(self._own, moment)
         found = first_to_stop(self._own, holds, self._held_before(branch))
@@ -263,7 +263,7 @@ class Debugging:
         return self._held.get(branch, frozenset())
 
     def _stop(
-        self, state: RunState, moment: Moment, why: str, branch: str, outcome: Outcome | None = None
+        self, state: RunState, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None = None
     ) -> Stop:
         if outcome is None and state.completed:
             reason = state.last_reason if state.last_status.is_failure else ""

@@ -18,7 +18,7 @@ SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
 
 
-class Desk:
+class DebugDesk:
     """The desk at which a run is stopped and let go. Its attributes are changed with its lock held.
 
     Attributes:

@@ -11,15 +11,15 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.bounds import Standing, used_up
+from attractor_nb.decisions.bounds import BoundStanding, used_up
 from attractor_nb.decisions.reservations import Account, Claim, Reservations
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.bounds import Bounds, Reached
+    from attractor_nb.decisions.bounds import Reached, RunBounds
     from attractor_nb.model.outcome import Usage
 
 
-class Desk:
+class FundsDesk:
     """Decides all claims beneath one account, made in any loop, and counts what any thread has spent."""
 
     def __init__(self) -> None:
@@ -68,14 +68,14 @@ class Funds:
         account: The account.
     """
 
-    def __init__(self, account: Account, desk: Desk) -> None:
+    def __init__(self, account: Account, desk: FundsDesk) -> None:
         self.account = account
         self._desk = desk
 
     @classmethod
     def of_account(cls, account: Account) -> Funds:
         """Those of an account with none above it."""
-        return cls(account, Desk())
+        return cls(account, FundsDesk())
 
     def beneath(self, account: Account, spent: Usage | None = None) -> Funds:
         """Those of another account, which all of this one's bounds hold for, too."""
@@ -115,7 +115,7 @@ class Funds:
         self._desk.release(claim, came_to)
 
 
-def run_funds(bounds: Bounds, spent: Usage, above: Funds | None) -> Funds | None:
+def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | None:
     """Those of a run, or of a child run; None where nothing bounds its spending.
 
     Args:
@@ -128,7 +128,7 @@ def run_funds(bounds: Bounds, spent: Usage, above: Funds | None) -> Funds | None
     bounds = replace(bounds, max_duration_seconds=None)
 
     def reached(usage: Usage, who: str) -> Reached | None:
-        return used_up(bounds, usage, 0.0, Standing((), who, f"within {who}"))
+        return used_up(bounds, usage, 0.0, BoundStanding((), who, f"within {who}"))
 
     own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)
     if above is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from attractor_nb.decisions.cache_keys import Place, handler_call, of_stage, read_values
+from attractor_nb.decisions.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
 from attractor_nb.decisions.cache_rules import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
@@ -275,7 +275,7 @@ def _call_of(
                 str(version),
                 planned.node.attrs,
                 read_values(values, None if declared is None else comma_list(declared)),
-                place=Place(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
+                place=PlaceOfCall(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
                 graph=around,
             )
         )

@@ -30,7 +30,7 @@ _OF_PYTHON: Final = sysconfig.get_paths()["stdlib"] + "/"
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
-class Failure(NamedTuple):
+class UserFailure(NamedTuple):
     """An exception of the user's Python.
 
     Attributes:
@@ -46,13 +46,13 @@ class Failures:
     """The latest exceptions of a run that the user's Python raised."""
 
     def __init__(self) -> None:
-        self._kept: deque[Failure] = deque(maxlen=MAX_KEPT)
+        self._kept: deque[UserFailure] = deque(maxlen=MAX_KEPT)
 
     def keep(self, node: str, error: BaseException) -> None:
         """Keep one, in place of the oldest."""
-        self._kept.append(Failure(node, error))
+        self._kept.append(UserFailure(node, error))
 
-    def latest(self, node: str = "") -> Failure | None:
+    def latest(self, node: str = "") -> UserFailure | None:
         """The latest, of a node if one is given; None when there is none, or others came since."""
         return next((one for one in reversed(self._kept) if node in {"", one.node}), None)
 

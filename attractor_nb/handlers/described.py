@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.cache_keys import Place, model_call
+from attractor_nb.decisions.cache_keys import PlaceOfCall, model_call
 from attractor_nb.model.call_content import CallInputs, StageCall
 from attractor_nb.protocols import DescribesCalls
 
@@ -23,11 +23,11 @@ _JUDGED_BY = ("verdict", "response_schema")
 """Node attributes by which a response becomes an outcome."""
 
 
-def place_of(scope: StageScope) -> Place:
+def place_of(scope: StageScope) -> PlaceOfCall:
     """Where a stage is executed: what its inputs must not depend on."""
     written = str(scope.logs_root)
     is_path = os.sep in written  # a single word may stand in any text
-    return Place(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
+    return PlaceOfCall(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
 
 
 def backend_call(

@@ -17,7 +17,7 @@ from attractor_nb.decisions.fan_in_choice import (
     MERGE_NONE,
     MERGES,
     NO_RESULTS,
-    Choice,
+    CandidateChoice,
     UnreadableResults,
     candidates_of,
     eligible,
@@ -152,17 +152,17 @@ class FanInHandler:
         return _Selection(ranked(able)[0], notes, usage)
 
 
-def _choice(text: str, ids: Sequence[str]) -> Choice:
+def _choice(text: str, ids: Sequence[str]) -> CandidateChoice:
     """Whom a response names; nobody when a part of it is missing."""
     if isinstance(text, Response) and text.is_truncated:
-        return Choice(problem=TRUNCATED)
+        return CandidateChoice(problem=TRUNCATED)
     found = json_values(text)
     if broken := next((each.problem for each in found if each.problem), ""):
-        return Choice(problem=f"its JSON {broken}")
+        return CandidateChoice(problem=f"its JSON {broken}")
     return read_choice(text, (each.value for each in found), ids)
 
 
-def _by_id(able: Sequence[Candidate], choice: Choice) -> Candidate:
+def _by_id(able: Sequence[Candidate], choice: CandidateChoice) -> Candidate:
     return next(each for each in able if each.id == choice.best_id)
 
 

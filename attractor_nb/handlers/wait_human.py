@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.gate_choices import Choice
+    from attractor_nb.decisions.gate_choices import GateChoice
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import Interviewer
 
@@ -123,7 +123,7 @@ class WaitHumanHandler:
         return Outcome.fail(f"none of {MAX_ASKED} answers matched a choice")
 
 
-def question_of(node: Node, choices: Sequence[Choice], question_id: str) -> Question:
+def question_of(node: Node, choices: Sequence[GateChoice], question_id: str) -> Question:
     """The question that a gate puts.
 
     ``human.timeout`` says how long it waits, and in its absence the node's ``timeout``: for a gate
@@ -159,7 +159,7 @@ def _default_without_form(question: Question) -> str:
     return ""
 
 
-def _outcome(question: Question, choices: Sequence[Choice], answer: Answer) -> Outcome:
+def _outcome(question: Question, choices: Sequence[GateChoice], answer: Answer) -> Outcome:
     updates: dict[str, Any] = {"human.gate.text": answer.text} if answer.text else {}
     if question.form is not None:
         updates |= {f"{FORM_KEY}.{name}": value for name, value in answer.form.items()}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import Span
 
 
-class Attributed(Protocol):
+class AttributedElement(Protocol):
     """A graph, node or edge."""
 
     @property
@@ -31,19 +31,19 @@ class Attributed(Protocol):
         ...
 
 
-def name_span(thing: Attributed, name: str) -> Span | None:
+def name_span(thing: AttributedElement, name: str) -> Span | None:
     """Where the name of an attribute stands; else the thing itself."""
     found = thing.attr_spans.get(name)
     return found.name if found else getattr(thing, "span", None)
 
 
-def value_span(thing: Attributed, name: str) -> Span | None:
+def value_span(thing: AttributedElement, name: str) -> Span | None:
     """Where the value of an attribute stands; else the thing itself."""
     found = thing.attr_spans.get(name)
     return found.value if found else getattr(thing, "span", None)
 
 
-def embedded_text(thing: Attributed, name: str, value: str) -> SourceText:
+def embedded_text(thing: AttributedElement, name: str, value: str) -> SourceText:
     """The value of an attribute as a text whose spans point into the source.
 
     When a transform changed the value, or it never stood in a source, its spans point into itself.
@@ -75,13 +75,13 @@ def replacing(span: Span | None, text: str, title: str) -> Fix:
     return Fix(title, (TextEdit(span, text),) if span is not None else ())
 
 
-def replacing_value(thing: Attributed, name: str, value: AttrValue, title: str) -> Fix:
+def replacing_value(thing: AttributedElement, name: str, value: AttrValue, title: str) -> Fix:
     """The fix that gives an attribute another value where it is written."""
     found = thing.attr_spans.get(name)
     return replacing(found.value if found else None, spell(value), title)
 
 
-def renaming(thing: Attributed, name: str, new_name: str, title: str) -> Fix:
+def renaming(thing: AttributedElement, name: str, new_name: str, title: str) -> Fix:
     """The fix that renames an attribute where it is written."""
     found = thing.attr_spans.get(name)
     return replacing(found.name if found else None, new_name, title)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attractor_nb.runtime.handles.hosts import Job
+    from attractor_nb.runtime.handles.hosts import HostedTask
 
 _HOSTS: Final = "attractor_nb.runtime.handles.hosts"
 REASON: Final = "the cell that had started it was stopped; run.resume() continues it"
@@ -26,7 +26,7 @@ REASON: Final = "the cell that had started it was stopped; run.resume() continue
 
 def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
     """Watch the cells of a shell; returns how to end that."""
-    earlier: dict[int, frozenset[Job]] = {}  # by thread: a subshell has cells of its own
+    earlier: dict[int, frozenset[HostedTask]] = {}  # by thread: a subshell has cells of its own
 
     def cell_begins(_: Any = None) -> None:
         earlier[get_ident()] = _live_jobs()
@@ -48,7 +48,7 @@ def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
     return take_out
 
 
-def _live_jobs() -> frozenset[Job]:
+def _live_jobs() -> frozenset[HostedTask]:
     """What runs now; nothing, as long as nobody has imported what runs it."""
     hosts: Any = sys.modules.get(_HOSTS)
     return hosts.live_jobs() if hosts else frozenset()

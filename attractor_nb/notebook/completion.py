@@ -15,7 +15,7 @@ from attractor_nb.model.attributes import Scope, attributes_of
 from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, node_ids, outline_of
 from attractor_nb.notebook.fitting_values import (
     NOTHING,
-    Completion,
+    FittingValue,
     Suggestions,
     Value,
     fitting,
@@ -68,12 +68,12 @@ def _on_magic_line(text: str, body: str) -> Suggestions:
         return NOTHING
     fragment, before = words[-1], words[-2]
     if before in _VALUES_OF_OPTION:
-        return fitting(fragment, (Completion(word, "param") for word in _VALUES_OF_OPTION[before]))
+        return fitting(fragment, (FittingValue(word, "param") for word in _VALUES_OF_OPTION[before]))
     if before == "--param":
         inputs = outline_of("", body).inputs
-        return fitting(fragment, (Completion(f"{name}=", "param", "input") for name in inputs))
+        return fitting(fragment, (FittingValue(f"{name}=", "param", "input") for name in inputs))
     if fragment.startswith("-"):
-        return fitting(fragment, (Completion(word, "param", meaning) for word, meaning in OPTIONS.items()))
+        return fitting(fragment, (FittingValue(word, "param", meaning) for word, meaning in OPTIONS.items()))
     return NOTHING
 
 
@@ -110,10 +110,10 @@ def _in_body(before: str, after: str, listed_models: Callable[[str], Sequence[st
         rows = attributes_of(place.scope)
         return fitting(
             place.fragment,
-            (Completion(row.name, "property", row.meaning) for row in rows if not row.alias_of),
+            (FittingValue(row.name, "property", row.meaning) for row in rows if not row.alias_of),
         )
-    words = [Completion(name, "variable", "node") for name in node_ids(before + after, place.fragment)]
-    return fitting(place.fragment, (*words, *(Completion(word, "keyword") for word in KEYWORDS)))
+    words = [FittingValue(name, "variable", "node") for name in node_ids(before + after, place.fragment)]
+    return fitting(place.fragment, (*words, *(FittingValue(word, "keyword") for word in KEYWORDS)))
 
 
 def _scan(before: str) -> _Place:

@@ -32,7 +32,7 @@ _ASSIGNED: Final = re.compile(r"=\s*([\w.]*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class FittingValue:
     """A word that fits. ``kind`` is for the icon in the editor's list, ``meaning`` for its hint."""
 
     text: str
@@ -45,7 +45,7 @@ class Suggestions:
     """The words that fit, and the text before the cursor that they replace."""
 
     fragment: str
-    items: tuple[Completion, ...]
+    items: tuple[FittingValue, ...]
 
 
 NOTHING: Final = Suggestions("", ())
@@ -74,7 +74,7 @@ class Value:
     listed_models: Callable[[str], Sequence[str]]
 
 
-def fitting(fragment: str, words: Iterable[Completion]) -> Suggestions:
+def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:
     """Those of the words that begin with what is written."""
     return Suggestions(fragment, tuple(word for word in words if word.text.startswith(fragment)))
 
@@ -93,7 +93,7 @@ def fitting_value(value: Value) -> Suggestions:
         found = _ASSIGNED.search(value.written)
         names = value.outline.keys if value.name == "pipeline.inputs" else {}
         return fitting(found[1], _keys(names)) if found else NOTHING
-    words: Iterable[Completion] = ()
+    words: Iterable[FittingValue] = ()
     if value.name == "llm_model":
         words = _models(value)
     elif value.name == "llm_provider":
@@ -103,12 +103,12 @@ def fitting_value(value: Value) -> Suggestions:
     return fitting(value.written, words)
 
 
-def _of_spec(spec: AttributeSpec, outline: CellOutline) -> Iterable[Completion]:
+def _of_spec(spec: AttributeSpec, outline: CellOutline) -> Iterable[FittingValue]:
     if spec.name == "shape":
-        return [Completion(shape, "value", kind) for shape, kind in SHAPE_TO_TYPE.items()]
+        return [FittingValue(shape, "value", kind) for shape, kind in SHAPE_TO_TYPE.items()]
     if spec.name == "type":
-        types = [Completion(kind, "value", f"as shape={shape}") for shape, kind in SHAPE_TO_TYPE.items()]
-        return [*types, Completion(PIPELINE_TYPE, "value", "runs another pipeline")]
+        types = [FittingValue(kind, "value", f"as shape={shape}") for shape, kind in SHAPE_TO_TYPE.items()]
+        return [*types, FittingValue(PIPELINE_TYPE, "value", "runs another pipeline")]
     if spec.name == "human.default_choice":
         return _words("value", [*outline.labels, *outline.nodes])
     match spec.type:
@@ -117,17 +117,17 @@ def _of_spec(spec: AttributeSpec, outline: CellOutline) -> Iterable[Completion]:
         case AttrType.CHOICE:
             return _words("value", spec.choices)
         case AttrType.NODE_ID:
-            return [Completion(name, "variable", "node") for name in outline.nodes]
+            return [FittingValue(name, "variable", "node") for name in outline.nodes]
         case _:
             return ()
 
 
-def _words(kind: str, words: Iterable[str]) -> list[Completion]:
-    return [Completion(word, kind) for word in dict.fromkeys(words)]
+def _words(kind: str, words: Iterable[str]) -> list[FittingValue]:
+    return [FittingValue(word, kind) for word in dict.fromkeys(words)]
 
 
-def _keys(keys: dict[str, str]) -> list[Completion]:
-    return [Completion(f"{CONTEXT_PREFIX}{key}", "variable", giver) for key, giver in keys.items()]
+def _keys(keys: dict[str, str]) -> list[FittingValue]:
+    return [FittingValue(f"{CONTEXT_PREFIX}{key}", "variable", giver) for key, giver in keys.items()]
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str:
@@ -145,7 +145,7 @@ def _variables(value: Value) -> Suggestions:
         return NOTHING
     braces = found[1]
     items = [
-        Completion(
+        FittingValue(
             f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", giver
         )
         for name, giver in value.outline.variables.items()
@@ -162,8 +162,8 @@ def _in_condition(value: Value) -> Suggestions:
     key = clause["key"]
     if clause["sign"] is None:
         own = [
-            Completion("outcome", "variable", "how the stage ended"),
-            Completion("preferred_label", "variable", "the label that the stage prefers"),
+            FittingValue("outcome", "variable", "how the stage ended"),
+            FittingValue("preferred_label", "variable", "the label that the stage prefers"),
         ]
         names = {each.text for each in own}
         keys = {key: giver for key, giver in value.outline.keys.items() if key not in names}
@@ -178,8 +178,8 @@ def _in_condition(value: Value) -> Suggestions:
     return NOTHING
 
 
-def _bare(keys: dict[str, str]) -> list[Completion]:
-    return [Completion(key, "variable", giver) for key, giver in keys.items()]
+def _bare(keys: dict[str, str]) -> list[FittingValue]:
+    return [FittingValue(key, "variable", giver) for key, giver in keys.items()]
 
 
 def _in_stylesheet(value: Value) -> Suggestions:
@@ -191,10 +191,10 @@ def _in_stylesheet(value: Value) -> Suggestions:
         return fitting(
             fragment,
             [
-                Completion("*", "keyword", "every node"),
-                *(Completion(shape, "keyword", "nodes of a shape") for shape in SHAPE_TO_TYPE),
-                *(Completion(f".{name}", "keyword", "nodes of a class") for name in classes),
-                *(Completion(f"#{name}", "variable", "node") for name in value.outline.nodes),
+                FittingValue("*", "keyword", "every node"),
+                *(FittingValue(shape, "keyword", "nodes of a shape") for shape in SHAPE_TO_TYPE),
+                *(FittingValue(f".{name}", "keyword", "nodes of a class") for name in classes),
+                *(FittingValue(f"#{name}", "variable", "node") for name in value.outline.nodes),
             ],
         )
     name, colon, written = rule.rpartition(";")[2].partition(":")
@@ -218,20 +218,20 @@ def _classes(outline: CellOutline) -> list[str]:
     return list(dict.fromkeys(name for names in lists for name in names))
 
 
-def _models(value: Value) -> list[Completion]:
+def _models(value: Value) -> list[FittingValue]:
     """The models that the text names already, then those of the provider, or of all that a name tells."""
-    here = [Completion(name, "value", "in this cell") for name in value.outline.values_of("llm_model")]
+    here = [FittingValue(name, "value", "in this cell") for name in value.outline.values_of("llm_model")]
     known = {each.text for each in here}
     listed = [name for name in value.listed_models(value.provider) if name not in known]
     return [*here, *_words("value", listed)]
 
 
-def _tools(value: Value) -> list[Completion]:
+def _tools(value: Value) -> list[FittingValue]:
     served = (f"mcp:{name}/*" for name in value.outline.servers)
     return _words("value", [*AGENT_TOOLS, *served])
 
 
-_ENTRIES: Final[dict[str, Callable[[Value], list[Completion]]]] = {
+_ENTRIES: Final[dict[str, Callable[[Value], list[FittingValue]]]] = {
     "allowed_tools": _tools,
     "llm_fallback": _models,
     "llm_fallback_on": lambda _: _words("value", FALLBACK_REASONS),

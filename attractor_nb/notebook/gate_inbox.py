@@ -20,7 +20,7 @@ from attractor_nb.notebook.gate_card import NONE_WAITS, GateCards, HandedIn
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
 from attractor_nb.runtime.open_gates import ENDED, listen, runs_under_way
-from attractor_nb.studio.history.waiting_gates import Inbox, WaitingQuestion, question_here, resume_call
+from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.shown_questions import BY_INBOX, plain_question
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LiveInbox:
         self._key = urandom(8).hex()
         self.cards = GateCards(self._answer, shows_all=True, none=NONE_WAITS, place=self._key)
         self._runs: dict[str, Execution] = {}
-        self._resting: tuple[WaitingQuestion, ...] = ()
+        self._resting: tuple[WaitingGate, ...] = ()
         self._handles: list[DisplayHandle] = []
         has_threads = sys.platform != "emscripten"
         painter: Any = ThreadPainter(self._follow, last=()) if has_threads else LoopPainter(self._follow)
@@ -104,7 +104,7 @@ class LiveInbox:
     def _kept(self) -> dict[str, str]:
         """The table of what waits here and on the disk, and a line for each past answer."""
         here = [
-            WaitingQuestion(asked.event, asked.pipeline, asked.logs_root, None, resume_call(asked.logs_root))
+            WaitingGate(asked.event, asked.pipeline, asked.logs_root, None, resume_call(asked.logs_root))
             for run in runs_under_way()
             for asked in (question_here(run, gate.as_event(), gate.since) for gate in run.gates)
         ]

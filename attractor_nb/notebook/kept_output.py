@@ -34,7 +34,7 @@ _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FinalAnswer:
     """What was said last.
 
     Attributes:
@@ -46,14 +46,14 @@ class Answer:
     text: str
 
 
-def final_answer(view: RunView, graph: Graph, response: str | None, node: str) -> Answer | None:
+def final_answer(view: RunView, graph: Graph, response: str | None, node: str) -> FinalAnswer | None:
     """The answer of a run, as it is shown; None when there is none."""
     if not response or node not in graph.nodes or node not in view.nodes:
         return None
     text = redacted(response)
     more = len(text) - MAX_ANSWER_CHARS
     words = f'{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: run["{node}"].response'
-    return Answer(node, words if more > 0 else text)
+    return FinalAnswer(node, words if more > 0 else text)
 
 
 def last_speaker(view: RunView, graph: Graph, speaking: Iterable[str]) -> str:
@@ -74,7 +74,7 @@ def run_bundle(
     place: str,
     questions: Iterable[InterviewStarted] = (),
     others: Sequence[str] = (),
-    answer: Answer | None = None,
+    answer: FinalAnswer | None = None,
     name: str = "",
 ) -> dict[str, str]:
     """The static output of a run.

@@ -38,7 +38,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.notebook.gate_card import NONE_WAITS
 from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.kept_output import Answer, final_answer, last_speaker, run_bundle
+from attractor_nb.notebook.kept_output import FinalAnswer, final_answer, last_speaker, run_bundle
 from attractor_nb.notebook.opened_views import Beside
 from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
@@ -120,7 +120,7 @@ class LiveRun:
         self._kept_at = 0.0
         self._is_kept = True
         self._questions: dict[str, InterviewStarted] = {}
-        self._answer: Answer | None = None
+        self._answer: FinalAnswer | None = None
         self._handles: list[Output] = []
         self._beside = Beside(run, views)
         self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)

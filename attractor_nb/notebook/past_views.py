@@ -86,10 +86,10 @@ class PastViews:
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.stage_view import StageView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.stage_view import StageDisplay  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
-        self._keep(key, StageView(shown, shown.run, key, self._presenter.open_runs()))
+        self._keep(key, StageDisplay(shown, shown.run, key, self._presenter.open_runs()))
         bundle = bundle_of(shown)
         display({**bundle, "text/html": placed(key, bundle["text/html"])}, raw=True)
 

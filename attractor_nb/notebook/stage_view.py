@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.studio.inspect.inspection import StageInspection
 
 
-class StageView(ActingView):
+class StageDisplay(ActingView):
     """A stage.
 
     Attributes:

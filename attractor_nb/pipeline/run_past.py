@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 
-class Past(Execution):
+class RunPast(Execution):
     """The past of a run."""
 
     def inspect(

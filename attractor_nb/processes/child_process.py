@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Child:
+class ChildProcess:
     """A child process. A thread of its own waits for its end, so that no interrupt can lose it."""
 
     def __init__(self, arguments: Sequence[str], **options: Any) -> None:

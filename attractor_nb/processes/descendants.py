@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor_nb.processes.child_process import Child
+from attractor_nb.processes.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ class Watchdog:
         done
     """
 
-    def __init__(self, process: Child, leash: FileIO) -> None:
+    def __init__(self, process: ChildProcess, leash: FileIO) -> None:
         self._process = process
         self._leash = leash
 
@@ -82,7 +82,7 @@ class Watchdog:
         reader, writer = os.pipe()
         leash = stack.enter_context(FileIO(writer, "w"))
         try:
-            process = Child(
+            process = ChildProcess(
                 [_SHELL, "-c", cls._SCRIPT, "watchdog", f"{MARK_NAME}={mark}"],
                 stdin=reader,
                 stdout=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.processes.child_process import Child
+from attractor_nb.processes.child_process import ChildProcess
 from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import is_secret_name
@@ -113,7 +113,7 @@ class LocalProcesses:
                 stack.enter_context(OutputChannel(name, output_directory, on_output, self._disk))
                 for name in ("stdout", "stderr")
             ]
-            job = await Job.start(arguments, cwd, environment, stdin, channels, mark, stack)
+            job = await CommandJob.start(arguments, cwd, environment, stdin, channels, mark, stack)
             is_timed_out = False
             grace = CANCEL_GRACE_SECONDS
             try:
@@ -137,7 +137,7 @@ def command_environment(environment: Mapping[str, str] | None = None) -> dict[st
     }
 
 
-class Job:
+class CommandJob:
     """A command that runs."""
 
     @property
@@ -147,7 +147,7 @@ class Job:
 
     def __init__(
         self,
-        process: Child,
+        process: ChildProcess,
         watchdog: Watchdog,
         channels: Sequence[Channel],
         descendants: Descendants,
@@ -167,7 +167,7 @@ class Job:
         channels: Sequence[Channel],
         mark: str,
         until_end: contextlib.ExitStack,
-    ) -> Job:
+    ) -> CommandJob:
         """Start a command.
 
         Args:
@@ -194,7 +194,7 @@ class Job:
                 await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
             watchdog = _watchdog(mark, until_end)
             try:
-                process = Child(
+                process = ChildProcess(
                     arguments,
                     stdin=source,
                     stdout=writers[0],

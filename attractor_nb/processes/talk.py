@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.processes.descendants import MARK_NAME
-from attractor_nb.processes.local import SHELL, Job, command_environment
+from attractor_nb.processes.local import SHELL, CommandJob, command_environment
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.storage.disk import Disk
 
@@ -31,7 +31,9 @@ class Talk:
         exit_code: Its exit code, once it was stopped or has ended and was waited for; else None.
     """
 
-    def __init__(self, job: Job, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel) -> None:
+    def __init__(
+        self, job: CommandJob, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel
+    ) -> None:
         self.pid = job.pid
         self.ended = said.ended
         self.exit_code: int | None = None
@@ -104,7 +106,7 @@ async def talk(
         stack.callback(said.close)
         stderr = stack.enter_context(OutputChannel("stderr", None, None, disk or Disk()))
         try:
-            job = await Job.start(
+            job = await CommandJob.start(
                 [SHELL, "-c", command], cwd, environment, reading, [said, stderr], mark, stack
             )
         finally:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.tools import functions
     from attractor_nb.decisions import joins as decisions_joins
     from attractor_nb.decisions import plan
-    from attractor_nb.decisions.bounds import Bounds
+    from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers import answer_schemas as handlers_schemas
     from attractor_nb.handlers import gate_forms as forms
@@ -390,7 +390,7 @@ class Definition:
         """The source as written; for a pipeline made of a graph, its canonical DOT text."""
         return self.source.text if self.source is not None else writer.write_dot(self.parsed)
 
-    def compile(self, bounds: Bounds) -> Plan:
+    def compile(self, bounds: RunBounds) -> Plan:
         """The graph made ready to run within bounds; most of the work is done once for all runs.
 
         Args:

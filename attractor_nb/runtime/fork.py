@@ -36,7 +36,7 @@ from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_sou
 from attractor_nb.runtime.prepare.run_options import as_list, as_path, read_options
 from attractor_nb.runtime.prepare.trust import note_run
 from attractor_nb.runtime.resume import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
-from attractor_nb.runtime.rewind import Place, check_rewind, find_place, read_rewind
+from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, read_rewind
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.worktree import BRANCH_BEGINNING, worktree_facts
 from attractor_nb.storage.child_directories import CHILDREN_NAME, child_home
@@ -201,7 +201,7 @@ def _sources(pipeline: Definition, home: Path) -> dict[str, bytes]:
 
 
 def _manifest(
-    pipeline: Definition, plan: Plan, place: Place, forked: PipelineForked, run_id: str
+    pipeline: Definition, plan: Plan, place: RewindPlace, forked: PipelineForked, run_id: str
 ) -> dict[str, Any]:
     before = place.stored.manifest
     kept = {name: value for name, value in before.items() if name not in _NOT_OF_A_FORK}
@@ -221,7 +221,7 @@ def _manifest(
     }
 
 
-def _own_place(place: Place, logs_root: Path, run_id: str) -> dict[str, Any]:
+def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, Any]:
     """Where a fork works whose parent has a place of its own: in another, as its parent's was then.
 
     A workspace is copied as it stands; of a worktree the commit is known at which it stood.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptOptions:
     """What forks, rewinds and resumes of a handle have, unless they are given something else.
 
     Attributes:
@@ -30,12 +30,12 @@ class Kept:
     backend: BackendSpec = None
 
 
-_KEPT: WeakKeyDictionary[Execution, Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Execution, KeptOptions] = WeakKeyDictionary()
 
 
-def kept_of(run: Execution) -> Kept:
+def kept_of(run: Execution) -> KeptOptions:
     """What a handle keeps."""
-    return _KEPT.setdefault(run, Kept())
+    return _KEPT.setdefault(run, KeptOptions())
 
 
 def with_what_is_kept(run: Execution, options: Mapping[str, Any], pipeline: Definition) -> dict[str, Any]:

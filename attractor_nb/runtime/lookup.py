@@ -6,7 +6,7 @@ import contextlib
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.cache_keys import Place
+from attractor_nb.decisions.cache_keys import PlaceOfCall
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import PipelineForked
 from attractor_nb.redaction import redacted
@@ -63,9 +63,9 @@ def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
     The run's own id and directory are marks in them, for they differ always and tell nothing. So are those of
     the runs that it was forked from: the stages that a fork has of them were asked there.
     """
-    own = Place(run.id, (str(run.logs_root), str(run.logs_root.absolute())))
+    own = PlaceOfCall(run.id, (str(run.logs_root), str(run.logs_root.absolute())))
     forks = [event for event in known.journal.way if isinstance(event, PipelineForked)]
-    places = [own, *(Place(event.parent_id, (event.parent_root,)) for event in forks)]
+    places = [own, *(PlaceOfCall(event.parent_id, (event.parent_root,)) for event in forks)]
     directory = known.place.files_of(known.record, known.record.attempts[-1].number)
     found: dict[str, str] = {}
     for name, file in TEXTS.items():

@@ -102,7 +102,7 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RewindPlace:
     """Where a run goes on after a rewind.
 
     Attributes:
@@ -138,7 +138,7 @@ class Place:
         )
 
 
-def find_place(latest: StoredRun, rewind: Rewind) -> Place:
+def find_place(latest: StoredRun, rewind: Rewind) -> RewindPlace:
     """Find a visit: in the directory where the run is, else in those that it restarted from.
 
     Raises:
@@ -153,7 +153,7 @@ def find_place(latest: StoredRun, rewind: Rewind) -> Place:
         if point := pick(found, rewind.visit):
             _check_is_in_log(stored, here)
             way_until = tuple(event for event in here if event.sequence <= point.sequence)
-            return Place(stored, way_until, point, stages + point.stages, rewind)
+            return RewindPlace(stored, way_until, point, stages + point.stages, rewind)
         points, way = [*found, *points], [*here, *way]
         stages += sum(isinstance(event, StageEnd) and event.is_commit for event in here)
         before = directory_before(stored)

@@ -13,11 +13,11 @@ from starlette.routing import Route
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.server.desk import Desk
+from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, own_path
-from attractor_nb.server.idempotency import Claim, Ledger
+from attractor_nb.server.idempotency import KeyClaim, Ledger
 from attractor_nb.server.openapi import openapi_document
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import page_routes
@@ -50,7 +50,7 @@ class Server:
     """
 
     def __init__(self, settings: ServerSettings, *, version: str = "") -> None:
-        desk = Desk(settings.root, settings.max_runs)
+        desk = RunDesk(settings.root, settings.max_runs)
         streams, tickets = Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
         folder = settings.documents if DocumentFolder.is_possible() else None
         documents = None if folder is None else DocumentFolder(folder)
@@ -104,12 +104,12 @@ class Server:
         last_ids = request.headers.getlist("last-event-id")
         to_root = "../" * (own_path(request.scope).count("/") - 1)
 
-        def call(claim: Claim) -> Call:
+        def call(claim: KeyClaim) -> Call:
             return Call(self.house, path, query, values, claim, last_ids[0] if last_ids else "", to_root)
 
         serve = operation.serve
         if serve is None:
-            return await stream_events(call(Claim()))
+            return await stream_events(call(KeyClaim()))
         keys = request.headers.getlist("idempotency-key") if operation.is_once else []
         if len(keys) > 1:
             raise Problem(400, "idempotency-key", "The Idempotency-Key is given twice")

@@ -54,7 +54,7 @@ class Frame(NamedTuple):
     data: bytes
 
 
-class Channel:
+class RunChannel:
     """The events of one run. It lives in the server's loop, and only there."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Channel:
         is_live_elsewhere: Callable[[], bool],
         status: Callable[[], str],
         *,
-        when_closed: Callable[[Channel], None] = lambda _: None,
+        when_closed: Callable[[RunChannel], None] = lambda _: None,
     ) -> None:
         """Make the channel; ``start`` has it follow.
 

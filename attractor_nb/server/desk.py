@@ -48,7 +48,7 @@ _OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
 """What comes by a request works in a place of its own, never where the server was started (ruling 41)."""
 
 
-class Desk:
+class RunDesk:
     """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them.
 
     Attributes:

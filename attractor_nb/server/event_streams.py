@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.server.channel import BATCH_BYTES, Channel
+from attractor_nb.server.channel import BATCH_BYTES, RunChannel
 from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.server.frames import FIRST_ID, GAP, control_frame, event_frame, whole_id
 from attractor_nb.server.problems import Problem, stopping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.event_trail_reader import Recorded
 
 RETRY_MILLISECONDS: Final = 1_000
@@ -26,10 +26,10 @@ _REPLAYS: Final = 2
 class Streams:
     """All streams of a server. It lives in the server's loop, and only there."""
 
-    def __init__(self, desk: Desk, max_streams: int) -> None:
+    def __init__(self, desk: RunDesk, max_streams: int) -> None:
         self._desk = desk
         self._max_streams = max_streams
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, RunChannel] = {}
         self._replays = asyncio.Semaphore(_REPLAYS)
         self._is_closed = False
         self.open_count = 0
@@ -71,7 +71,7 @@ class Streams:
             raise
         return stream
 
-    def leave(self, run_id: str, channel: Channel) -> None:
+    def leave(self, run_id: str, channel: RunChannel) -> None:
         """A consumer has gone. Where nobody is left to hear a run of another process it is not followed."""
         self.open_count -= 1
         channel.listeners -= 1
@@ -98,13 +98,13 @@ class Streams:
             )
         self.open_count += 1
 
-    def _channel(self, run_id: str, place: Path) -> Channel:
+    def _channel(self, run_id: str, place: Path) -> RunChannel:
         desk = self._desk
         live = desk.live(run_id)
         kept = self._channels.get(run_id)
         if kept is not None and kept.is_current and not (kept.is_closed and live):
             return kept  # and not that of a run that had ended and now goes on again here
-        channel = Channel(
+        channel = RunChannel(
             place,
             live,
             lambda: desk.is_awaited(run_id) or desk.summary(run_id).is_live,
@@ -115,7 +115,7 @@ class Streams:
         channel.start()
         return channel
 
-    def _forget_unheard(self, run_id: str, channel: Channel) -> None:
+    def _forget_unheard(self, run_id: str, channel: RunChannel) -> None:
         """Let go of a channel of a run that has ended, unless somebody has still to be sent its end."""
         if self._channels.get(run_id) is channel and not channel.listeners:
             del self._channels[run_id]
@@ -128,7 +128,7 @@ class Stream:
         position: Where it is in the channel.
     """
 
-    def __init__(self, streams: Streams, run_id: str, channel: Channel) -> None:
+    def __init__(self, streams: Streams, run_id: str, channel: RunChannel) -> None:
         self._streams = streams
         self._run_id = run_id
         self._channel = channel

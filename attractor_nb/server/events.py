@@ -28,7 +28,7 @@ LOGGER = own_logger(__name__)
 _ID: Final = re.compile(EVENT_ID)
 
 
-class EventStream(Response):
+class EventStreamResponse(Response):
     """A stream whose consumer may go, or hang, which is no fault of the server."""
 
     media_type = "text/event-stream"
@@ -116,4 +116,4 @@ async def stream_events(call: Call) -> Response:
     stream = await call.house.streams.open(call.path["id"], last_id)
     if stream is None:
         return Response(status_code=204)  # which tells an EventSource not to come again
-    return EventStream(stream, call.house.settings)
+    return EventStreamResponse(stream, call.house.settings)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.gates import Gate
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.requests import Answer
     from attractor_nb.storage.listing import RunSummary
 
 
-def questions_of(desk: Desk, run_id: str) -> list[WaitingQuestion]:
+def questions_of(desk: RunDesk, run_id: str) -> list[WaitingQuestion]:
     """The questions of a run that wait, oldest first; of a run that stands still those that it left open.
 
     Raises:
@@ -33,13 +33,13 @@ def questions_of(desk: Desk, run_id: str) -> list[WaitingQuestion]:
     return _stored(desk, run_id, desk.summary(run_id))
 
 
-def questions_here(desk: Desk) -> list[WaitingQuestion]:
+def questions_here(desk: RunDesk) -> list[WaitingQuestion]:
     """The questions of all runs whose engine works in this process: those that can be answered here."""
     live = desk.live_runs()
     return [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
 
 
-def all_questions(desk: Desk) -> list[WaitingQuestion]:
+def all_questions(desk: RunDesk) -> list[WaitingQuestion]:
     """The questions of all runs of the root; of what cannot be read there are none."""
     live = desk.live_runs()
     found = [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
@@ -54,7 +54,7 @@ def all_questions(desk: Desk) -> list[WaitingQuestion]:
     return sorted(found, key=lambda asked: asked.since)
 
 
-def take_answer(desk: Desk, run_id: str, question: str, given: Answer) -> AnswerTaken:
+def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> AnswerTaken:
     """Hand an answer to its gate; when this returns it is in the log, and it is the answer.
 
     Raises:
@@ -72,7 +72,7 @@ def take_answer(desk: Desk, run_id: str, question: str, given: Answer) -> Answer
     return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
 
 
-def _not_here(desk: Desk, run_id: str, question: str) -> AttractorError:
+def _not_here(desk: RunDesk, run_id: str, question: str) -> AttractorError:
     summary = desk.summary(run_id)
     if summary.is_live:
         return locked_elsewhere(run_id, summary.owner)
@@ -104,7 +104,7 @@ def _here(run_id: str, gate: Gate) -> WaitingQuestion:
     return _question(run_id, event, how="")
 
 
-def _stored(desk: Desk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """What the log of a run that nobody works on here has open."""
     from attractor_nb.runtime.handles.recorded_state import interviews_under_way  # noqa: PLC0415 - see serving.py
 

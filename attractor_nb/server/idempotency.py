@@ -45,7 +45,7 @@ def _nothing(run_id: str) -> None:
 
 
 @dataclass(slots=True)
-class Claim:
+class KeyClaim:
     """What is known of a key while its request is served.
 
     Attributes:
@@ -64,7 +64,7 @@ class Ledger:
         self._place = root / KEYS_PLACE
         self._uses = 0
 
-    def once(self, key: str | None, asked: bytes, serve: Callable[[Claim], Reply]) -> Reply:
+    def once(self, key: str | None, asked: bytes, serve: Callable[[KeyClaim], Reply]) -> Reply:
         """Serve a request, unless the same one was served; blocks.
 
         Args:
@@ -77,7 +77,7 @@ class Ledger:
             StorageError: The record cannot be written.
         """
         if key is None:
-            return serve(Claim())
+            return serve(KeyClaim())
         if _KEY.match(key) is None:
             raise Problem(
                 400,
@@ -104,7 +104,7 @@ class Ledger:
                 self._write(name, {**begun, "run": run_id})
 
             try:
-                reply = serve(Claim(str(record.get("run", "")), note))
+                reply = serve(KeyClaim(str(record.get("run", "")), note))
             except (AttractorError, Problem):
                 if not record:  # it was refused: the key is free for the request that is mended
                     self._forget(name)

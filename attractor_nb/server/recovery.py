@@ -33,7 +33,7 @@ from attractor_nb.storage.run_status import ABANDONED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.event_trail_reader import Recorded
 
 LOGGER = own_logger(__name__)
@@ -48,7 +48,7 @@ ROOM_SECONDS: Final = 1.0
 class Recovery:
     """What a server takes up again, beginning with those that were not taken up in vain before."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: RunDesk) -> None:
         self._desk = desk
         self._queue: deque[str] = deque()
         self._is_ending = threading.Event()

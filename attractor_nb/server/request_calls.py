@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.requests import Request
 
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.event_streams import Streams
-    from attractor_nb.server.idempotency import Claim
+    from attractor_nb.server.idempotency import KeyClaim
     from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.server.tickets import Tickets
     from attractor_nb.storage.documents import DocumentFolder
@@ -33,7 +33,7 @@ class House:
     """What endpoints work with."""
 
     settings: ServerSettings
-    desk: Desk
+    desk: RunDesk
     streams: Streams
     tickets: Tickets
     documents: DocumentFolder | None = None
@@ -57,7 +57,7 @@ class Call:
     path: Mapping[str, str]
     query: Any
     body: Any
-    claim: Claim
+    claim: KeyClaim
     last_event_id: str = ""
     to_root: str = ""
 

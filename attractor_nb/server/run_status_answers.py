@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.storage.listing import RunSummary
 
 SVG_TYPE: Final = "image/svg+xml"
@@ -43,12 +43,12 @@ def links_of(run_id: str) -> dict[str, str]:
     return {"self": here, **{part: f"{here}/{part}" for part in parts}}
 
 
-def line_of(desk: Desk, summary: RunSummary) -> PipelineLine:
+def line_of(desk: RunDesk, summary: RunSummary) -> PipelineLine:
     """A run as a line of the list."""
     return PipelineLine(**_facts(summary, desk.live(summary.logs_root.name)))
 
 
-def status_of(desk: Desk, run_id: str) -> PipelineStatus:
+def status_of(desk: RunDesk, run_id: str) -> PipelineStatus:
     """How a run stands; of one that cannot be read what its line says.
 
     Raises:
@@ -110,7 +110,7 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
-def checkpoint_of(desk: Desk, run_id: str) -> CheckpointState:
+def checkpoint_of(desk: RunDesk, run_id: str) -> CheckpointState:
     """The newest valid checkpoint of a run.
 
     Raises:
@@ -129,7 +129,7 @@ def checkpoint_of(desk: Desk, run_id: str) -> CheckpointState:
     return CheckpointState(id=run_id, checkpoint=checkpoint)
 
 
-def context_of(desk: Desk, run_id: str) -> ContextState:
+def context_of(desk: RunDesk, run_id: str) -> ContextState:
     """The context of a run behind the last record of its log.
 
     Raises:
@@ -141,7 +141,7 @@ def context_of(desk: Desk, run_id: str) -> ContextState:
     return ContextState(id=run_id, sequence=last, context=journal.values_at(last))
 
 
-def stored_run(desk: Desk, run_id: str) -> Run:
+def stored_run(desk: RunDesk, run_id: str) -> Run:
     """A run as the disk has it: a live handle keeps the directory of its beginning until it ends.
 
     Raises:
@@ -152,7 +152,7 @@ def stored_run(desk: Desk, run_id: str) -> Run:
     return desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
 
 
-def current_place(desk: Desk, run_id: str) -> Path:
+def current_place(desk: RunDesk, run_id: str) -> Path:
     """The directory in which a run is now: its own, or that of its latest restart.
 
     Raises:
@@ -187,7 +187,7 @@ def _seconds(moment: str) -> float:
         return 0.0
 
 
-def _readable(desk: Desk, run_id: str, summary: RunSummary) -> Run | None:
+def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> Run | None:
     if summary.kind != "run":
         return None
     try:
@@ -196,7 +196,7 @@ def _readable(desk: Desk, run_id: str, summary: RunSummary) -> Run | None:
         return None
 
 
-def _question_count(desk: Desk, run_id: str) -> int:
+def _question_count(desk: RunDesk, run_id: str) -> int:
     try:
         return len(questions_of(desk, run_id))
     except (RunError, StorageError):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.server.desk import Desk
+    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.request_calls import Call
     from attractor_nb.storage.listing import RunSummary
 
@@ -90,7 +90,7 @@ def get_timeline(call: Call) -> Reply:
     return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.house.desk, run_id).timeline())))
 
 
-def _row(desk: Desk, index: int, summary: RunSummary) -> dict[str, Any]:
+def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     live = desk.live(summary.logs_root.name)
     row = run_plain(index, summary, summary.logs_root.name)
     if row["is_live"]:  # the manifest says this of a run that has ended

@@ -75,7 +75,7 @@ class LogSurvey:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class DirectorySurvey:
     """How the files of a run stand.
 
     Attributes:
@@ -98,7 +98,7 @@ class Survey:
         return all(file.state == "ok" for file in self.files)
 
 
-def survey_run(logs_root: Path, take: Callable[[Event], None]) -> Survey:
+def survey_run(logs_root: Path, take: Callable[[Event], None]) -> DirectorySurvey:
     """Look at every file of a run on which its state depends.
 
     Args:
@@ -124,7 +124,7 @@ def survey_run(logs_root: Path, take: Callable[[Event], None]) -> Survey:
         _source(logs_root),
         *_artifacts(logs_root),
     ]
-    return Survey(logs_root, tuple(files), log, checkpoint, manifest)
+    return DirectorySurvey(logs_root, tuple(files), log, checkpoint, manifest)
 
 
 def survey_log(logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:

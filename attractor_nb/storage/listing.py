@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.run_status import Standing
+    from attractor_nb.storage.run_status import RunStanding
 
 MAX_CHECKED_BYTES: Final = 1024 * 1024
 MAX_CHECKPOINT_BYTES: Final = 1024 * 1024
@@ -193,7 +193,9 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
     return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
 
 
-def _grounds_of_run(summary: RunSummary, manifest: Mapping[str, Any], standing: Standing) -> Grounds | None:
+def _grounds_of_run(
+    summary: RunSummary, manifest: Mapping[str, Any], standing: RunStanding
+) -> Grounds | None:
     path, is_stopped = summary.logs_root, summary.status in GOES_ON
     is_inside = all(place.is_relative_to(path) for place in standing.places)
     # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
@@ -287,7 +289,7 @@ def _what_keeps_it(path: Path) -> str:
     return ""
 
 
-def _totals(standing: Standing) -> tuple[float | None, int | None, Usage | None]:
+def _totals(standing: RunStanding) -> tuple[float | None, int | None, Usage | None]:
     """What a run took: by its manifest where that says so at its end, else by its checkpoint."""
     manifest = standing.manifest
     if not standing.owner and "stages" in manifest:
@@ -307,7 +309,7 @@ def _totals(standing: Standing) -> tuple[float | None, int | None, Usage | None]
     return None, None, None
 
 
-def _lineage(manifest: Mapping[str, Any], standing: Standing) -> str:
+def _lineage(manifest: Mapping[str, Any], standing: RunStanding) -> str:
     parts = [f"{words} {value}" for key, words in _LINEAGE if (value := _place(manifest.get(key)))]
     if standing.manifest is not manifest:
         parts.append(f"went on in {standing.logs_root.name}")
@@ -321,7 +323,7 @@ def _place(value: Any) -> str:
     return value.rstrip("/").rpartition("/")[2] if isinstance(value, str) else ""
 
 
-def _news(standing: Standing) -> str:
+def _news(standing: RunStanding) -> str:
     """Where a live run is, or why one ended that did not succeed."""
     last = standing.last
     if standing.status in LIVE:

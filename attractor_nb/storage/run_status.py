@@ -39,7 +39,7 @@ _FIRST_TAIL_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStanding:
     """How a run stands.
 
     Attributes:
@@ -63,13 +63,13 @@ class Standing:
     places: tuple[Path, ...] = ()
 
 
-def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> Standing:
+def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> RunStanding:
     """How the run of a directory stands, whose manifest is that."""
     last: Event | None = None
     places = [logs_root]
 
-    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> Standing:
-        return Standing(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
+    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> RunStanding:
+        return RunStanding(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
 
     for _ in range(_MAX_RESTART_HOPS):
         status: str = manifest.get("status", "running")

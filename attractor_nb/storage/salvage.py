@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.directory_survey import Survey
+    from attractor_nb.storage.directory_survey import DirectorySurvey
 
 _CHUNK_BYTES = 1024 * 1024
 _MAX_DEPTH = 32
@@ -65,7 +65,7 @@ class SalvagePlan:
     lost: str
 
 
-def plan_salvage(survey: Survey) -> SalvagePlan | None:
+def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
     """What can be saved of a run; None when there is nothing to go on with."""
     log = survey.log
     checkpointed = known_records(survey.checkpoint)
@@ -81,7 +81,7 @@ def plan_salvage(survey: Survey) -> SalvagePlan | None:
 
 
 def salvage(
-    survey: Survey,
+    survey: DirectorySurvey,
     facts: Mapping[str, Any],
     target: Path,
     *,
@@ -134,7 +134,7 @@ def salvage(
 def _write_log(
     disk: Disk,
     root: RunDirectory,
-    survey: Survey,
+    survey: DirectorySurvey,
     plan: SalvagePlan,
     suspect: StageStarted | None,
     now: float,

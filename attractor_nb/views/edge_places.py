@@ -47,7 +47,7 @@ Area = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 
 
-class Place(NamedTuple):
+class EdgePlace(NamedTuple):
     """A place beside an edge: its centre and width, and whether it is right (1) or left (-1) of the line."""
 
     x: float
@@ -113,7 +113,7 @@ class Ground:
         frames = self._frames.get(cell, ())
         return any(a < right and left < c and b < bottom and top < d for a, b, c, d in frames)
 
-    def beside(self, position: int, width: float, height: float) -> Place | None:
+    def beside(self, position: int, width: float, height: float) -> EdgePlace | None:
         """A free place of some size beside an edge, near its middle, which is then taken; or None.
 
         At need it lies over the frame of a panel, which is a quiet line.
@@ -123,13 +123,13 @@ class Ground:
                 area = around(x, y, width, height)
                 if self.is_free(area, may_cross_frames=may_cross_frames):
                     self.take(area)
-                    return Place(x, y, width, side)
+                    return EdgePlace(x, y, width, side)
         return None
 
-    def nearest(self, position: int) -> Place:
+    def nearest(self, position: int) -> EdgePlace:
         """The middle of an edge's line, for what found no place."""
         line = self.lines[position]
-        return Place(*line[len(line) // 2], 0.0, 0)
+        return EdgePlace(*line[len(line) // 2], 0.0, 0)
 
     def _candidates(self, position: int, width: float, height: float) -> Iterator[tuple[float, float, int]]:
         """Places on both sides of a line, the nearest to its middle first, then those beside its label."""

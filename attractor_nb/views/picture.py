@@ -46,7 +46,7 @@ _FINDING_SIZE: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class GraphPicture:
     """One graph with its layout and the states of its run.
 
     Attributes:

@@ -20,7 +20,7 @@ from attractor_nb.views.layout import Engine, lay_out
 from attractor_nb.views.markup import clean, element, path_data, style_sheet
 from attractor_nb.views.metrics import shorten
 from attractor_nb.views.overlay import NO_DRESS, Dress
-from attractor_nb.views.picture import Picture
+from attractor_nb.views.picture import GraphPicture
 from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.theme import Theme, drawing_css, root_class
 
@@ -131,7 +131,7 @@ def _framed(
 ) -> _Frame:
     shown = redacted_graph(graph)
     scene, layout, stacks = _laid_out(shown, engine, dress, is_whole=is_whole)
-    picture = Picture(
+    picture = GraphPicture(
         graph=shown,
         scene=scene,
         layout=layout,

@@ -25,7 +25,7 @@ SOCKET_NAME: Final = "leash"
 
 
 @dataclass(slots=True)
-class Listener:
+class TaskListener:
     """Hears one task.
 
     Attributes:
@@ -78,7 +78,7 @@ class Listening:
     """All listeners of a run, and the socket."""
 
     def __init__(self) -> None:
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, TaskListener] = {}
         self._folder: Path | None = None
         self._server: asyncio.Server | None = None
 
@@ -108,7 +108,7 @@ class Listening:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def add(self, task_id: str, listener: Listener) -> None:
+    def add(self, task_id: str, listener: TaskListener) -> None:
         """Listen for a task."""
         self._listeners[task_id] = listener
 
@@ -122,7 +122,7 @@ class Listening:
             found.take(message)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        listener: Listener | None = None
+        listener: TaskListener | None = None
         try:
             while line := await reader.readline():
                 message: Any = json.loads(line)

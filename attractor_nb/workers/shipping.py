@@ -21,7 +21,7 @@ from attractor_nb.model.events import RunWarning, event_from_plain
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of
-from attractor_nb.workers.coordinator_end import Listener, Listening
+from attractor_nb.workers.coordinator_end import Listening, TaskListener
 from attractor_nb.workers.losses import error_of, is_let_go, refusal_of
 from attractor_nb.workers.perform import perform, probe
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
@@ -124,7 +124,7 @@ class Shipping:
             is_once=self._once.get(scope.node_id, True),
             conversation=None if scope.conversation is None else scope.conversation.read(),
         )
-        listener = Listener(
+        listener = TaskListener(
             on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope)
         )
         report = await self._carried(_Parcel(f"stage {scope.node_id}", perform, task, plug), listener)
@@ -154,7 +154,7 @@ class Shipping:
             TerminalError: It cannot be done.
         """
         task = self._task(ROW, work, is_once=is_once)
-        listener = Listener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
+        listener = TaskListener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
         return await self._carried(_Parcel(f"row {row}", function, task, plug), listener)
 
     def _task(self, kind: str, work: Mapping[str, Any], **facts: Any) -> StageTask:
@@ -168,7 +168,7 @@ class Shipping:
             **facts,
         )
 
-    async def _carried(self, parcel: _Parcel, listener: Listener) -> StageReport:
+    async def _carried(self, parcel: _Parcel, listener: TaskListener) -> StageReport:
         task = parcel.task
         _refuse_secrets(parcel)
         await self._await_workers(parcel.subject)
@@ -180,7 +180,7 @@ class Shipping:
             if task.is_once:
                 self._cluster.forget(task.id)
 
-    async def _reported(self, parcel: _Parcel, listener: Listener) -> StageReport:
+    async def _reported(self, parcel: _Parcel, listener: TaskListener) -> StageReport:
         subject, task = parcel.subject, parcel.task
         future, executor = await self._submit(parcel.function, task.to_plain(), parcel.plug, key=task.id)
         waiting = asyncio.wrap_future(future)
@@ -239,7 +239,7 @@ class Shipping:
             await asyncio.sleep(LOOK_SECONDS)
             await self._cluster.problem()
 
-    async def _cut(self, future: Future[Any], waiting: asyncio.Future[Any], listener: Listener) -> None:
+    async def _cut(self, future: Future[Any], waiting: asyncio.Future[Any], listener: TaskListener) -> None:
         """End a task on its worker, and wait a moment for its end."""
         listener.cut()
         was_waiting = future.cancel() and not self._cluster.topic
@@ -345,7 +345,7 @@ def _texts(value: Any) -> list[str]:
     return []
 
 
-def _take_in(report: StageReport, scope: StageScope, listener: Listener) -> None:
+def _take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> None:
     """Give out what was not heard yet, calls of models among it, and write the files."""
     listener.on_worker(report.worker)
     for channel, text in report.output.items():

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from attractor_nb import Pipeline, Run, current_stage
-from attractor_nb.cli.progress import Progress, Tally
+from attractor_nb.cli.progress import ProgressDisplay, Tally
 from attractor_nb.cli.run_summary import in_words, summary_plain
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.languages.dot import parse_dot
@@ -62,7 +62,7 @@ class Watched:
     def __init__(self, **options):
         self._stream = io.StringIO()
         terminal = Terminal(self._stream, name_columns=5)
-        self.progress = Progress(GRAPH, terminal=terminal, **options)
+        self.progress = ProgressDisplay(GRAPH, terminal=terminal, **options)
 
     def after(self, *events):
         for event in events:
@@ -97,7 +97,7 @@ def test_a_stage_says_what_its_attempt_consumed():
 def test_a_stage_under_way_says_how_often_it_has_called(a_plain_terminal):
     shown = io.StringIO()
     shown.isatty = lambda: True
-    progress = Progress(GRAPH, terminal=Terminal(shown, name_columns=5))
+    progress = ProgressDisplay(GRAPH, terminal=Terminal(shown, name_columns=5))
     for event in (
         StageStarted(name="write", handler_type="codergen"),
         ModelCallEnded(name="write", model="m"),
@@ -305,7 +305,7 @@ class Fan(Watched):
 
     def __init__(self, stream=None, **options):
         self._stream = stream or io.StringIO()
-        self.progress = Progress(FAN_OUT, terminal=Terminal(self._stream, name_columns=8), **options)
+        self.progress = ProgressDisplay(FAN_OUT, terminal=Terminal(self._stream, name_columns=8), **options)
 
 
 class Screen(io.StringIO):

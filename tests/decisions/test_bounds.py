@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.bounds import Bounds, bounds_of, cycle_of, exceeded
+from attractor_nb.decisions.bounds import RunBounds, bounds_of, cycle_of, exceeded
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.outcome import Usage
@@ -24,15 +24,18 @@ RUN = {
 CYCLE = "in the cycle plan -> implement -> review -> plan"
 
 REACHED = {
-    "max_steps": (Bounds(max_steps=4), f"max_steps=4 reached: 4 stages executed, {CYCLE}"),
-    "max_node_visits": (Bounds(max_node_visits=1), f"max_node_visits=1 reached: plan had 1 visit, {CYCLE}"),
-    "max_budget_usd": (Bounds(max_budget_usd=0.5), f"max_budget_usd=0.5 reached: $0.5000 spent, {CYCLE}"),
+    "max_steps": (RunBounds(max_steps=4), f"max_steps=4 reached: 4 stages executed, {CYCLE}"),
+    "max_node_visits": (
+        RunBounds(max_node_visits=1),
+        f"max_node_visits=1 reached: plan had 1 visit, {CYCLE}",
+    ),
+    "max_budget_usd": (RunBounds(max_budget_usd=0.5), f"max_budget_usd=0.5 reached: $0.5000 spent, {CYCLE}"),
     "max_tokens_total": (
-        Bounds(max_tokens_total=1000),
+        RunBounds(max_tokens_total=1000),
         f"max_tokens_total=1000 reached: 1000 tokens used, {CYCLE}",
     ),
     "max_duration": (
-        Bounds(max_duration_seconds=60),
+        RunBounds(max_duration_seconds=60),
         f"max_duration=1m reached: 60.0 s of running time, {CYCLE}",
     ),
 }
@@ -45,12 +48,12 @@ def test_ruling_18_a_reached_bound_is_named_with_its_value_and_the_cycle(bounds,
 
 
 BELOW = {
-    "the defaults": Bounds(),
-    "one step left": Bounds(max_steps=5),
-    "one visit left": Bounds(max_node_visits=2),
-    "a cent left": Bounds(max_budget_usd=0.51),
-    "a token left": Bounds(max_tokens_total=1001),
-    "a second left": Bounds(max_duration_seconds=61),
+    "the defaults": RunBounds(),
+    "one step left": RunBounds(max_steps=5),
+    "one visit left": RunBounds(max_node_visits=2),
+    "a cent left": RunBounds(max_budget_usd=0.51),
+    "a token left": RunBounds(max_tokens_total=1001),
+    "a second left": RunBounds(max_duration_seconds=61),
 }
 
 
@@ -60,14 +63,14 @@ def test_a_run_below_its_bounds_goes_on(bounds):
 
 
 @pytest.mark.parametrize(
-    "bounds", [Bounds(max_budget_usd=0), Bounds(max_tokens_total=0)], ids=["no money", "no tokens"]
+    "bounds", [RunBounds(max_budget_usd=0), RunBounds(max_tokens_total=0)], ids=["no money", "no tokens"]
 )
 def test_a_bound_of_nothing_lets_free_stages_go_on(bounds):
     assert exceeded(bounds, **{**RUN, "usage": Usage()}) is None
 
 
 def test_a_bound_reached_outside_any_cycle_names_the_next_node():
-    found = exceeded(Bounds(max_steps=1), **{**RUN, "steps": 1, "completed": ("start",)})
+    found = exceeded(RunBounds(max_steps=1), **{**RUN, "steps": 1, "completed": ("start",)})
     assert found.reason == "max_steps=1 reached: 1 stage executed, before plan"
 
 
@@ -104,11 +107,11 @@ def test_bounds_come_from_the_graph(build):
         max_tokens_total=100,
         max_duration=Duration(90_000),
     )
-    assert bounds_of(graph) == Bounds(9, 3, 1, 2, 1.5, 100, 90.0)
+    assert bounds_of(graph) == RunBounds(9, 3, 1, 2, 1.5, 100, 90.0)
 
 
 def test_ruling_18_has_the_defaults(build):
-    assert bounds_of(build.graph()) == Bounds(1000, None, 10, 10, None, None, None)
+    assert bounds_of(build.graph()) == RunBounds(1000, None, 10, 10, None, None, None)
 
 
 OVERRIDES = {
@@ -124,7 +127,7 @@ OVERRIDES = {
 
 @pytest.mark.parametrize(("overrides", "changes"), OVERRIDES.values(), ids=OVERRIDES)
 def test_a_caller_overrides_the_graph(build, overrides, changes):
-    assert bounds_of(build.graph(max_steps=9), overrides) == replace(Bounds(max_steps=9), **changes)
+    assert bounds_of(build.graph(max_steps=9), overrides) == replace(RunBounds(max_steps=9), **changes)
 
 
 REFUSED = {

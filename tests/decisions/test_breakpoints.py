@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.decisions.breakpoints import Moment, first_to_stop, holding, read_breakpoint
+from attractor_nb.decisions.breakpoints import WalkMoment, first_to_stop, holding, read_breakpoint
 from attractor_nb.decisions.overrides import check_key, overrides_of, what_a_resume_loses
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.languages.dot import parse_dot
@@ -25,27 +25,27 @@ GRAPH = parse_dot(
 @pytest.mark.parametrize(
     ("text", "moment", "holds"),
     [
-        ("plan", Moment("plan", 1), True),
-        ("plan", Moment("plan", 7), True),
-        ("plan", Moment("review", 1), False),
-        ("plan", Moment("plan", 1, is_after=True), False),
-        ("plan@2", Moment("plan", 1), False),
-        ("plan@2", Moment("plan", 2), True),
-        ("plan->review", Moment("review", 1, came_from="plan"), True),
-        (" plan -> review ", Moment("review", 1, came_from="plan"), True),
-        ("plan->review", Moment("review", 1, came_from="start"), False),
-        ("plan->review", Moment("review", 1), False),
-        ("after:plan", Moment("plan", 1, is_after=True), True),
-        ("after:plan", Moment("plan", 1), False),
-        ("after:plan", Moment("review", 1, is_after=True), False),
-        ("on:error", Moment("plan", 1, is_after=True, is_error=True), True),
-        ("on:error", Moment("plan", 1, is_after=True), False),
-        ("on:error", Moment("plan", 1), False),
-        ("context.n=3", Moment("plan", 1, lookup={"n": 3}.get), True),
-        ("context.n=3", Moment("plan", 1, lookup={"n": 4}.get), False),
-        ("context.n=3", Moment("plan", 1, is_after=True, lookup={"n": 3}.get), False),
-        ("outcome=fail && context.n", Moment("plan", 1, status="fail", lookup={"n": True}.get), True),
-        ("preferred_label=Fix", Moment("plan", 1, label="fix"), True),
+        ("plan", WalkMoment("plan", 1), True),
+        ("plan", WalkMoment("plan", 7), True),
+        ("plan", WalkMoment("review", 1), False),
+        ("plan", WalkMoment("plan", 1, is_after=True), False),
+        ("plan@2", WalkMoment("plan", 1), False),
+        ("plan@2", WalkMoment("plan", 2), True),
+        ("plan->review", WalkMoment("review", 1, came_from="plan"), True),
+        (" plan -> review ", WalkMoment("review", 1, came_from="plan"), True),
+        ("plan->review", WalkMoment("review", 1, came_from="start"), False),
+        ("plan->review", WalkMoment("review", 1), False),
+        ("after:plan", WalkMoment("plan", 1, is_after=True), True),
+        ("after:plan", WalkMoment("plan", 1), False),
+        ("after:plan", WalkMoment("review", 1, is_after=True), False),
+        ("on:error", WalkMoment("plan", 1, is_after=True, is_error=True), True),
+        ("on:error", WalkMoment("plan", 1, is_after=True), False),
+        ("on:error", WalkMoment("plan", 1), False),
+        ("context.n=3", WalkMoment("plan", 1, lookup={"n": 3}.get), True),
+        ("context.n=3", WalkMoment("plan", 1, lookup={"n": 4}.get), False),
+        ("context.n=3", WalkMoment("plan", 1, is_after=True, lookup={"n": 3}.get), False),
+        ("outcome=fail && context.n", WalkMoment("plan", 1, status="fail", lookup={"n": True}.get), True),
+        ("preferred_label=Fix", WalkMoment("plan", 1, label="fix"), True),
     ],
 )
 def test_a_breakpoint_holds_at_its_moments(text, moment, holds):

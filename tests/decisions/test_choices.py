@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.gate_choices import Choice, check_answer, choices_of, find_choice
+from attractor_nb.decisions.gate_choices import GateChoice, check_answer, choices_of, find_choice
 from attractor_nb.decisions.routing import Seen, select_edge
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.model.graph import Edge
@@ -103,8 +103,8 @@ def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
 
 
 CHOICES = (
-    Choice("Y", "[Y] Yes, deploy", "ship"),
-    Choice("N", "No", "fixes"),
+    GateChoice("Y", "[Y] Yes, deploy", "ship"),
+    GateChoice("N", "No", "fixes"),
 )
 FOUND = {
     "key": ("Y", "ship"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.studio.compare import run_alignment as comparison
-from attractor_nb.studio.compare.run_alignment import Step, align, changed_values, unite
+from attractor_nb.studio.compare.run_alignment import ComparedVisit, align, changed_values, unite
 
 
 def way(text, **others):
@@ -15,7 +15,7 @@ def way(text, **others):
     steps = []
     for name in text.split():
         counts[name] = counts.get(name, 0) + 1
-        steps.append(Step(name, "", counts[name], "success", **others))
+        steps.append(ComparedVisit(name, "", counts[name], "success", **others))
     return steps
 
 
@@ -36,15 +36,17 @@ def test_a_detour_stands_between_what_both_did():
 
 
 def test_branches_are_aligned_each_for_itself_whatever_their_order():
-    a = [Step("x", "fan/x", 1, "success"), Step("y", "fan/y", 1, "success")]
+    a = [ComparedVisit("x", "fan/x", 1, "success"), ComparedVisit("y", "fan/y", 1, "success")]
     pairs = align(a, list(reversed(a)))
     assert [pair.differences for pair in pairs] == [(), ()]
     assert [pair.branch for pair in pairs] == ["fan/x", "fan/y"]
 
 
 def test_what_differs_in_a_step_is_named():
-    a = Step("a", "", 1, "success", label="yes", next_node="b", texts={"prompt": "p", "response": "r"})
-    b = Step(
+    a = ComparedVisit(
+        "a", "", 1, "success", label="yes", next_node="b", texts={"prompt": "p", "response": "r"}
+    )
+    b = ComparedVisit(
         "a", "", 1, "fail", reason="x", attempts=2, next_node="c", texts={"prompt": "p", "response": "q"}
     )
     (pair,) = align([a], [b])

@@ -9,7 +9,7 @@ from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
-from attractor_nb.studio.estimate.estimated_usage import Asked, Assumptions, Estimator, RunEstimate
+from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, RunEstimate
 
 ENDS = "start [shape=Mdiamond] end [shape=Msquare] a b c"
 CHEAP, DEAR, UNKNOWN = ModelName("cheap", "x"), ModelName("dear", "x"), ModelName("unknown", "x")
@@ -33,7 +33,7 @@ def price(name, usage):
 
 def estimate(body, asked=None, children=None, **bounds):
     graph = parse_dot(f"digraph {{ {ENDS} {body} }}")
-    asked = {"a": Asked(20, (CHEAP,))} if asked is None else asked
+    asked = {"a": NodeCalls(20, (CHEAP,))} if asked is None else asked
     plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
     return Estimator(plan, asked, children or {}, price, ASSUMED).estimate(lambda _: "")
 
@@ -51,7 +51,7 @@ def test_one_stage_is_its_prompt_and_a_response():
 
 
 def test_a_response_is_no_longer_than_its_limit():
-    found = estimate("start -> a -> end", {"a": Asked(20, (CHEAP,), max_tokens=4)})
+    found = estimate("start -> a -> end", {"a": NodeCalls(20, (CHEAP,), max_tokens=4)})
     assert (found.expected.output_tokens, found.worst.output_tokens) == (4, 4)
 
 
@@ -63,7 +63,7 @@ def test_attempts_are_counted_at_worst_only():
 
 
 def test_a_fallback_chain_costs_all_of_its_models_at_worst():
-    found = estimate("start -> a -> end", {"a": Asked(20, (CHEAP, DEAR))})
+    found = estimate("start -> a -> end", {"a": NodeCalls(20, (CHEAP, DEAR))})
     alone = estimate("start -> a -> end")
     assert found.expected == alone.expected
     assert found.worst.cost_usd == pytest.approx(alone.worst.cost_usd * 11)
@@ -77,7 +77,7 @@ def test_a_loop_is_bounded_by_visits():
 
 
 def test_steps_are_given_to_the_costliest_node_first():
-    asked = {"a": Asked(20, (CHEAP,)), "b": Asked(20, (DEAR,))}
+    asked = {"a": NodeCalls(20, (CHEAP,)), "b": NodeCalls(20, (DEAR,))}
     found = estimate("start -> a -> b b -> a b -> end", asked, max_steps=6)
     one = estimate("start -> b -> end", {"b": asked["b"]})
     assert found.is_shared
@@ -86,7 +86,7 @@ def test_steps_are_given_to_the_costliest_node_first():
 
 
 def test_a_node_off_the_likely_path_costs_nothing_expected():
-    asked = {"a": Asked(20, (CHEAP,)), "b": Asked(20, (CHEAP,))}
+    asked = {"a": NodeCalls(20, (CHEAP,)), "b": NodeCalls(20, (CHEAP,))}
     found = estimate('start -> a a -> end a -> b [condition="outcome=fail"] b -> end', asked)
     assert [node.expected.calls for node in found.nodes] == [1, 0]
     assert found.nodes[1].expected == Usage()
@@ -94,18 +94,18 @@ def test_a_node_off_the_likely_path_costs_nothing_expected():
 
 
 def test_what_is_carried_grows_with_the_stages_before():
-    asked = {name: Asked(20, (CHEAP,)) for name in "abc"}
+    asked = {name: NodeCalls(20, (CHEAP,)) for name in "abc"}
     found = estimate("start -> a -> b -> c -> end", asked)
     assert [node.expected.input_tokens for node in found.nodes] == [20, 25, 30]
 
 
 def test_full_fidelity_sends_what_its_thread_has_said():
-    asked = {name: Asked(20, (CHEAP,)) for name in "abc"}
+    asked = {name: NodeCalls(20, (CHEAP,)) for name in "abc"}
     found = estimate("default_fidelity=full thread_id=t start -> a -> b -> c -> end", asked)
     assert [node.expected.input_tokens for node in found.nodes] == [20, 50, 80]
     apart = estimate("default_fidelity=full c [thread_id=own] thread_id=t start -> a -> b -> c -> end", asked)
     assert apart.nodes[2].expected.input_tokens == 20
-    narrow = {**asked, "c": Asked(20, (CHEAP,), context_tokens=60)}
+    narrow = {**asked, "c": NodeCalls(20, (CHEAP,), context_tokens=60)}
     assert (
         estimate("default_fidelity=full thread_id=t start -> a -> b -> c -> end", narrow)
         .nodes[2]
@@ -115,7 +115,7 @@ def test_full_fidelity_sends_what_its_thread_has_said():
 
 
 def test_tools_make_several_requests_each_with_what_was_said_before():
-    found = estimate("start -> a -> end", {"a": Asked(20, (CHEAP,), has_tools=True)})
+    found = estimate("start -> a -> end", {"a": NodeCalls(20, (CHEAP,), has_tools=True)})
     assert tokens(found.expected) == (20 + (20 + 17), 20)
     assert found.expected.calls == 2
     assert found.worst.calls == 3
@@ -123,7 +123,7 @@ def test_tools_make_several_requests_each_with_what_was_said_before():
 
 
 def test_an_unknown_price_is_unpriced_and_never_zero():
-    asked = {"a": Asked(20, (CHEAP,)), "b": Asked(20, (UNKNOWN,))}
+    asked = {"a": NodeCalls(20, (CHEAP,)), "b": NodeCalls(20, (UNKNOWN,))}
     found = estimate("start -> a -> b -> end", asked)
     assert found.nodes[1].expected.cost_usd is None
     assert found.expected.unpriced_calls == 1
@@ -141,7 +141,7 @@ def test_all_branches_are_counted():
     body = (
         "fan [shape=component] j [shape=tripleoctagon] start -> fan fan -> a fan -> b a -> j b -> j j -> end"
     )
-    found = estimate(body, {"a": Asked(20, (CHEAP,)), "b": Asked(20, (CHEAP,))})
+    found = estimate(body, {"a": NodeCalls(20, (CHEAP,)), "b": NodeCalls(20, (CHEAP,))})
     assert [node.expected.calls for node in found.nodes] == [1, 1]
 
 
@@ -153,7 +153,7 @@ def test_all_branches_are_counted():
     st.booleans(),
 )
 def test_the_worst_is_never_less_than_what_is_expected(steps, retries, limit, has_tools, is_loop):
-    asked = {name: Asked(20, (CHEAP,), limit, None, has_tools) for name in "ab"}
+    asked = {name: NodeCalls(20, (CHEAP,), limit, None, has_tools) for name in "ab"}
     loop = "b -> a" if is_loop else ""
     found = estimate(f"a [max_retries={retries}] start -> a -> b -> end {loop}", asked, max_steps=steps + 3)
     assert found.worst.total_tokens >= found.expected.total_tokens

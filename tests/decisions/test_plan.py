@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.decisions import plan as plan_module
-from attractor_nb.decisions.bounds import Bounds
+from attractor_nb.decisions.bounds import RunBounds
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.model.duration import Duration
@@ -117,7 +117,7 @@ GRAPH_FACTS = {
             "are_diamonds_own": False,
             "is_gate_strict": False,
             "graph_retry_targets": (),
-            "bounds": Bounds(),
+            "bounds": RunBounds(),
         },
     ),
     "on_fail": ({"on_fail": "continue"}, {"is_fail_continued": True}),
@@ -127,7 +127,7 @@ GRAPH_FACTS = {
         {"retry_target": "start", "fallback_retry_target": "done"},
         {"graph_retry_targets": ("start", "done")},
     ),
-    "a bound": ({"max_steps": 7}, {"bounds": Bounds(max_steps=7)}),
+    "a bound": ({"max_steps": 7}, {"bounds": RunBounds(max_steps=7)}),
 }
 
 
@@ -139,7 +139,7 @@ def test_a_plan_has_the_graphs_settings_resolved(build, attrs, facts):
 
 def test_bounds_of_the_caller_replace_those_of_the_graph(build):
     graph = build.graph(max_steps=7)
-    assert compile_plan(graph, bounds=Bounds(max_steps=3)).bounds.max_steps == 3
+    assert compile_plan(graph, bounds=RunBounds(max_steps=3)).bounds.max_steps == 3
 
 
 def test_goal_gates_are_listed_in_source_order(build):

@@ -13,8 +13,8 @@ from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preamble import (
     MAX_CARRIED_CHARACTERS,
     TOKEN_BUDGETS,
-    Past,
     StageSummary,
+    ToldPast,
     beginning_of,
     build_preamble,
     without_incidents,
@@ -122,7 +122,7 @@ def past_of(values=VALUES, **given):
         "keys": ("tests.failed", "files"),
         "events": EVENTS,
     }
-    return Past(value=values.get, **{**known, **given})
+    return ToldPast(value=values.get, **{**known, **given})
 
 
 def tell(mode, values=VALUES, **given):
@@ -230,7 +230,7 @@ def test_values_beyond_the_room_are_not_even_read():
         read.append(key)
         return values.get(key, default)
 
-    build_preamble("summary:medium", Past(value, stages=(COUNT,), keys=tuple(values)))
+    build_preamble("summary:medium", ToldPast(value, stages=(COUNT,), keys=tuple(values)))
     assert len(read) < 40
 
 

@@ -15,7 +15,7 @@ from attractor_nb.decisions.effects import (
     Asked,
     Commit,
     Execute,
-    Record,
+    RecordStatus,
     RunEnd,
     StageResult,
     Wait,
@@ -51,7 +51,7 @@ class Replay:
     tries: list[tuple[str, int, int]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     questions: list[Any] = field(default_factory=list)
-    recorded: list[Record] = field(default_factory=list)
+    recorded: list[RecordStatus] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     state: RunState | None = None
     context: Context | None = None
@@ -77,7 +77,7 @@ def _perform(traversal, replay, reply, seconds, answer):
         elif isinstance(effect, Ask):
             replay.questions.append(effect.question)
             result = Asked(answer, elapsed)
-        elif isinstance(effect, Record):
+        elif isinstance(effect, RecordStatus):
             replay.recorded.append(effect)
         elif isinstance(effect, Announce | Commit):
             replay.events.append(effect.event)

@@ -14,7 +14,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.handles.hosts import Job
+from attractor_nb.runtime.handles.hosts import HostedTask
 
 LIMIT_SECONDS = 20
 SOURCE = """digraph g {
@@ -51,7 +51,7 @@ class Backend:
 
 def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_path):
     loop = asyncio.new_event_loop()
-    job = Job(loop)
+    job = HostedTask(loop)
     job.future.set_exception(TimeoutError("no answer"))
     work = Work("run r")
     run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None, work=work, followed=Followed())

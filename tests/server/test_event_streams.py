@@ -12,8 +12,8 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server import channel as channel_module
-from attractor_nb.server.channel import Channel
-from attractor_nb.server.desk import Desk
+from attractor_nb.server.channel import RunChannel
+from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.tickets import Tickets
@@ -220,7 +220,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
     monkeypatch.setattr(channel_module, "event_frame", lambda *given: counted.append(1) or encode(*given))
 
     async def listen_all():
-        streams = Streams(Desk(root, 10), 100)
+        streams = Streams(RunDesk(root, 10), 100)
         opened = [await streams.open("a", "") for _ in range(20)]
         return [b"".join([piece async for piece in stream.frames()]) for stream in opened]
 
@@ -231,7 +231,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
 
 def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, stored, monkeypatch):
     async def listen():
-        streams = Streams(Desk(root, 10), 100)
+        streams = Streams(RunDesk(root, 10), 100)
         slow = await streams.open("a", "")
         kept = slow._channel
         pieces = slow.frames()
@@ -257,7 +257,7 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
     """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
 
     async def listen():
-        desk = Desk(root, 10)
+        desk = RunDesk(root, 10)
         streams = Streams(desk, 100)
         slow = await streams.open("a", "")
         pieces = slow.frames()
@@ -280,7 +280,7 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
 
 def test_a_server_that_ends_opens_no_stream(root, stored):
     async def listen():
-        streams = Streams(Desk(root, 10), 100)
+        streams = Streams(RunDesk(root, 10), 100)
         streams.close()
         await streams.open("a", "")
 
@@ -356,7 +356,7 @@ def test_what_is_kept_of_a_long_run_is_bounded(root, sources, monkeypatch):
     Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
 
     async def listen():
-        streams = Streams(Desk(root, 10), 100)
+        streams = Streams(RunDesk(root, 10), 100)
         stream = await streams.open("a", "")
         most = len(stream._channel._frames)
         return most, b"".join([piece async for piece in stream.frames()])
@@ -371,7 +371,7 @@ def test_a_channel_that_cannot_read_its_log_says_so(root, stored):
     log.write_bytes(log.read_bytes().replace(b"StageStarted", b"StageStarteX", 1))
 
     async def follow():
-        followed = Channel(stored, None, lambda: False, lambda: "damaged")
+        followed = RunChannel(stored, None, lambda: False, lambda: "damaged")
         followed.start()
         await followed.is_ready.wait()
         return followed.take(0)[0]

@@ -15,7 +15,7 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.server import descriptors, serve
-from attractor_nb.server.channel import Channel
+from attractor_nb.server.channel import RunChannel
 from attractor_nb.server.event_streams import Stream
 
 LOAD = Path(__file__).parents[1] / "benchmarks" / "workers" / "load.py"
@@ -90,8 +90,8 @@ def test_a_server_keeps_nothing_of_streams_that_have_ended(client, root, sources
     while streams.open_count or streams._channels:  # the server has yet to see the last of them go
         client.get("/pipelines")
     gc.collect()
-    kept = [one for one in gc.get_objects() if isinstance(one, Channel | Stream)]
-    places = [one._trail._first if isinstance(one, Channel) else root / one._run_id for one in kept]
+    kept = [one for one in gc.get_objects() if isinstance(one, RunChannel | Stream)]
+    places = [one._trail._first if isinstance(one, RunChannel) else root / one._run_id for one in kept]
     assert not [place for place in places if place.parent == root]
 
 

@@ -8,7 +8,7 @@ import pytest
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.model.events import EventsDropped, PipelineRestarted, StageStarted
 from attractor_nb.server import channel as channel_module
-from attractor_nb.server.channel import Channel
+from attractor_nb.server.channel import RunChannel
 from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.storage.event_lines import encode_event
 from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
@@ -140,7 +140,7 @@ def test_a_channel_misses_nothing_where_its_feed_does(tmp_path, monkeypatch, cap
     live.announce(4)
 
     async def follow():
-        channel = Channel(tmp_path, live, lambda: True, lambda: "completed")
+        channel = RunChannel(tmp_path, live, lambda: True, lambda: "completed")
         channel.start()
         await channel.is_ready.wait()
         for number in (1, 1, 40, 2, 1, 30, 1):
@@ -183,7 +183,7 @@ def test_a_burst_wakes_consumers_before_what_they_have_not_had_is_let_go(root, m
     live = Live(root, 1000)
 
     async def follow():
-        channel = Channel(root, live, lambda: True, lambda: "completed")
+        channel = RunChannel(root, live, lambda: True, lambda: "completed")
         channel.start()
         await channel.is_ready.wait()
         live.announce(200)

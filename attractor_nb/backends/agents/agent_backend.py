@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attractor_nb.backends.agents.agent_events import Complained, Ended, plain_text
-from attractor_nb.backends.agents.agent_failures import Failure, error_of
+from attractor_nb.backends.agents.agent_failures import AgentFailure, error_of
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.dialect import AgentCall
@@ -363,18 +363,18 @@ def _may_report(node: Node, call: AgentCall) -> bool:
     return call.may_write and not asks
 
 
-def _failure(transcript: Transcript, result: CommandResult) -> Failure:
+def _failure(transcript: Transcript, result: CommandResult) -> AgentFailure:
     """What an agent said about its failure: at its end, else on the way, else on stderr."""
     ended, complaint = transcript.ended or Ended(), transcript.complaint or Complained("")
     if ended.error and complaint.message not in ended.error:
-        return Failure(
+        return AgentFailure(
             ended.error, ended.status, result.exit_code
         )  # what went wrong before was something else
     words = ended.error or complaint.message
     if not words:
         source = result.stderr.strip() or (result.stdout.strip() if transcript.is_empty else "")
         words = plain_text(source)[-_TAIL_CHARACTERS:]
-    return Failure(words, ended.status or complaint.status, result.exit_code)
+    return AgentFailure(words, ended.status or complaint.status, result.exit_code)
 
 
 def _without_end(dialect: Dialect, listener: Listener) -> str:

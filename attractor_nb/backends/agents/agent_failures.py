@@ -179,7 +179,7 @@ _STATUS_IN_WORDS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AgentFailure:
     """A call that failed.
 
     Attributes:
@@ -193,7 +193,7 @@ class Failure:
     exit_code: int = 0
 
 
-def kind_of(failure: Failure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
+def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
     """What went wrong: the server's status says it best, then the words, then the exit code.
 
     >>> kind_of(Failure("429 Too Many Requests"), {}), kind_of(Failure("Invalid API key"), {})
@@ -216,7 +216,7 @@ def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
     return tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS)
 
 
-def error_of(failure: Failure, dialect: Dialect, now: datetime) -> StageError:
+def error_of(failure: AgentFailure, dialect: Dialect, now: datetime) -> StageError:
     """The error that a failure is raised as.
 
     Args:
@@ -241,7 +241,7 @@ def error_of(failure: Failure, dialect: Dialect, now: datetime) -> StageError:
     return TerminalError(reason, hint=hint)
 
 
-def _reason(failure: Failure, name: str) -> str:
+def _reason(failure: AgentFailure, name: str) -> str:
     if failure.exit_code < 0:
         how = f"was ended by {_signal_name(-failure.exit_code)}"
     elif failure.exit_code:

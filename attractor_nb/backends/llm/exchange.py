@@ -94,7 +94,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What a model answered.
 
     Attributes:
@@ -134,7 +134,7 @@ class Exchange:
     tools: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
-    async def ask(self, model: Model[Any], prompt: str, history: Sequence[ModelMessage]) -> Answer:
+    async def ask(self, model: Model[Any], prompt: str, history: Sequence[ModelMessage]) -> ModelAnswer:
         """Ask once, without tools.
 
         Args:
@@ -169,7 +169,7 @@ class Exchange:
         prompt: str,
         history: Sequence[ModelMessage],
         toolset: AbstractToolset[Any],
-    ) -> Answer:
+    ) -> ModelAnswer:
         """Ask, call the tools that the model asks for, and ask again, until it has answered.
 
         The answer is not bound to the node's schema: some providers do not allow that beside tools, and the
@@ -218,9 +218,9 @@ class Exchange:
         shown = [BinaryContent(each.data, media_type=each.media_type) for each in attachments]
         return [*([prompt] if isinstance(prompt, str) else prompt), *shown]
 
-    def _answer(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> Answer:
+    def _answer(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> ModelAnswer:
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        return Answer(text, _ending(response) is Ending.TRUNCATED, messages)
+        return ModelAnswer(text, _ending(response) is Ending.TRUNCATED, messages)
 
     async def _ask(
         self,

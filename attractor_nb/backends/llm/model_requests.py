@@ -64,7 +64,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
+class RequestDefaults:
     """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph.
 
     Attributes:
@@ -133,7 +133,7 @@ class Request:
         return {name: value for name, value in plain.items() if value not in ("", None, [], {})}
 
 
-def read_request(node: Node, defaults: Defaults) -> Request:
+def read_request(node: Node, defaults: RequestDefaults) -> Request:
     """What a node asks for.
 
     Raises:
@@ -164,7 +164,7 @@ def read_request(node: Node, defaults: Defaults) -> Request:
     )
 
 
-def _own_model(node: Node, defaults: Defaults, endpoints: Mapping[str, Endpoint]) -> ModelName:
+def _own_model(node: Node, defaults: RequestDefaults, endpoints: Mapping[str, Endpoint]) -> ModelName:
     """The node's model, else the backend's; a provider without a model says nothing of which."""
     if node.llm_model:
         if at := endpoint_of(node.llm_model, node.llm_provider, endpoints):
@@ -204,7 +204,7 @@ def _fallbacks(text: str, endpoints: Mapping[str, Endpoint]) -> list[ModelName]:
     return names
 
 
-def _endpoints(node: Node, defaults: Defaults) -> Mapping[str, Endpoint]:
+def _endpoints(node: Node, defaults: RequestDefaults) -> Mapping[str, Endpoint]:
     """Endpoints by name: the graph's, which its nodes have from it, before those of the backend."""
     found = dict(defaults.endpoints)
     for name, facts in written_endpoints(node.attrs).items():
@@ -216,7 +216,7 @@ def _endpoints(node: Node, defaults: Defaults) -> Mapping[str, Endpoint]:
     return found
 
 
-def _address(node: Node, name: ModelName, defaults: Defaults) -> str:
+def _address(node: Node, name: ModelName, defaults: RequestDefaults) -> str:
     """The address of the node's own model; that of the backend goes with the backend's provider alone."""
     if own := node.get("llm.base_url", str, ""):
         return _checked_address(node, own)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.backends.llm.addresses import address_of, address_variables
 from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
 from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
-from attractor_nb.backends.llm.model_requests import Defaults, read_request
+from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
@@ -45,14 +45,16 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.llm.clients import Clients
     from attractor_nb.backends.llm.model_requests import Request, Target
-    from attractor_nb.backends.llm.provider_failures import Failure
+    from attractor_nb.backends.llm.provider_failures import ProviderFailure
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.providers import ModelName
 
 EXTRA: Final = "llm"
 INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
-_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages"))
+_SLOW: Final = tuple(
+    f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages")
+)
 """Modules that load pydantic-ai and what is behind it."""
 
 
@@ -105,7 +107,7 @@ class ProviderBackend:
         request_timeout_seconds: float = 1800.0,
         max_requests: int = 50,
     ) -> None:
-        self._defaults = Defaults(
+        self._defaults = RequestDefaults(
             model=model,
             provider=provider,
             base_url=base_url,
@@ -181,7 +183,7 @@ class ProviderBackend:
             name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
             for name, at in endpoints.items()
         }
-        made._defaults = Defaults(**options, endpoints=read)
+        made._defaults = RequestDefaults(**options, endpoints=read)
         return made
 
     def _set_addresses(self, graph: Graph) -> Iterator[tuple[str, str]]:
@@ -277,7 +279,7 @@ class ProviderBackend:
             return await self._asked_in_turn(node, prompt, request, clients)
 
     async def _asked_in_turn(self, node: Node, prompt: str, request: Request, clients: Clients) -> Response:
-        failures: list[tuple[Target, Failure]] = []
+        failures: list[tuple[Target, ProviderFailure]] = []
         spent = Usage()
         for target in request.targets:
             came, usage = await self._asked(node, prompt, request, target, clients)
@@ -292,7 +294,7 @@ class ProviderBackend:
 
     async def _asked(
         self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
-    ) -> tuple[Response | Failure, Usage]:
+    ) -> tuple[Response | ProviderFailure, Usage]:
         """What came of asking one model, and what it consumed."""
         from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - loaded with the libraries
         from attractor_nb.backends.llm.provider_failures import failure_of  # noqa: PLC0415 - as above
@@ -406,7 +408,7 @@ def _bound(name: str, value: object) -> float:
     return value
 
 
-def _note(target: Target, failures: Sequence[tuple[Target, Failure]]) -> str:
+def _note(target: Target, failures: Sequence[tuple[Target, ProviderFailure]]) -> str:
     """That another model answered than the one that was to; empty when it was that one."""
     if not failures:
         return ""
@@ -414,7 +416,7 @@ def _note(target: Target, failures: Sequence[tuple[Target, Failure]]) -> str:
     return f"answered by {target} in place of {failures[0][0]} ({reasons})"
 
 
-def _combined(failures: Sequence[tuple[Target, Failure]]) -> StageError:
+def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
     """What the failures of a chain mean together: retryable when one of its models may answer later."""
     errors = [failure.error for _, failure in failures]
     if len(errors) == 1 or isinstance(errors[-1], BudgetReached):

@@ -45,7 +45,7 @@ UNREADABLE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ProviderFailure:
     """A failed call.
 
     Attributes:
@@ -67,12 +67,12 @@ class CallFailed(Exception):
         failure: What it means.
     """
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: ProviderFailure) -> None:
         super().__init__(failure.error.message)
         self.failure = failure
 
 
-def failure_of(error: Exception, target: Target, address: str) -> Failure | None:
+def failure_of(error: Exception, target: Target, address: str) -> ProviderFailure | None:
     """What an exception of a call means; None for one that is no failure of a call.
 
     Args:
@@ -85,7 +85,7 @@ def failure_of(error: Exception, target: Target, address: str) -> Failure | None
     if isinstance(root := _root(error), CallFailed):  # raised within a client, which wraps what it sees
         return root.failure
     if isinstance(error, StageError):  # of a tool
-        return Failure(error, is_next_asked=False)
+        return ProviderFailure(error, is_next_asked=False)
     if isinstance(error, theirs.ModelAPIError):
         return _of_the_provider(error, target, address)
     if isinstance(error, theirs.AgentRunError | theirs.UserError):
@@ -120,7 +120,7 @@ def error_type_of(error: Exception) -> str:
     return type(root).__name__
 
 
-def without_key(target: Target, names: tuple[str, ...]) -> Failure:
+def without_key(target: Target, names: tuple[str, ...]) -> ProviderFailure:
     """There is no key for a provider."""
     return _terminal(
         f"{target} needs a key, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
@@ -129,7 +129,7 @@ def without_key(target: Target, names: tuple[str, ...]) -> Failure:
     )
 
 
-def without_settings(target: Target, names: tuple[str, ...]) -> Failure:
+def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
     """What a provider is asked with is not set."""
     return _terminal(
         f"{target} cannot be asked: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
@@ -138,7 +138,7 @@ def without_settings(target: Target, names: tuple[str, ...]) -> Failure:
     )
 
 
-def no_interface(url: str, content_type: str) -> Failure:
+def no_interface(url: str, content_type: str) -> ProviderFailure:
     """A page for people came from where an interface was looked for."""
     hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
     return _retryable(
@@ -146,38 +146,38 @@ def no_interface(url: str, content_type: str) -> Failure:
     )
 
 
-def refused(target: Target, reason: str) -> Failure:
+def refused(target: Target, reason: str) -> ProviderFailure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
     said = f": {_cut(reason)}" if reason else ""
     hint = "change the prompt, or use another model: llm_fallback_on=refusal"
     return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
 
 
-def not_shown(target: Target, kind: str) -> Failure:
+def not_shown(target: Target, kind: str) -> ProviderFailure:
     """A model is not shown what is attached; another may be."""
     hint = "attach something else, or use another model"
     error = TerminalError(f"{target} is not shown {kind}, and nothing was asked", hint=hint)
-    return Failure(error, is_next_asked=True)
+    return ProviderFailure(error, is_next_asked=True)
 
 
-def unreadable(target: Target, error: Exception) -> Failure:
+def unreadable(target: Target, error: Exception) -> ProviderFailure:
     """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
     what = f"{type(error).__name__}: {_first_line(error)}"
     return _retryable(f"{target} answered with something that cannot be read: {what}")
 
 
-def too_slow(target: Target, address: str, seconds: float) -> Failure:
+def too_slow(target: Target, address: str, seconds: float) -> ProviderFailure:
     """A request took longer than one may take in all."""
     hint = "shorten the prompt, or wait longer: ProviderBackend(request_timeout_seconds=…)"
     return _retryable(f"{_placed(target, address)} took too long: more than {seconds:g} s", hint=hint)
 
 
-def cut_short(target: Target) -> Failure:
+def cut_short(target: Target) -> ProviderFailure:
     """A stream ended without its end: a part of an answer is no answer."""
     return _retryable(f"{target} broke off: the answer has no end")
 
 
-def _of_the_talk(error: Exception, target: Target) -> Failure:
+def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
     """What ended a talk that the provider itself took no offence at."""
     if isinstance(error, theirs.UsageLimitExceeded):
         return _terminal(
@@ -196,7 +196,7 @@ def _of_the_talk(error: Exception, target: Target) -> Failure:
     return _retryable(f"{target} answered with something that is no answer: {_first_line(error)}")
 
 
-def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> Failure:
+def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> ProviderFailure:
     status = error.status_code if isinstance(error, theirs.ModelHTTPError) else 0
     said = _said(error)
     number = f" ({status})" if status else ""
@@ -230,13 +230,13 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     return _terminal(f"{target} refused the request{number}: {said}", "")
 
 
-def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> Failure:
-    return Failure(TerminalError(message, hint=hint), is_next_asked, kind)
+def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> ProviderFailure:
+    return ProviderFailure(TerminalError(message, hint=hint), is_next_asked, kind)
 
 
-def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> Failure:
+def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> ProviderFailure:
     wait = None if error is None else error.retry_after
-    return Failure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
+    return ProviderFailure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
 
 
 def _ending_hint(target: Target, address: str) -> str:

@@ -16,7 +16,7 @@ from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_attribute_name
 from attractor_nb.languages.dot.placing import Page
 from attractor_nb.languages.dot.respelling import spelled
-from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
+from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import readings
 from attractor_nb.model.attributes import Scope
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attractor_nb.languages.dot.syntax import Attr, DotTree
     from attractor_nb.model.diagnostic import TextEdit
 
-Holder = NodeStatement | EdgeStatement | Defaults | Declaration
+Holder = NodeStatement | EdgeStatement | Defaults | GraphDeclaration
 
 
 def set_graph_attribute(tree: DotTree, name: str, value: object) -> str:
@@ -116,7 +116,7 @@ def _of_graph(tree: DotTree) -> list[Holder]:
     return [
         part
         for part in tree.body
-        if isinstance(part, Declaration) or (isinstance(part, Defaults) and part.scope == Scope.GRAPH)
+        if isinstance(part, GraphDeclaration) or (isinstance(part, Defaults) and part.scope == Scope.GRAPH)
     ]
 
 
@@ -132,7 +132,7 @@ def _said(holders: Iterable[Holder], scope: Scope, name: str) -> list[tuple[Hold
 
 
 def _attrs(holder: Holder) -> Sequence[Attr]:
-    if isinstance(holder, Declaration):
+    if isinstance(holder, GraphDeclaration):
         return (holder.attr,)
     return holder.block.attrs if holder.block is not None else ()
 
@@ -155,7 +155,7 @@ def _new_on_graph(tree: DotTree, name: str, literal: str) -> list[TextEdit]:
     block = next((part.block for part in said if isinstance(part, Defaults)), None)
     if block is not None:
         return page.add_attribute(block, block.end, f"{name}={literal}")
-    if said and isinstance(last := said[-1], Declaration):
+    if said and isinstance(last := said[-1], GraphDeclaration):
         sign = tree.source.text[last.attr.name_end : last.attr.value_start]
         return [page.insert_after(last, f"{name}{sign if sign.strip(' ') == '=' else '='}{literal}")]
     text = f"graph [{name}={literal}]"
@@ -164,7 +164,7 @@ def _new_on_graph(tree: DotTree, name: str, literal: str) -> list[TextEdit]:
 
 def _removal(tree: DotTree, holder: Holder, attr: Attr) -> list[TextEdit]:
     page = Page(tree)
-    if isinstance(holder, Declaration):
+    if isinstance(holder, GraphDeclaration):
         return [page.remove(holder)]
     assert holder.block is not None, "it says an attribute"
     if isinstance(holder, Defaults) and len(holder.block.attrs) == 1:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attractor_nb.languages.dot.syntax import DotTree
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """The arrow behind ``statement.ids[at]``."""
 
     statement: EdgeStatement
@@ -25,7 +25,7 @@ class Link(NamedTuple):
         return len(self.statement.ids) == 2
 
 
-def link_at(tree: DotTree, position: int) -> Link:
+def link_at(tree: DotTree, position: int) -> ChainLink:
     """The link that is the edge at a position of ``Graph.edges``.
 
     Raises:
@@ -36,7 +36,7 @@ def link_at(tree: DotTree, position: int) -> Link:
         if isinstance(statement, EdgeStatement):
             links = len(statement.ids) - 1
             if 0 <= left < links:
-                return Link(statement, left)
+                return ChainLink(statement, left)
             left -= links
     raise OptionError(f"the graph has no edge number {position}", hint="edges count from 0, in source order")
 
@@ -62,7 +62,7 @@ def without_edge(tree: DotTree, position: int) -> str:
     return _split(tree, link, is_kept=False)
 
 
-def _split(tree: DotTree, link: Link, *, is_kept: bool) -> str:
+def _split(tree: DotTree, link: ChainLink, *, is_kept: bool) -> str:
     """Part a chain at a link; every comment in it stays on the part that it stands in."""
     page = Page(tree)
     statement, at = link

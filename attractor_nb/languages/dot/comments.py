@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attractor_nb.languages.dot.syntax import Declaration, EdgeStatement, SubgraphStatement
+from attractor_nb.languages.dot.syntax import EdgeStatement, GraphDeclaration, SubgraphStatement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +97,7 @@ class _Anchors:
                 self._ends.append(statement.body_start + 1)
                 self._starts.append(statement.end - 1)
                 self._add_body(statement.body)
-            elif isinstance(statement, Declaration):
+            elif isinstance(statement, GraphDeclaration):
                 self._heads.append((statement.start, statement.end))
             elif statement.block is not None:
                 self._heads.append((statement.start, statement.block.start))

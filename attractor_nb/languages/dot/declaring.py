@@ -9,7 +9,7 @@ from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.lower import lower
 from attractor_nb.languages.dot.parser import parse_syntax
 from attractor_nb.languages.dot.placing import Page, standing
-from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
+from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.model.attributes import Scope
 from attractor_nb.source import SourceText
 
@@ -75,6 +75,6 @@ def reread(tree: DotTree, text: str) -> DotTree:
 def _is_remembered(group: SubgraphStatement) -> bool:
     """Whether the graph has the group as one, and not only as a scope of defaults."""
     return group.id is not None or any(
-        isinstance(part, Declaration) or (isinstance(part, Defaults) and part.scope == Scope.GRAPH)
+        isinstance(part, GraphDeclaration) or (isinstance(part, Defaults) and part.scope == Scope.GRAPH)
         for part in group.body
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.dot.comments import attach
 from attractor_nb.languages.dot.layout import INDENT, statement_text
 from attractor_nb.languages.dot.literals import is_identifier, quote
-from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, SubgraphStatement
+from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, SubgraphStatement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ class _Formatter:
             self._write_body(statement.body, opening, statement.end - 1, indent + INDENT)
             self._lines.append(f"{indent}}}{self._trailing(statement.end)}")
             return
-        if isinstance(statement, Declaration):
+        if isinstance(statement, GraphDeclaration):
             text = _attr(statement.attr)
         elif isinstance(statement, Defaults):
             text = self._with_block(statement.scope, statement.block, indent)

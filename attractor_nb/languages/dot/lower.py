@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.attr_spans import AttrSpans
 from attractor_nb.languages.dot.nearness import slips
-from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
+from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.model.attributes import AttrValue, Scope, literal_text
@@ -140,7 +140,7 @@ class _Lowering:
                     scope.add(statement.scope, statement.block)
                     if scope.is_crowded():
                         raise self._too_many_defaults(statement)
-            elif isinstance(statement, Declaration):
+            elif isinstance(statement, GraphDeclaration):
                 self._set(group, (statement.attr,))
             else:
                 self._read_group(statement, scope, group)

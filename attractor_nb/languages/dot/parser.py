@@ -24,11 +24,11 @@ from attractor_nb.languages.dot.structure_mistakes import structure_mistake
 from attractor_nb.languages.dot.syntax import (
     Attr,
     Block,
-    Declaration,
     Defaults,
     DotTree,
     EdgeStatement,
     Gap,
+    GraphDeclaration,
     Name,
     NodeStatement,
     Statement,
@@ -164,9 +164,9 @@ class _Actions:
         word, block = v
         return Defaults(word[0].lower(), block, word[1], block.end)
 
-    def declaration(self, v: list[Any]) -> Declaration:
+    def declaration(self, v: list[Any]) -> GraphDeclaration:
         attr: Attr = v[0][3]
-        return Declaration(attr, attr.start, attr.end)
+        return GraphDeclaration(attr, attr.start, attr.end)
 
     def subgraph(self, v: list[Any]) -> SubgraphStatement:
         word, brace, body, close = v

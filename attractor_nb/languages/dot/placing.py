@@ -24,22 +24,22 @@ _BLANKS: Final = re.compile(r"[ \t\r]*+")
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 
 
-class Standing(NamedTuple):
+class PlacedStatement(NamedTuple):
     """A statement and the groups that it stands in, outermost first."""
 
     statement: Statement
     groups: tuple[SubgraphStatement, ...]
 
 
-def standing(tree: DotTree) -> Iterator[Standing]:
+def standing(tree: DotTree) -> Iterator[PlacedStatement]:
     """All statements but groups, in source order; groups nest no deeper than the lexer allows."""
 
-    def walk(body: Sequence[Statement], groups: tuple[SubgraphStatement, ...]) -> Iterator[Standing]:
+    def walk(body: Sequence[Statement], groups: tuple[SubgraphStatement, ...]) -> Iterator[PlacedStatement]:
         for statement in body:
             if isinstance(statement, SubgraphStatement):
                 yield from walk(statement.body, (*groups, statement))
             else:
-                yield Standing(statement, groups)
+                yield PlacedStatement(statement, groups)
 
     return walk(tree.body, ())
 

@@ -16,9 +16,9 @@ from attractor_nb.languages.dot.literals import KEYWORDS, is_too_large
 from attractor_nb.languages.dot.syntax import (
     Attr,
     Block,
-    Declaration,
     Defaults,
     EdgeStatement,
+    GraphDeclaration,
     Name,
     NodeStatement,
     SubgraphStatement,
@@ -205,7 +205,7 @@ class PlainReader:
             more.append(_new(Name, (word, *link.span())))
         return (*names, *more)
 
-    def _declaration(self, found: re.Match[str]) -> Declaration | None:
+    def _declaration(self, found: re.Match[str]) -> GraphDeclaration | None:
         name, literal = found.groups()
         words = self._words
         if (name not in words or literal not in words) and not self._is_attr(name, literal):
@@ -213,7 +213,7 @@ class PlainReader:
         start, name_end = found.span(1)
         value_start, end = found.span(2)
         attr = _new(Attr, (name, literal, start, name_end, value_start, end))
-        return _new(Declaration, (attr, start, end))
+        return _new(GraphDeclaration, (attr, start, end))
 
     def _is_attr(self, name: str, literal: str) -> bool:
         words = self._words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import text_of
-from attractor_nb.languages.dot.syntax import Declaration, NodeStatement, SubgraphStatement
+from attractor_nb.languages.dot.syntax import GraphDeclaration, NodeStatement, SubgraphStatement
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 
 if TYPE_CHECKING:
@@ -41,7 +41,11 @@ def _blocks(body: Iterable[Statement]) -> Iterator[tuple[Statement, Block]]:
     for statement in body:
         if isinstance(statement, SubgraphStatement):
             yield from _blocks(statement.body)
-        elif not isinstance(statement, Declaration) and statement.block is not None and statement.block.attrs:
+        elif (
+            not isinstance(statement, GraphDeclaration)
+            and statement.block is not None
+            and statement.block.attrs
+        ):
             yield statement, statement.block
 
 

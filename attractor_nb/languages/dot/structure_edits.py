@@ -16,14 +16,14 @@ from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote,
 from attractor_nb.languages.dot.lower import lower
 from attractor_nb.languages.dot.placing import Page, standing
 from attractor_nb.languages.dot.respelling import spelled
-from attractor_nb.languages.dot.syntax import Declaration, Defaults, EdgeStatement, NodeStatement
+from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor_nb.languages.dot.placing import Standing
+    from attractor_nb.languages.dot.placing import PlacedStatement
     from attractor_nb.languages.dot.syntax import Attr, DotTree, Name
 
 
@@ -162,7 +162,7 @@ def _last_edge(tree: DotTree, node_id: str) -> int | None:
 # -- names -------------------------------------------------------------------------------------------------
 
 
-def _ids(part: Standing) -> tuple[Name, ...]:
+def _ids(part: PlacedStatement) -> tuple[Name, ...]:
     statement = part.statement
     if isinstance(statement, NodeStatement):
         return (statement.id,)
@@ -179,7 +179,7 @@ def _attributes(tree: DotTree) -> Iterator[tuple[Scope, Attr, str]]:
             if statement.scope == Scope.NODE or not groups:
                 for attr in statement.block.attrs:
                     yield Scope(statement.scope), attr, ""
-        elif isinstance(statement, Declaration) and not groups:
+        elif isinstance(statement, GraphDeclaration) and not groups:
             yield Scope.GRAPH, statement.attr, ""
 
 

@@ -82,7 +82,7 @@ class Defaults(NamedTuple):
     end: int
 
 
-class Declaration(NamedTuple):
+class GraphDeclaration(NamedTuple):
     """A top-level ``name = value``."""
 
     attr: Attr
@@ -128,7 +128,7 @@ class SubgraphStatement(NamedTuple):
 
 Gap = tuple[Attr, int | None, Attr]
 """Attributes that no comma separates: the one before, the offset of a semicolon or None, the one after."""
-Statement = Defaults | Declaration | NodeStatement | EdgeStatement | SubgraphStatement
+Statement = Defaults | GraphDeclaration | NodeStatement | EdgeStatement | SubgraphStatement
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from attractor_nb.model.shapes import BUILT_IN_TYPES, HUMAN_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.gate_choices import Choice
+    from attractor_nb.decisions.gate_choices import GateChoice
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
 
@@ -127,7 +127,7 @@ def gate_can_work(survey: Survey) -> Iterator[Finding]:
             yield from _unworkable(survey, survey.graph.nodes[node_id], choices_of(edges))
 
 
-def _unworkable(survey: Survey, node: Node, choices: Sequence[Choice]) -> Iterator[Finding]:
+def _unworkable(survey: Survey, node: Node, choices: Sequence[GateChoice]) -> Iterator[Finding]:
     if not choices:
         fix = Fix("draw an edge without a condition for each choice")
         yield Finding(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.stop import Stop
-    from attractor_nb.runtime.handles.hosts import Job
+    from attractor_nb.runtime.handles.hosts import HostedTask
 
 ResultT = TypeVar("ResultT")
 SLICE_SECONDS = 0.25
@@ -55,7 +55,7 @@ class Work(Generic[ResultT]):
     def __init__(self, what: str, how_to_go_on: str = "continue with run.resume()") -> None:
         self.what = what
         self.how_to_go_on = how_to_go_on
-        self.job: Job | None = None
+        self.job: HostedTask | None = None
         self.result: ResultT | None = None
         self.stop_for_nobody: Callable[[], None] = _nothing
 

@@ -31,7 +31,7 @@ STOP_SECONDS = 10.0
 """How long somebody who stops a job waits for its end."""
 
 
-class Job:
+class HostedTask:
     """A coroutine that runs on a host.
 
     Attributes:
@@ -105,16 +105,16 @@ class Job:
             self._loop.call_soon_threadsafe(stop)
 
 
-_LIVE: set[Job] = set()
+_LIVE: set[HostedTask] = set()
 """Jobs that were started and have not ended."""
 
 
-def live_jobs() -> frozenset[Job]:
+def live_jobs() -> frozenset[HostedTask]:
     """The jobs of this process that have not ended and that nobody has asked to stop."""
     return frozenset(job for job in tuple(_LIVE) if not job.is_asked_to_stop)
 
 
-def stop_jobs(jobs: Collection[Job], reason: str) -> None:
+def stop_jobs(jobs: Collection[HostedTask], reason: str) -> None:
     """Stop jobs that nobody waits for any longer, and wait for their end; an interrupt leaves at once.
 
     Args:
@@ -194,7 +194,7 @@ def check_host(host: object) -> None:
             ) from None
 
 
-def new_job(host: str, title: str) -> Job:
+def new_job(host: str, title: str) -> HostedTask:
     """A job on a host, not yet started: whoever may cancel it can be told of it before.
 
     Args:
@@ -205,4 +205,4 @@ def new_job(host: str, title: str) -> Job:
         OptionError: The host is unknown, or ``kernel`` where no loop is running.
     """
     check_host(host)
-    return Job(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop(), title)
+    return HostedTask(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop(), title)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.studio.compare.comparison_view import TextChange
-    from attractor_nb.studio.compare.run_alignment import Pair, Step, United, ValueChange
+    from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
 
 PLAIN_TEXT_CHARS: Final = 20_000
 MAX_TEXTS: Final = 6
@@ -178,7 +178,7 @@ def _side(name: str, run: Execution) -> Side:
     )
 
 
-def _steps(run: Execution) -> Iterator[Step]:
+def _steps(run: Execution) -> Iterator[ComparedVisit]:
     """The visits on the way, over all directories of the run."""
     for known in look_back(run).visits:
         if not known.is_set_aside:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.studio.compare.run_alignment import Pair, Step, United, ValueChange
+    from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
     from attractor_nb.views.text_diff import Row
     from attractor_nb.views.theme import Theme
 
@@ -194,15 +194,15 @@ def _times(count: int) -> str:
     return {0: "never", 1: "once"}.get(count, f"{count} times")
 
 
-def _status(step: Step) -> NodeStatus:
+def _status(step: ComparedVisit) -> NodeStatus:
     return _STATUS[StageStatus(step.status)] if step.status else NodeStatus.PENDING
 
 
-def _word(step: Step) -> str:
+def _word(step: ComparedVisit) -> str:
     return step.status.replace("_", " ") or "not ended"
 
 
-def _short_word(step: Step) -> str:
+def _short_word(step: ComparedVisit) -> str:
     """A status for the small line of a node, where every letter counts."""
     return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(
         step.status, step.status
@@ -262,7 +262,7 @@ def _place(pair: Pair) -> str:
     return f"{pair.branch}: {pair.node}{visit}" if pair.branch else f"{pair.node}{visit}"
 
 
-def _step_words(step: Step | None, *, has_times: bool) -> str:
+def _step_words(step: ComparedVisit | None, *, has_times: bool) -> str:
     if step is None:
         return NOTHING
     parts = [f"{STATUS_LETTERS[_status(step)]} {_word(step)}"]
@@ -387,7 +387,7 @@ def _side_plain(side: Side) -> dict[str, Any]:
     }
 
 
-def _step_plain(step: Step | None, text_chars: int) -> dict[str, Any] | None:
+def _step_plain(step: ComparedVisit | None, text_chars: int) -> dict[str, Any] | None:
     if step is None:
         return None
     texts = {name: _cut(text, text_chars) for name, text in step.texts.items()}

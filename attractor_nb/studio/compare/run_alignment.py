@@ -23,7 +23,7 @@ MAX_ALIGNED: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ComparedVisit:
     """One visit as it is compared.
 
     Attributes:
@@ -64,8 +64,8 @@ class Pair:
         b: That of the second, or None.
     """
 
-    a: Step | None
-    b: Step | None
+    a: ComparedVisit | None
+    b: ComparedVisit | None
 
     @property
     def node(self) -> str:
@@ -91,7 +91,7 @@ class Pair:
         return tuple(_differences(self.a, self.b))
 
 
-def _differences(a: Step, b: Step) -> Iterator[str]:
+def _differences(a: ComparedVisit, b: ComparedVisit) -> Iterator[str]:
     if a.status != b.status:
         yield "outcome"
     elif a.reason != b.reason:
@@ -107,11 +107,11 @@ def _differences(a: Step, b: Step) -> Iterator[str]:
             yield name
 
 
-def step_of(visit: VisitRecord, texts: Mapping[str, str]) -> Step:
+def step_of(visit: VisitRecord, texts: Mapping[str, str]) -> ComparedVisit:
     """A visit as it is compared, with its prompt and response."""
     ends = [attempt.ended for attempt in visit.attempts if attempt.ended is not None]
     usage = sum((end.outcome.usage for end in ends if end.outcome.usage is not None), Usage())
-    step = Step(
+    step = ComparedVisit(
         visit.node_id, visit.branch, visit.number, "", attempts=len(visit.attempts), usage=usage, texts=texts
     )
     commit = visit.commit
@@ -129,7 +129,7 @@ def step_of(visit: VisitRecord, texts: Mapping[str, str]) -> Step:
     )
 
 
-def align(a: Sequence[Step], b: Sequence[Step]) -> tuple[Pair, ...]:
+def align(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> tuple[Pair, ...]:
     """The steps of two runs, each with the one of the other run that it belongs to.
 
     Branches stand behind the steps of the way that they left.
@@ -142,7 +142,7 @@ def align(a: Sequence[Step], b: Sequence[Step]) -> tuple[Pair, ...]:
     return tuple(found)
 
 
-def _aligned(a: list[Step], b: list[Step]) -> Iterator[Pair]:
+def _aligned(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
     if len(a) * len(b) > MAX_ALIGNED:
         yield from _by_number(a, b)
         return
@@ -155,7 +155,7 @@ def _aligned(a: list[Step], b: list[Step]) -> Iterator[Pair]:
             yield from (Pair(None, step) for step in b[other:end])
 
 
-def _by_number(a: list[Step], b: list[Step]) -> Iterator[Pair]:
+def _by_number(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
     """Pairs of equal node and visit: for loops so long that nobody reads them in order."""
     others = {(step.node, step.number): step for step in b}
     yield from (Pair(step, others.pop((step.node, step.number), None)) for step in a)

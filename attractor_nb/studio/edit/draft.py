@@ -42,7 +42,7 @@ _EDGE: Final = re.compile(r"\s*(\w+)\s*->\s*(\w+)\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EditTarget:
     """The thing that a target means.
 
     Attributes:
@@ -62,28 +62,28 @@ class Place:
         return graph if self.scope is Scope.GRAPH else graph.edges[self.position]
 
 
-def find_place(graph: Graph, target: object) -> Place:
+def find_place(graph: Graph, target: object) -> EditTarget:
     """What a target means.
 
     Raises:
         OptionError: There is no such thing.
     """
     if target == "":
-        return Place(Scope.GRAPH)
+        return EditTarget(Scope.GRAPH)
     if isinstance(target, int) and not isinstance(target, bool):
         if 0 <= target < len(graph.edges):
-            return Place(Scope.EDGE, position=target)
+            return EditTarget(Scope.EDGE, position=target)
         raise OptionError(
             f"the graph has no edge number {target}", hint=f"it has {len(graph.edges)}, from 0 on"
         )
     if isinstance(target, str) and "->" not in target:
         if target in graph.nodes:
-            return Place(Scope.NODE, target)
+            return EditTarget(Scope.NODE, target)
         raise OptionError(f'there is no node "{target}"{did_you_mean(target, graph.nodes)}')
     return _edge_place(graph, target)
 
 
-def _edge_place(graph: Graph, target: object) -> Place:
+def _edge_place(graph: Graph, target: object) -> EditTarget:
     found = _EDGE.match(target) if isinstance(target, str) else None
     match found.groups() if found else target:
         case (str(source), str(goal)):
@@ -99,10 +99,10 @@ def _edge_place(graph: Graph, target: object) -> Place:
         leaving = [f"{source} -> {edge.target}" for edge in graph.outgoing_edges(source)]
         hint = f"its edges: {', '.join(leaving)}" if leaving else f"no edge leaves {source}"
         raise OptionError(f"there is no edge {source} -> {goal}", hint=hint)
-    return Place(Scope.EDGE, position=same[number])
+    return EditTarget(Scope.EDGE, position=same[number])
 
 
-def with_attributes(tree: DotTree, place: Place, attrs: Mapping[str, object]) -> str:
+def with_attributes(tree: DotTree, place: EditTarget, attrs: Mapping[str, object]) -> str:
     """The text with attributes set; those that are None removed.
 
     Raises:

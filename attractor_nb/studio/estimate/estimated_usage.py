@@ -51,7 +51,7 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NodeCalls:
     """What is known of a node's calls.
 
     Attributes:
@@ -119,7 +119,7 @@ class Estimator:
     """
 
     plan: Plan
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, NodeCalls]
     children: Mapping[str, RunEstimate]
     price: Callable[[ModelName, Usage], float | None]
     assumptions: Assumptions = field(default_factory=Assumptions)
@@ -216,7 +216,7 @@ class Estimator:
         modes = {planned.fidelity, *(edge.fidelity for edge in entering)}
         return max(window if mode == "full" else budget_tokens(mode) for mode in modes)
 
-    def _window(self, asked: Asked) -> int:
+    def _window(self, asked: NodeCalls) -> int:
         return asked.context_tokens or self.assumptions.context_tokens
 
     def _priced(self, name: ModelName, tokens: Usage) -> Usage:

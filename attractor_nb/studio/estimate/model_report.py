@@ -14,7 +14,7 @@ from attractor_nb.protocols import HasOwnModel
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.model_choices import Choice, ModelChoice
+    from attractor_nb.decisions.model_choices import ModelChoice, ValueChoice
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.providers import ModelName
     from attractor_nb.runtime.prepare.run_options import BackendSpec
@@ -76,7 +76,7 @@ class ModelReport(Sequence["ModelChoice"]):
         return {"text/html": table_html(self.table), "text/plain": str(self)}
 
 
-def _said(choice: Choice, value: str) -> tuple[str, str]:
+def _said(choice: ValueChoice, value: str) -> tuple[str, str]:
     return value or _NOTHING, choice.reason if value else ""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.prices import has_prices, price_of
-from attractor_nb.decisions.bounds import Bounds, bounds_of
+from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
 from attractor_nb.decisions.plan import compile_plan
 from attractor_nb.decisions.reach import has_loops
@@ -18,9 +18,9 @@ from attractor_nb.model.attachment import ATTACH, ATTACHMENT_TOKENS, attached_na
 from attractor_nb.model.providers import read_fallbacks
 from attractor_nb.model.tokens import estimated_tokens
 from attractor_nb.studio.estimate.estimated_usage import (
-    Asked,
     Assumptions,
     Estimator,
+    NodeCalls,
     NodeEstimate,
     RunEstimate,
 )
@@ -65,7 +65,7 @@ class Estimate:
 
     name: str
     run: RunEstimate
-    bounds: Bounds
+    bounds: RunBounds
     is_looping: bool
     are_prices_known: bool
 
@@ -214,9 +214,9 @@ def _estimate(
     return Estimator(plan, asked, children, price_of, assumptions).estimate(values.get)
 
 
-def _asked(node: Node, graph: Graph, name: ModelName) -> Asked:
+def _asked(node: Node, graph: Graph, name: ModelName) -> NodeCalls:
     prompt = f"{node.get('llm.system_prompt', str, '')}{compose_prompt(node, graph)}"
-    return Asked(
+    return NodeCalls(
         estimated_tokens(prompt) + ATTACHMENT_TOKENS * len(attached_names(node.get(ATTACH, str, ""))),
         (name, *read_fallbacks(node.get("llm_fallback", str, ""))),
         node.get("llm.max_tokens", int),

@@ -23,7 +23,7 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.directory_survey import FileFinding, Survey, survey_run
+from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
 from attractor_nb.storage.run_status import standing_of
@@ -134,7 +134,7 @@ class RunDiagnosis:
     is_resumable: bool
     has_ended: bool
     plan: SalvagePlan | None
-    _survey: Survey = field(repr=False)
+    _survey: DirectorySurvey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
     _suspect: StageStarted | None = field(repr=False)
 
@@ -223,7 +223,7 @@ def _failed_for_good(of_the_run: Sequence[Event]) -> bool:
     return isinstance(last, PipelineFailed) and not last.is_resumable
 
 
-def _can_be_read(survey: Survey) -> bool:
+def _can_be_read(survey: DirectorySurvey) -> bool:
     """Whether a resume takes this directory: it mends projections by itself, but believes no foreign one."""
     is_foreign = any(" is of run " in f" {file.detail}" for file in survey.files)
     return survey.files[0].state == "ok" and survey.log.records > 0 and not is_foreign

@@ -28,7 +28,7 @@ _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingQuestion:
+class WaitingGate:
     """A question that waits.
 
     Attributes:
@@ -70,17 +70,17 @@ class Inbox:
         notes: What could not be read, and why.
     """
 
-    def __init__(self, questions: tuple[WaitingQuestion, ...], notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, questions: tuple[WaitingGate, ...], notes: tuple[str, ...] = ()) -> None:
         self.questions = questions
         self.notes = notes
 
     def __len__(self) -> int:
         return len(self.questions)
 
-    def __iter__(self) -> Iterator[WaitingQuestion]:
+    def __iter__(self) -> Iterator[WaitingGate]:
         return iter(self.questions)
 
-    def __getitem__(self, index: int) -> WaitingQuestion:
+    def __getitem__(self, index: int) -> WaitingGate:
         return self.questions[index]
 
     def answer(
@@ -150,13 +150,13 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
     return Inbox(tuple(found), tuple(notes))
 
 
-def question_here(run: Execution, event: InterviewStarted, since: float) -> WaitingQuestion:
+def question_here(run: Execution, event: InterviewStarted, since: float) -> WaitingGate:
     """A question of a run of this process."""
     event.time = since
-    return WaitingQuestion(event, run.pipeline.name, run.logs_root, run, f'run.answer("{event.stage}", …)')
+    return WaitingGate(event, run.pipeline.name, run.logs_root, run, f'run.answer("{event.stage}", …)')
 
 
-def _questions_of(summary: RunSummary) -> list[WaitingQuestion]:
+def _questions_of(summary: RunSummary) -> list[WaitingGate]:
     """The questions that a run left open that nobody works on here.
 
     Raises:
@@ -173,7 +173,7 @@ def _questions_of(summary: RunSummary) -> list[WaitingQuestion]:
         owner = summary.owner
         how = f"answer it where it runs: process {owner.get('pid', '?')} on {owner.get('host', '?')}"
     return [
-        WaitingQuestion(event, summary.pipeline_name, summary.logs_root, None, how)
+        WaitingGate(event, summary.pipeline_name, summary.logs_root, None, how)
         for event in open_ones.values()
     ]
 
@@ -195,7 +195,7 @@ def resume_call(logs_root: Path) -> str:
     return f"{load_call(logs_root)}.resume()"
 
 
-def _answers(asked: WaitingQuestion) -> str:
+def _answers(asked: WaitingGate) -> str:
     """How a question is answered, with its choices."""
     if asked.run is None:
         return asked.how

@@ -26,7 +26,7 @@ from attractor_nb.views.summary_line import usage_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.route_reasons import Candidate, WayOn
+    from attractor_nb.decisions.route_reasons import EdgeCandidate, WayOn
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.stage_listing import StageFile
@@ -220,7 +220,7 @@ class EdgeVerdict:
 
     visit: int
     branch: str
-    candidate: Candidate
+    candidate: EdgeCandidate
     target: str
 
     def to_plain(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from markupsafe import Markup
 
-from attractor_nb.decisions.cache_keys import Place
+from attractor_nb.decisions.cache_keys import PlaceOfCall
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import look_back
@@ -88,7 +88,7 @@ def run_page(run: Execution) -> str:
 def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
     """The values of the page, cut until they fit, and what was cut in words."""
     replay: dict[str, Any] = replay_run(run).values()
-    place = Place("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
+    place = PlaceOfCall("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
     replay = redacted_value(place.without_in(replay))
     stages: dict[str, Any] = redacted_value(place.without_in(dict(_stages(run))))
     values: dict[str, Any] = {}

@@ -42,7 +42,7 @@ CUT_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TimelineCall:
     """A call within an attempt.
 
     Attributes:
@@ -86,7 +86,7 @@ class Bar:
     start: float
     end: float
     reason: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[TimelineCall, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -110,7 +110,7 @@ class Bar:
 
 
 @dataclass(slots=True)
-class Lane:
+class TimelineLane:
     """A line of the picture.
 
     Attributes:
@@ -149,7 +149,7 @@ class Timeline:
     """
 
     name: str
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TimelineLane, ...]
     start: float
     end: float
     cuts: tuple[Cut, ...] = ()
@@ -192,11 +192,11 @@ def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: floa
     )
     end = max(last.time, now) if is_live and now is not None else last.time
     inner = _Inner(way)
-    lanes: dict[str, Lane] = {}
+    lanes: dict[str, TimelineLane] = {}
     for visit in journal.visits:
         path = f"{visit.branch}/{visit.node_id}" if visit.branch else visit.node_id
         key = path if by == "node" else visit.branch or MAIN_LANE
-        lane = lanes.setdefault(key, Lane(key))
+        lane = lanes.setdefault(key, TimelineLane(key))
         lane.bars += _bars_of(visit, inner, end, is_live=is_live)
     return Timeline(name, tuple(lanes.values()), way[0].time, end, cuts, is_live)
 
@@ -211,7 +211,7 @@ class _Inner:
     """What happened within attempts, by branch and node."""
 
     def __init__(self, way: Sequence[Event]) -> None:
-        self.calls: dict[tuple[str, str, int, int], list[Call]] = {}
+        self.calls: dict[tuple[str, str, int, int], list[TimelineCall]] = {}
         self.waits: dict[tuple[str, str], list[tuple[float, float | None]]] = {}
         self.delays: dict[tuple[str, str, int, int], float] = {}
         self.stops: list[float] = []
@@ -220,7 +220,7 @@ class _Inner:
             match event:
                 case ModelCallEnded() | ToolCallEnded():
                     is_model = isinstance(event, ModelCallEnded)
-                    call = Call(
+                    call = TimelineCall(
                         "model" if is_model else "tool",
                         one_line(event.model if isinstance(event, ModelCallEnded) else event.tool),
                         event.time - event.duration,

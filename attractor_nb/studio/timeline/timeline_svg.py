@@ -17,7 +17,7 @@ from attractor_nb.views.theme import drawing_css, drawing_rules, root_class
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from attractor_nb.studio.timeline.timeline import Bar, Lane, Timeline
+    from attractor_nb.studio.timeline.timeline import Bar, Timeline, TimelineLane
     from attractor_nb.views.theme import Theme
 
 MAX_LANES: Final = 200
@@ -271,7 +271,7 @@ class _Writer:
         )
 
 
-def _name(lane: Lane) -> str:
+def _name(lane: TimelineLane) -> str:
     return one_line(redacted(lane.key))
 
 

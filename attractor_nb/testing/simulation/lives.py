@@ -24,7 +24,7 @@ from attractor_nb.testing.simulation.faults import (
     lose_power,
 )
 from attractor_nb.testing.simulation.virtual_loop import VirtualClock, VirtualLoop
-from attractor_nb.testing.simulation.worlds import Memory, Turn, World
+from attractor_nb.testing.simulation.worlds import Memory, World, WorldTurn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ SECONDS_BETWEEN_LIVES = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class LifeScene:
     """What stays the same in all lives of a run.
 
     Attributes:
@@ -81,7 +81,7 @@ class Life:
 
     number: int
     fault: Fault | None
-    turns: list[Turn] = field(default_factory=list[Turn])
+    turns: list[WorldTurn] = field(default_factory=list[WorldTurn])
     asked: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     result: RunResult | None = None
     error: tuple[type[Exception], str] | None = None
@@ -93,7 +93,7 @@ class Life:
 
 
 def live(
-    scene: Scene,
+    scene: LifeScene,
     number: int,
     fault: Fault | None,
     *,
@@ -160,7 +160,7 @@ def live(
 
 
 async def _run(
-    scene: Scene,
+    scene: LifeScene,
     loop: VirtualLoop,
     given: Mapping[str, Any],
     fault: Fault | None,

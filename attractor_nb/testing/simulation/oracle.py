@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.testing.simulation.lives import Life, Scene
-    from attractor_nb.testing.simulation.sights import Place, Sight, Visit
+    from attractor_nb.testing.simulation.lives import Life, LifeScene
+    from attractor_nb.testing.simulation.sights import Sight, SightedDirectory, Visit
 
 _NOT_IN_LOGS = frozenset({"elapsed_seconds"})
 """Of a state: what a checkpoint knows better than the log."""
@@ -77,7 +77,7 @@ def _wrong_growth(before: Sight, after: Sight) -> list[str]:
 
 
 def wrong_sight(
-    scene: Scene, plan: Plan, before: Sight, sight: Sight, bounds: Mapping[str, int]
+    scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bounds: Mapping[str, int]
 ) -> list[str]:
     """What is wrong with a run as it lies on the disk after a life under these bounds."""
     wrong: list[str] = []
@@ -123,7 +123,7 @@ def _beginning(previous: RunState | None) -> RunState | None:
     return None if previous is None else previous.restarted(previous.restart_target)
 
 
-def _without_checkpoint(place: Place) -> Any:
+def _without_checkpoint(place: SightedDirectory) -> Any:
     return replace(place.stored, checkpoint=None, tail=place.stored.events)
 
 
@@ -139,7 +139,7 @@ def _plain(state: RunState) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in _NOT_IN_LOGS}
 
 
-def _context(plan: Plan, place: Place) -> Context:
+def _context(plan: Plan, place: SightedDirectory) -> Context:
     return restored_context(plan, place.stored, {}, store=StoredValues(place.stored.logs_root))
 
 

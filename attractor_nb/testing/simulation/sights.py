@@ -30,7 +30,7 @@ Visit = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Place:
+class SightedDirectory:
     """One directory of a run.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sight:
         memory: What a life that begins now must know.
     """
 
-    places: list[Place] = field(default_factory=list[Place])
+    places: list[SightedDirectory] = field(default_factory=list[SightedDirectory])
     commits: dict[str, list[Visit]] = field(default_factory=dict[str, list[Visit]])
     begun: dict[str, list[Visit]] = field(default_factory=dict[str, "list[Visit]"])
     ended: PipelineCompleted | PipelineFailed | None = None
@@ -107,7 +107,7 @@ def look(root: Path) -> Sight:
                 rewound = {name: used - before[name] for name, used in dict(event.carried["visits"]).items()}
             else:
                 way.append(event)
-        sight.places.append(Place(stored, way))
+        sight.places.append(SightedDirectory(stored, way))
         following = next((event for event in reversed(way) if isinstance(event, PipelineRestarted)), None)
         place = root / Path(following.logs_root).name if following else None
         directory = place if place is not None and place.name in sight.commits else None

@@ -21,7 +21,7 @@ from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.rewind import Rewind
 from attractor_nb.testing.simulation.drawn_graphs import FINAL_BOUNDS, draw_graph
 from attractor_nb.testing.simulation.faults import BOUND, REWIND, draw_trouble
-from attractor_nb.testing.simulation.lives import SECONDS_BETWEEN_LIVES, WALL, Life, Scene, live
+from attractor_nb.testing.simulation.lives import SECONDS_BETWEEN_LIVES, WALL, Life, LifeScene, live
 from attractor_nb.testing.simulation.oracle import wrong_end, wrong_life, wrong_sight
 from attractor_nb.testing.simulation.sights import Sight, look, memory_after
 
@@ -75,14 +75,16 @@ def simulate(seed: int, place: Path, *, most_faults: int = ALL_FAULTS) -> Simula
         most_faults: No more faults than that; the seed is otherwise the same.
     """
     graph, pipeline = _prepared(seed // SEEDS_PER_GRAPH)
-    reference = live(Scene(seed, graph, pipeline, None), 0, None, memory=None, bounds={})
+    reference = live(LifeScene(seed, graph, pipeline, None), 0, None, memory=None, bounds={})
     simulated = Simulated(seed, [], graph)
     if reference.result is None:
         simulated.wrong.append(f"the untroubled run failed: {reference.error}")
         return simulated
     simulated.stages = len(reference.result.completed_nodes)
     trouble = draw_trouble(seed, simulated.stages, most=most_faults)
-    scene = Scene(seed, graph, pipeline, place / "run", trouble.are_clocks_jumping, trouble.on_interrupted)
+    scene = LifeScene(
+        seed, graph, pipeline, place / "run", trouble.are_clocks_jumping, trouble.on_interrupted
+    )
     open_before = _open_descriptors()
     course = _Course(scene, trouble, simulated, reference)
     course.run()
@@ -100,7 +102,7 @@ def _open_descriptors() -> int:
 class _Course:
     """The lives of one run, one after the other."""
 
-    def __init__(self, scene: Scene, trouble: Trouble, simulated: Simulated, reference: Life) -> None:
+    def __init__(self, scene: LifeScene, trouble: Trouble, simulated: Simulated, reference: Life) -> None:
         assert scene.root is not None, "a run that shall be resumed has a directory"
         self._scene = scene
         self._root: Path = scene.root
@@ -195,7 +197,7 @@ class _Course:
         """The run had not begun, and says so: begin it, as its user would."""
         self._lives = []
         self._root = self._root.with_name(f"run-{len(self._simulated.lives)}")
-        self._scene = Scene(
+        self._scene = LifeScene(
             self._scene.seed,
             self._scene.graph,
             self._scene.pipeline,

@@ -35,7 +35,7 @@ AGAIN = "R"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class WorldTurn:
     """An execution.
 
     Attributes:
@@ -101,7 +101,7 @@ class World:
             is_dead: Whether the process is gone already: then nothing it does counts.
             jumps: The wall clock jumps.
         """
-        self.turns: list[Turn] = []
+        self.turns: list[WorldTurn] = []
         self.asked: list[tuple[str, int]] = []
         self._seed = seed
         self._graph = graph
@@ -113,14 +113,14 @@ class World:
         self.commands = _Commands(self)
         self.people = _People(self)
 
-    def take_turn(self) -> tuple[Turn, random.Random]:
+    def take_turn(self) -> tuple[WorldTurn, random.Random]:
         """Note an execution; the chance that decides it."""
         stage, memory = current_stage(), self._memory
         node, visit, attempt = stage.node_id, stage.visit, stage.attempt
         failures = attempt - 1
         if memory.flight == (node, visit):
             failures = memory.failures + attempt - memory.attempt - 1
-        turn = Turn(node, visit, attempt, visit - memory.offsets.get(node, 0), failures)
+        turn = WorldTurn(node, visit, attempt, visit - memory.offsets.get(node, 0), failures)
         if not self._is_dead() and turn not in self.turns[-1:]:
             self.turns.append(turn)
         return turn, random.Random(f"{self._seed} {node} {turn.ordinal} {turn.failures}")  # noqa: S311 - repeatable on purpose

@@ -14,7 +14,7 @@ from attractor_nb import ClaudeBackend, Node, Pipeline
 from attractor_nb.backends.agents import agent_failures as failures
 from attractor_nb.backends.agents.agent_backend import _failure
 from attractor_nb.backends.agents.agent_events import Complained, Ended
-from attractor_nb.backends.agents.agent_failures import Failure, FailureKind, error_of, kind_of
+from attractor_nb.backends.agents.agent_failures import AgentFailure, FailureKind, error_of, kind_of
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.resets import seconds_until_reset
 from attractor_nb.backends.agents.transcript import Transcript
@@ -258,23 +258,23 @@ WORDS = [
 
 @pytest.mark.parametrize(("words", "kind"), WORDS)
 def test_an_agents_words_tell_what_went_wrong(words, kind):
-    assert kind_of(Failure(words), {}) is kind
+    assert kind_of(AgentFailure(words), {}) is kind
 
 
 def test_the_servers_status_counts_for_more_than_words():
-    assert kind_of(Failure("please log in", status=503), {}) is FailureKind.SERVER
+    assert kind_of(AgentFailure("please log in", status=503), {}) is FailureKind.SERVER
 
 
 def test_an_exit_code_counts_where_words_say_nothing():
     kinds = {41: FailureKind.ACCESS}
-    assert kind_of(Failure("hm", exit_code=41), kinds) is FailureKind.ACCESS
-    assert kind_of(Failure("rate limit", exit_code=41), kinds) is FailureKind.LIMIT
+    assert kind_of(AgentFailure("hm", exit_code=41), kinds) is FailureKind.ACCESS
+    assert kind_of(AgentFailure("rate limit", exit_code=41), kinds) is FailureKind.LIMIT
 
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
     monkeypatch.setattr(failures, "kind_of", lambda *_: kind)
-    error = error_of(Failure("words", exit_code=1), Claude(), NOW)
+    error = error_of(AgentFailure("words", exit_code=1), Claude(), NOW)
     assert isinstance(error, StageError)
     assert isinstance(error, RetryableError) == (kind in failures.TRANSIENT)
     assert isinstance(error, TerminalError) == (kind not in {*failures.TRANSIENT, FailureKind.UNKNOWN})
@@ -283,19 +283,19 @@ def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
 
 
 def test_long_words_of_a_failure_are_cut_to_their_end():
-    error = error_of(Failure("x" * 10_000 + "the end"), Claude(), NOW)
+    error = error_of(AgentFailure("x" * 10_000 + "the end"), Claude(), NOW)
     assert len(error.message) < 600
     assert error.message.endswith("the end")
 
 
 def test_a_signal_without_a_name_has_its_number():
-    assert "was ended by signal 999" in error_of(Failure(exit_code=-999), Claude(), NOW).message
+    assert "was ended by signal 999" in error_of(AgentFailure(exit_code=-999), Claude(), NOW).message
 
 
 @pytest.mark.parametrize("exit_code", [-9, -15, 137, 143])
 def test_who_was_ended_from_outside_is_tried_again(exit_code):
     assert isinstance(
-        error_of(Failure("invalid api key", exit_code=exit_code), Claude(), NOW), RetryableError
+        error_of(AgentFailure("invalid api key", exit_code=exit_code), Claude(), NOW), RetryableError
     )
 
 
@@ -353,7 +353,7 @@ RESETS = {
 
 @pytest.mark.parametrize("words", RESETS)
 def test_a_limit_that_says_when_it_ends_is_tried_again_then(words):
-    error = error_of(Failure(words), Claude(), NOW)
+    error = error_of(AgentFailure(words), Claude(), NOW)
     assert isinstance(error, RetryableError)
     assert error.retry_after_seconds == (None if RESETS[words] is None else pytest.approx(RESETS[words]))
 

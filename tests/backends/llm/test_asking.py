@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from attractor_nb.backends.llm.model_requests import Defaults, read_request
+from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.backends.llm.request_settings import model_settings
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.graph import Node
@@ -13,7 +13,7 @@ from attractor_nb.model.graph import Node
 
 def request(defaults=None, **attrs):
     attrs = {name.replace("llm__", "llm."): value for name, value in attrs.items()}
-    return read_request(Node("plan", attrs), defaults or Defaults())
+    return read_request(Node("plan", attrs), defaults or RequestDefaults())
 
 
 def targets(defaults=None, **attrs):
@@ -44,7 +44,7 @@ def test_models_are_told_by_prefix_provider_name_or_address(attrs, expected):
 
 
 def test_the_backends_own_model_is_that_of_nodes_that_name_none():
-    defaults = Defaults(model="small", provider="ollama", fallback="gpt-5-mini")
+    defaults = RequestDefaults(model="small", provider="ollama", fallback="gpt-5-mini")
     assert targets(defaults) == ["ollama:small", "openai:gpt-5-mini"]
     assert targets(defaults, llm_model="gpt-5.2", llm_fallback="o3") == ["openai:gpt-5.2", "openai:o3"]
     assert targets(defaults, llm_model="other") == ["ollama:other", "openai:gpt-5-mini"]
@@ -73,7 +73,7 @@ def test_what_cannot_be_asked_is_said_with_what_to_write(attrs, message, hint):
 
 def test_a_provider_without_a_model_of_it_is_no_wish_for_the_backends_own():
     with pytest.raises(TerminalError, match="names the provider 'anthropic' and no model of it"):
-        request(Defaults(model="gpt-5.2"), llm_provider="anthropic")
+        request(RequestDefaults(model="gpt-5.2"), llm_provider="anthropic")
 
 
 def test_what_goes_into_a_call_is_said_by_name_and_nothing_else_is():

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
 from attractor_nb.backends.llm.addresses import address_of, key_variables
-from attractor_nb.backends.llm.model_requests import Defaults, read_request
+from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
 from attractor_nb.model.graph import Node
@@ -54,7 +54,7 @@ def targets(text, **defaults):
     graph = Pipeline(text).graph
     return {
         node.id: [f"{target} {target.base_url or (target.endpoint.url if target.endpoint else '')}".strip()
-                  for target in read_request(node, Defaults(**defaults)).targets]
+                  for target in read_request(node, RequestDefaults(**defaults)).targets]
         for node in graph.nodes.values() if node.prompt
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, ProviderBackend
-from attractor_nb.backends.llm.model_requests import Defaults, read_request
+from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.backends.llm.rate_gates import MINUTE_SECONDS, RateGate, RateGates
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
@@ -205,9 +205,9 @@ def test_rates_of_a_provider_hold_at_its_own_place(name):
     graph = Pipeline(
         FRAME.format(graph=f'llm_model="gpt-5.2", endpoint.{name}.requests_per_minute=500')
     ).graph
-    (target,) = read_request(graph.nodes["a"], Defaults()).targets
+    (target,) = read_request(graph.nodes["a"], RequestDefaults()).targets
     assert (target.provider, target.endpoint, target.rates) == ("openai", None, Rates(500))
-    elsewhere = Defaults(model="gpt-5.2", base_url="http://127.0.0.1:1/v1")
+    elsewhere = RequestDefaults(model="gpt-5.2", base_url="http://127.0.0.1:1/v1")
     plain = Pipeline(FRAME.format(graph=f"endpoint.{name}.requests_per_minute=500")).graph
     (target,) = read_request(plain.nodes["a"], elsewhere).targets
     assert target.rates == Rates()

@@ -21,10 +21,10 @@ from starlette.routing import Route
 
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.server.channel import Channel
+from attractor_nb.server.channel import RunChannel
 from attractor_nb.server.event_streams import Stream
 from attractor_nb.server.event_trail_reader import Recorded
-from attractor_nb.server.events import EventStream
+from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.storage.strict_json import json_line
 
@@ -45,14 +45,14 @@ class Ours:
             channel.listeners -= 1
 
     def __init__(self):
-        self.channel = Channel(Path("nowhere"), None, lambda: True, lambda: "running")
+        self.channel = RunChannel(Path("nowhere"), None, lambda: True, lambda: "running")
         self.settings = ServerSettings(root=Path("nowhere"), token="t" * 43, hosts=frozenset())
 
     def response(self):
         self.channel.listeners += 1
         stream = Stream(self.Streams(), "run", self.channel)
         stream.position = self.channel.end
-        return EventStream(stream, self.settings)
+        return EventStreamResponse(stream, self.settings)
 
     def send(self, number):
         self.channel._publish(Recorded(f"0.{number}", event(number)))
