@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from attractor_nb.backends import ClaudeBackend as ClaudeBackend

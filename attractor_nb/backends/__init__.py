@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attractor_nb.backends.simulated import SimulatedBackend
-from attractor_nb.deferred import deferred
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import deferred
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.protocols import CodergenBackend
 

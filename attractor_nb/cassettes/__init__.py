@@ -5,7 +5,7 @@ Each wrapper stands before one seam and knows the tape; none knows a run or anot
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from attractor_nb.cassettes.people import PresetInterviewer as PresetInterviewer

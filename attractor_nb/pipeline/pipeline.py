@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.pipeline.mendable import Mendable
 from attractor_nb.pipeline.methods.go_on import Continuing

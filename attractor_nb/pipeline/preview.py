@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.deferred import later
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path

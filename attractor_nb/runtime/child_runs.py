@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import RunError, RunNotFound
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.isolation import IN_PLACE
 from attractor_nb.runtime.begin import begin

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.option_meanings import OF_A_PIPELINE

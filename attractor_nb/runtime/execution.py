@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.decisions.journal import Journal
-from attractor_nb.deferred import later
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
+from attractor_nb.lazy_imports import later
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
 from attractor_nb.runtime.handles.presenters import name_of

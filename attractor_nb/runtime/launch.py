@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
 from attractor_nb.runtime.breakpoint_options import check_debugging
 from attractor_nb.runtime.handles.hosts import check_host, new_job

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from attractor_nb.backends.function import FunctionBackend
 from attractor_nb.context import check_values
 from attractor_nb.decisions.overrides import Pin
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
 from attractor_nb.handlers.handler_registry import FunctionHandler
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.runtime.execution import Execution

@@ -26,7 +26,7 @@ from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply, problem_response
 from attractor_nb.server.request_calls import Call, House, asked_of, read_body, read_query, read_values
 from attractor_nb.server.tickets import Tickets
-from attractor_nb.storage.documents import DocumentFolder
+from attractor_nb.storage.document_files import DocumentFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import documents, requests
+from attractor_nb.server import document_answers, requests
 from attractor_nb.server import operation_functions as endpoints
 from attractor_nb.server import request_models as answers
 from attractor_nb.server import view_payloads as showing
@@ -176,20 +176,20 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
     _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
     _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
-    _post("/edit", "edit", documents.edit, answers.Edited, requests.Edit, kind="sources"),
-    _post("/picture", "draw", documents.picture, answers.Picture, requests.PictureWish, kind="sources"),
-    _get("/documents", "listDocuments", documents.list_documents, answers.DocumentList, kind="documents"),
+    _post("/edit", "edit", document_answers.edit, answers.Edited, requests.Edit, kind="sources"),
+    _post("/picture", "draw", document_answers.picture, answers.Picture, requests.PictureWish, kind="sources"),
+    _get("/documents", "listDocuments", document_answers.list_documents, answers.DocumentList, kind="documents"),
     _get(
         _DOCUMENT,
         "getDocument",
-        documents.get_document,
+        document_answers.get_document,
         answers.DocumentText,
         kind="documents",
     ),
     _post(
         _DOCUMENT,
         "saveDocument",
-        documents.save_document,
+        document_answers.save_document,
         answers.DocumentText,
         requests.Saving,
         kind="documents",

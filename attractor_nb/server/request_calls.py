@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.server.idempotency import KeyClaim
     from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.server.tickets import Tickets
-    from attractor_nb.storage.documents import DocumentFolder
+    from attractor_nb.storage.document_files import DocumentFolder
 
 _MAX_ERRORS: Final = 20
 

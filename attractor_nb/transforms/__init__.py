@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 

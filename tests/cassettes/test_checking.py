@@ -145,4 +145,4 @@ def test_the_plugin_imports_nothing_heavy():
 
     seen = "import sys, attractor_nb.pytest_plugin; print([m for m in sys.modules if m.startswith('attractor_nb.')])"
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['attractor_nb.deferred', 'attractor_nb.pytest_plugin']"
+    assert done.stdout.strip() == "['attractor_nb.lazy_imports', 'attractor_nb.pytest_plugin']"

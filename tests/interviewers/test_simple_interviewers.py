@@ -148,7 +148,7 @@ def test_a_queue_answers_in_order_and_then_skips_but_never_approves():
     assert [answer.value for answer in answers] == ["A", "R", "skipped"]
 
 
-def test_deferred_waits_until_it_is_cancelled():
+def test_lazy_imports_waits_until_it_is_cancelled():
     async def cancel_it():
         waiting = asyncio.create_task(DeferredInterviewer().ask(CHOICE))
         await asyncio.sleep(0)
@@ -160,7 +160,7 @@ def test_deferred_waits_until_it_is_cancelled():
         asyncio.run(cancel_it())
 
 
-def test_deferred_gives_timeout_or_the_default_when_time_is_over():
+def test_lazy_imports_gives_timeout_or_the_default_when_time_is_over():
     default = Answer("R", selected_option=REJECT)
     first, second = asyncio.run(DeferredInterviewer().ask_multiple([in_time(), in_time(default=default)]))
     assert first.is_timeout

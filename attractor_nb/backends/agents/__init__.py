@@ -8,7 +8,7 @@ the command of any program.
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from attractor_nb.backends.agents.agent_backend import AgentBackend as AgentBackend

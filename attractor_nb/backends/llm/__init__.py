@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typing  # ``typing.overload`` by its long name: see ``starting``
 from typing import TYPE_CHECKING, Any, Literal, Never
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import as_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typing  # ``typing.overload`` by its long name: Jedi then reads the whole signature, not the overloads
 from typing import TYPE_CHECKING, Any, Literal, Never
 
-from attractor_nb.deferred import later
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.keyword_options import given_options
 

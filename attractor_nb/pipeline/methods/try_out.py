@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import check_names

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import nearest
 from attractor_nb.runtime.handles.presenters import name_of
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb import backends
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.model_choices import nodes_that_ask
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.providers import ModelName
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError, RunError, StorageError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.isolation import WORKTREE
 from attractor_nb.processes.git import Git
 from attractor_nb.stage import Kept

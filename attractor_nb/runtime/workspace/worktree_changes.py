@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.deferred import later
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import later
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
 from attractor_nb.storage.run_directory import WORKTREE_NAME, first_directory

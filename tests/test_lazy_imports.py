@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import attractor_nb
-from attractor_nb.deferred import deferred
+from attractor_nb.lazy_imports import deferred
 
 PACKAGE = Path(attractor_nb.__file__).parent
 

@@ -13,12 +13,12 @@ from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.request_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.source import Span
-from attractor_nb.storage.documents import DocumentConflict, NoDocument
+from attractor_nb.storage.document_files import DocumentConflict, NoDocument
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.server.request_calls import Call
-    from attractor_nb.storage.documents import Document, DocumentFolder
+    from attractor_nb.storage.document_files import Document, DocumentFolder
 
 _SECRET: Final = "it holds a secret, and no answer repeats one"  # noqa: S105 - words about one
 _TYPES: Final = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid", "png": "image/png"}
