@@ -177,8 +177,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
     _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
     _post("/edit", "edit", document_answers.edit, answers.Edited, requests.Edit, kind="sources"),
-    _post("/picture", "draw", document_answers.picture, answers.Picture, requests.PictureWish, kind="sources"),
-    _get("/documents", "listDocuments", document_answers.list_documents, answers.DocumentList, kind="documents"),
+    _post(
+        "/picture", "draw", document_answers.picture, answers.Picture, requests.PictureWish, kind="sources"
+    ),
+    _get(
+        "/documents", "listDocuments", document_answers.list_documents, answers.DocumentList, kind="documents"
+    ),
     _get(
         _DOCUMENT,
         "getDocument",
