@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_file_is_edited_by_clicks_and_typing_and_saved(open_files, folder, pic
         page.get_by_role("button", name="Redo").click()
         page.wait_for_function("text => document.querySelector('#an-text').value === text", arg=changed)
         page.keyboard.press("Control+s")
-        page.locator(".ap-file-said", has_text="saved").wait_for()
+        page.locator(".ap-file-said", has_text=re.compile("^saved$")).wait_for()
         page.get_by_role("button", name="Save").wait_for()
         assert (folder / "release.dot").read_text() == changed
 
@@ -93,11 +94,11 @@ def test_a_conflict_is_refused_and_both_texts_are_kept(open_files, folder, pictu
         assert text_of(page).input_value() == TEXT + "// mine\n"
         conflict.get_by_role("button", name="Take the file's text").click()
         assert text_of(page).input_value() == "// theirs\n" + TEXT
-        page.locator(".ap-file-said", has_text="saved").wait_for()
+        page.locator(".ap-file-said", has_text=re.compile("^saved$")).wait_for()
         page.get_by_role("button", name="Undo", exact=True).last.click()
         assert text_of(page).input_value() == TEXT + "// mine\n"
         page.get_by_role("button", name="Save").click()
-        page.locator(".ap-file-said", has_text="saved").wait_for()
+        page.locator(".ap-file-said", has_text=re.compile("^saved$")).wait_for()
         assert (folder / "release.dot").read_text() == TEXT + "// mine\n"
 
 
@@ -108,7 +109,7 @@ def test_line_ends_stay_and_hostile_names_are_text(open_files, folder):
         assert page.locator("img[src=x]").count() == 0
         text_of(page).fill(TEXT + "// mine\n")
         page.get_by_role("button", name="Save").click()
-        page.locator(".ap-file-said", has_text="saved").wait_for()
+        page.locator(".ap-file-said", has_text=re.compile("^saved$")).wait_for()
         (file,) = (folder / "sub").iterdir()
         assert file.read_bytes() == (TEXT + "// mine\n").replace("\n", "\r\n").encode()
 
@@ -120,7 +121,7 @@ def test_a_new_file_is_begun_and_saved(open_files, folder):
         page.get_by_role("button", name="Begin with three stages").click()
         page.locator("[data-node=plan]").wait_for()
         page.keyboard.press("Control+s")
-        page.locator(".ap-file-said", has_text="saved").wait_for()
+        page.locator(".ap-file-said", has_text=re.compile("^saved$")).wait_for()
         assert "digraph pipeline" in (folder / "sub" / "new.dot").read_text()
 
 

@@ -16,12 +16,23 @@ def mistake(path, snippet, *, instead="pass"):
     return "the snippet stays as it is" if instead == snippet else ""
 
 
-def test_each_claim_names_a_snippet_that_is_there_once(request):
+class Collected:
+    """All tests of this folder, whichever are run."""
+
+    def pytest_collection_finish(self, session):
+        self.items = session.items
+
+
+def test_each_claim_names_a_snippet_that_is_there_once():
+    collected = Collected()
+    options = ["--collect-only", "-qq", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    assert pytest.main([*options, str(Path(__file__).parent)], plugins=[collected]) == pytest.ExitCode.OK
     claims = {
         (item.nodeid.partition("[")[0], mark.args, tuple(mark.kwargs.items()))
-        for item in request.session.items
+        for item in collected.items
         for mark in item.iter_markers("protects")
     }
+    assert len(claims) > 150
     wrong = []
     for test, arguments, more in sorted(claims, key=str):
         try:

@@ -228,7 +228,7 @@ def files_of(moment):
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
     LINES,
-    '            raise _damaged(path, sequence, offset + position, "does not match its checksum")\n',
+    "            raise _damaged(path, sequence, offset + position, _problem_of(line), _form_of(events))\n",
     instead="            break\n",
 )
 @pytest.mark.protects(

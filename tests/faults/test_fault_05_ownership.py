@@ -122,7 +122,7 @@ def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it
 @pytest.mark.parametrize("kind", ["model", "tool", "gate"])
 @pytest.mark.parametrize("how", ["frozen", "unlocked"])
 @pytest.mark.protects(
-    "attractor_nb/runtime/wire.py",
+    "attractor_nb/runtime/wired_run.py",
     "                    task.cancel()\n",
     instead="                    pass\n",
 )

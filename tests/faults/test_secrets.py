@@ -225,7 +225,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "redact_event(event)", instead="pass")
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "text = redacted(text)", instead="pass")
 @pytest.mark.protects(
-    "attractor_nb/runtime/wire.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
+    "attractor_nb/runtime/execution.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
 )
 def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figures):
     run, result, seen, _ = run_leaky(leaky, planted, durability="none")

@@ -75,7 +75,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
 
   function showState() {
     save.disabled = !isDirty() || isSaving;
-    said.textContent = !isEditable ? "read-only" : isSaving ? "is being saved" : !digest ? "new, not saved yet" : isDirty() ? "changed" : "saved";
+    said.textContent = !isEditable ? "read-only" : isSaving ? "saving" : !digest ? "new, not saved yet" : isDirty() ? "changed" : "saved";
   }
 
   function changed() {
