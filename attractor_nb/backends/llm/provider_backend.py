@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 EXTRA: Final = "llm"
 INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
-_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages"))
+_SLOW: Final = tuple(
+    f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages")
+)
 """Modules that load pydantic-ai and what is behind it."""
 
 
