@@ -110,7 +110,7 @@ def test_where_it_stands_and_what_can_be_changed_is_shown(open_bar, dark):
         " [node.dataset.node, [...node.querySelectorAll('.ad-badge title')].map((t) => t.textContent)]))"
     )
     assert badges["implement"] == [
-        "stands before it",
+        "stopped before it",
         "breakpoint implement, breakpoint plan->implement",
         "another prompt in this run",
     ]

@@ -133,7 +133,7 @@ export function makeDebugger(drawing, ask) {
       if (same) same.words += `, ${words}`;
       else badges.set(id, [...there, { kind, words }]);
     };
-    for (const stop of state.stops) put(pathOfStop(stop), "here", `stands ${stop.moment} it`);
+    for (const stop of state.stops) put(pathOfStop(stop), "here", `stopped ${stop.moment} it`);
     for (const text of state.breakpoints) {
       const id = nodeOf(text);
       if (id) put(id, "breakpoint", `breakpoint ${text}`);
