@@ -142,7 +142,7 @@ def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
 
 
 def joined(outer: Edge, inner: Edge, source: str, target: str) -> Edge:
-    """One edge that replaces two in a row: both conditions must hold; else the outer edge's values win."""
+    """One edge that replaces two in a row: both conditions must hold, and other outer values win."""
     attrs = {**inner.attrs, **outer.attrs}
     conditions = [edge.condition.strip() for edge in (outer, inner) if edge.condition.strip()]
     if conditions:
