@@ -65,7 +65,7 @@ export function showHistory(host, el) {
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   if (choice) head.append(choice.heading);
   head.append(...headings.map(({ element }) => element));
-  if (host.isLive) head.append(make("th", "", "do"));
+  if (host.isLive) head.append(make("th", "", "actions"));
 
   function makeHeading(column) {
     const element = make("th", column.isNumber ? "is-number" : "");
